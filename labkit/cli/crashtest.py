@@ -92,6 +92,13 @@ def crashtest(
             help="Of a pipeline: the power fails, too, so that what was not synced may be missing.",
         ),
     ] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Of a pipeline: runs side by side, each in a copy of this folder. Default: as many as is safe.",
+        ),
+    ] = None,
     also: Annotated[
         list[str] | None,
         typer.Option(help="An axis that must hold too, as fractured_read."),
@@ -253,6 +260,7 @@ def crashtest(
         "watch": watch,
         "checkpoint": checkpoint,
         "power_cut": power_cut,
+        "parallel": parallel,
     }
     is_pipeline = command is not None or (named is None and "command" in said)
     others = {name: part for name, part in pipelines.items() if name != "watch"}

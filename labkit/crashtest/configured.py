@@ -39,6 +39,7 @@ PIPELINE = {
     "watch",
     "checkpoint",
     "power_cut",
+    "parallel",
 }
 """Keys that belong to a pipeline only."""
 
@@ -94,10 +95,27 @@ def pipeline(
         **texts,
         power_cut=given.pop("power_cut", None) or bool(said.get("power_cut")),
         seconds=given.pop("seconds", None) or said.get("seconds", 0.0),
+        parallel=_parallel(given.pop("parallel", None), said),
         watch=tuple(given.pop("watch", None) or said.get("watch", ())),
         ignored=tuple(given.pop("ignored", None) or said.get("ignore", ())),
         **given,
     )
+
+
+def _parallel(given: int | None, said: dict[str, Any]) -> int:
+    """How many runs may be made side by side; 0: nobody said. Raises `InvalidInput` for what is no number from 1 on."""
+    wanted = said.get("parallel", 0) if given is None else given
+    if (
+        isinstance(wanted, bool)
+        or not isinstance(wanted, int)
+        or wanted < 0
+        or given == 0
+    ):
+        raise InvalidInput(
+            f"--parallel {str(wanted)[:40]}: write how many runs may be made side by side, as in --parallel 4; 1 is one "
+            "after the other."
+        )
+    return wanted
 
 
 def combined(

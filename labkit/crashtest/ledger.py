@@ -25,6 +25,10 @@ class Ledger:
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0
+        self.side_by_side = 1
+        """How many runs are made at a time."""
+        self._under_way: set[str] = set()
+        """Runs that have begun and whose results are not in."""
         self.total = 0
         """About how many runs there will be, the one without a crash among them."""
         self._begun = time.monotonic()
@@ -37,17 +41,20 @@ class Ledger:
         """What is left of the time."""
         return max(self.budget - (time.monotonic() - self._begun), 0.0)
 
-    def progress(self) -> str:
+    def progress(self, job: Job) -> str:
         """Which run begins, of how many, and about how long they will take."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
-        number, total = len(runs) + 1, max(self.total, len(runs) + 1)
+        number = len(runs) + len(self._under_way - {job.id}) + 1
+        total = max(self.total, number)
         mean = sum(each.seconds for each in runs) / len(runs) if runs else 0.0
-        left = min(mean * (total - number + 1), self.seconds_left())
+        left = mean * (total - number + 1) / self.side_by_side
+        left = min(left, self.seconds_left())
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def begin(self, job: Job) -> None:
         """Tells that a run begins."""
-        self.tell("run", f"{self.progress()}: {job.title}")
+        self.tell("run", f"{self.progress(job)}: {job.title}")
+        self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
         """A run for which there is no time."""
@@ -57,6 +64,7 @@ class Ledger:
     def keep(self, result: Result) -> Result:
         """Takes in what came out of a run."""
         self.results.append(result)
+        self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
         self.tell(
             "done",

@@ -186,7 +186,8 @@ def test_progress_says_how_many_runs_there_are_and_how_long_they_take() -> None:
         Result(f"r{number}", "a run", Group.CRASH, seconds=2.0) for number in range(6)
     ]
     ledger.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
-    assert ledger.progress() == "run 7 of 16, about 20 s left"
+    job = Job("next", "", Group.CRASH)
+    assert ledger.progress(job) == "run 7 of 16, about 20 s left"
 
 
 class Warm:

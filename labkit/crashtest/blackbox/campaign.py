@@ -11,12 +11,22 @@ import difflib
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.crashtest.blackbox.copies import (
+    FEWEST_RUNS,
+    Copy,
+    Shared,
+    at_home,
+    copies,
+    how_many,
+)
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
@@ -73,6 +83,19 @@ STARTS = 2.5
 """How many runs without a crash a run with one may take."""
 
 
+class Made(NamedTuple):
+    """A run that was made, and what came out of it."""
+
+    job: Job
+    run: PipelineRun
+    result: Result
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the run says what it would have said alone: runs beside it may take what it waits for."""
+        return not self.result.unknown and not self.result.stuck
+
+
 class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
@@ -89,6 +112,8 @@ class Campaign:
         self.pairs_found = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
+        self._copies: Sequence[Copy] = ()
+        """Copies of the user's folder in which runs are made side by side; none: one run at a time."""
         self._stories: dict[str, list[Line]] = {}
 
     def healthy(self) -> Result:
@@ -171,24 +196,87 @@ class Campaign:
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
-        result = self._try(job)
-        if NEVER_REACHED in result.unknown:
-            note = "the first run did not pass the point and was made once more"
-            result = replace(self._try(job), notes=(note,))
-        return self.ledger.keep(result)
+        return self._keep(self._made(job, self.harness))
 
-    def _try(self, job: Job) -> Result:
+    def _made(self, job: Job, harness: Harness) -> "Made":
+        """One run in the folder of a harness, made once more if it did not pass its point."""
+        made = self._try(job, harness)
+        if NEVER_REACHED in made.result.unknown:
+            note = "the first run did not pass the point and was made once more"
+            made = self._try(job, harness)
+            made = made._replace(result=replace(made.result, notes=(note,)))
+        return made
+
+    def _try(self, job: Job, harness: Harness) -> "Made":
         self.ledger.begin(job)
-        with self.harness.run(job.id, job.title) as run:
+        with harness.run(job.id, job.title) as run:
             if job.id == CHECKPOINT:
-                roll_back(self.harness, run, self._seen.effects)
+                roll_back(harness, run, self._seen.effects)
             else:
                 for name in job.id.split(THEN):
-                    self.harness.crash(run, self._place(name))
-                self.harness.recover(run)
+                    harness.crash(run, self._place(name))
+                harness.recover(run)
+        return Made(job, run, self._judged(job, run))
+
+    def _keep(self, made: "Made") -> Result:
+        """Takes in what came out of a run."""
+        job, run, result = made
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[self.points[job.id]] = effects_of(run, 2)
-        return self._judged(job, run)
+        return self.ledger.keep(result)
+
+    def run_all(self, jobs: Sequence[Job]) -> None:
+        """Runs of which none depends on another one: side by side, where that is possible."""
+        if len(jobs) > 1 and self._copies:
+            self._run_beside(jobs)
+        else:
+            for job in jobs:
+                if job.group is Group.POWER:
+                    self.cut_power(job)
+                else:
+                    self.run(job)
+
+    def _run_beside(self, jobs: Sequence[Job]) -> None:
+        """Results are kept in the order of the jobs, as if each had waited for the one before.
+
+        What proves nothing or is stuck may be so because of the others, so it is made once more when none of them runs.
+        """
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for each in self._copies:
+            free.put(each)
+
+        def make(job: Job) -> Made | None:
+            copy = free.get()
+            try:
+                if self.ledger.is_over():
+                    return None
+                made = self._made(job, copy.harness)
+                there, here = copy.settings.folder, self.settings.folder
+                return made._replace(result=at_home(made.result, there, here))
+            finally:
+                free.put(copy)
+
+        again: list[tuple[Job, Made | None]] = []
+        with ThreadPoolExecutor(len(self._copies)) as pool:
+            try:
+                for job, made in zip(jobs, pool.map(make, jobs), strict=True):
+                    if again or made is None or not made.is_clear:
+                        again.append((job, made))
+                    else:
+                        self.ledger.planned += 1
+                        self._keep(made)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for each in self._copies:
+                    each.harness.beside.stop.set()
+                raise
+        self.harness.hear(each.harness for each in self._copies)
+        for job, made in again:
+            if made is None or not made.is_clear:
+                self.run(job)
+            else:
+                self.ledger.planned += 1
+                self._keep(made)
 
     def _place(self, name: str) -> Point:
         return self.points.get(name) or Point(name, 0)
@@ -242,23 +330,42 @@ class Campaign:
             if not self.settings.seconds:
                 needed = 2 * STARTS * first.seconds * runs
                 self.ledger.budget = max(self.ledger.budget, needed)
-            for job in self._wanted(jobs):
-                if job.group is Group.POWER:
-                    self.cut_power(job)
-                else:
-                    self.run(job)
+            with self._beside(runs):
+                for several in self._wanted(jobs):
+                    self.run_all(several)
+            for job in self.outages() if not only else ():
+                self.cut_power(job)
         return self.report()
 
-    def _wanted(self, jobs: Sequence[Job]) -> Iterator[Job]:
+    @contextmanager
+    def _beside(self, runs: int) -> Iterator[None]:
+        """Copies of the user's folder for runs side by side, for a block; none where that is not possible."""
+        count = min(how_many(self.settings), runs)
+        with ExitStack() as stack:
+            if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
+                apart = self.harness.folder.parent
+                found = copies(self.harness, self._seen, count, apart)
+                try:
+                    self._copies = stack.enter_context(found)
+                    said = f"{count} runs at a time, each in a copy of this folder"
+                except Shared as why:
+                    said = f"one run at a time: {why}"
+                self.ledger.tell("done", said)
+            self.ledger.side_by_side = max(1, len(self._copies))
+            yield
+        self._copies = ()
+
+    def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+        """Groups of jobs; none depends on another one of its group."""
         if not self.settings.only:
-            yield from jobs
-            yield from self._recalled()
-            yield from self.second_crashes()
-            yield from self.outages()
+            yield jobs
+            yield list(self._recalled())
+            yield self.second_crashes()
         for name in self.settings.only:
             self._check(name, jobs)
         for name in self.settings.only:
-            yield from self._one(name, jobs)
+            for job in self._one(name, jobs):
+                yield [job]
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
         """Refuses a name before the first run is paid for. Raises `InvalidInput`."""

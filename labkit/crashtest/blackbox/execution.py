@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from threading import Event
 from typing import Any
 
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recorded
@@ -87,6 +88,20 @@ Ask = Callable[[Effect], None]
 """A function that gets each effect before it happens, while it is held."""
 
 
+class Stopped(LabError):
+    """The test was stopped while one of its runs was under way."""
+
+
+@dataclass
+class Beside:
+    """What runs beside each other have to do with each other."""
+
+    meet: Callable[[Call], None] | None = None
+    """Gets every call that lasts, wherever it leads."""
+    stop: Event = field(default_factory=Event)
+    """Ends every run of the test."""
+
+
 class Execution:
     """One start of the pipeline that is under way."""
 
@@ -97,9 +112,12 @@ class Execution:
         expected: Expected,
         at: Point | None = None,
         ask: Ask | None = None,
+        *,
+        beside: Beside | None = None,
     ) -> None:
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask = at, ask
+        self._beside = beside or Beside()
         self._effects: list[Effect] = []
         self._over = Over.ENDED
         self._silence = Silence()
@@ -146,6 +164,8 @@ class Execution:
     def decide(self, call: Call) -> Answer:
         """Whether a call may happen; keeps its effect."""
         self._last_call = time.monotonic()
+        if self._beside.meet is not None:
+            self._beside.meet(call)
         effect = self._namer.name(call)
         if effect is None:
             return Answer.GO_ON
@@ -163,6 +183,8 @@ class Execution:
     def tick(self) -> Answer:
         """Whether to wait on, or to kill because all is done or nothing has happened for too long."""
         now, limit = time.monotonic(), self._settings.limit
+        if self._beside.stop.is_set():
+            raise Stopped("stopped")
         if self._is_done(now):
             self._over = Over.COMPLETE
             return Answer.KILL

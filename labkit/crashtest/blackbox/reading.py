@@ -142,7 +142,8 @@ class Aids:
     def _open(self) -> None:
         settings = self._settings
         if settings.reader is not None:
-            reader = Reader(settings.reader, self._scratch / "reader.log")
+            log = self._scratch / "reader.log"
+            reader = Reader(settings.reader, log, settings.folder)
             self._stack.enter_context(reader)
             self.reader = reader
             self._reset = reader.reset if reader.resets else None

@@ -6,7 +6,7 @@ was taken when no process of the pipeline ran any more. This module must not jud
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import (
     Ask,
+    Beside,
     Execution,
     Expected,
     Over,
@@ -95,7 +96,7 @@ class Harness:
         self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str
     ) -> None:
         self.settings, self.aids = settings, aids
-        self._folder, self._mark = folder, mark
+        self.folder, self.mark = folder, mark
         self.wanted: list[Any] | None = None
         """The rows that are due, as the user gave them; None: none were given."""
         self.expectation: Expectation | None = None
@@ -110,14 +111,27 @@ class Harness:
         self.recalled: frozenset[str] = frozenset()
         """Files of `logs` that a later run has read."""
         self.strays: list[str] = []
+        self.beside = Beside()
         self._count = 0
+
+    def knows_what(self, other: "Harness") -> None:
+        """Takes over what the run without a crash has told another harness of the same pipeline."""
+        self.wanted, self.expectation = other.wanted, other.expectation
+        self.endless, self.silence = other.endless, other.silence
+        self.numbered, self.logs = other.numbered, other.logs
+
+    def hear(self, others: Iterable["Harness"]) -> None:
+        """Takes in what runs of other harnesses of the same pipeline have shown."""
+        for other in others:
+            self.recalled |= other.recalled
+            self.strays += [each for each in other.strays if each not in self.strays]
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empties and feeds everything, for one run. A failed job or reader makes the run unknown."""
         self._count += 1
         begun = time.monotonic()
-        run = PipelineRun(name, title, self._folder / f"{self._count:03}")
+        run = PipelineRun(name, title, self.folder / f"{self._count:03}")
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.aids.begin()
@@ -141,7 +155,7 @@ class Harness:
 
     def _sweep(self) -> None:
         """Ends processes that outlived their start of the pipeline, and its guard."""
-        left = strays(self._mark)
+        left = strays(self.mark)
         if left:
             end(left)
             self.strays.append(
@@ -154,12 +168,14 @@ class Harness:
         """Starts the pipeline and waits until the start is over, or kills it at a point."""
         log = self._log(run)
         execution = self._execution(at, ask)
-        run.starts.append(execution.run({MARK: self._mark}, log))
+        run.starts.append(execution.run({MARK: self.mark}, log))
         return run.last
 
     def _execution(self, at: Point | None, ask: Ask | None = None) -> Execution:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
-        return Execution(self.settings, self.namer(), expected, at, ask)
+        return Execution(
+            self.settings, self.namer(), expected, at, ask, beside=self.beside
+        )
 
     @staticmethod
     def _log(run: PipelineRun) -> Path:
@@ -173,7 +189,7 @@ class Harness:
         log = self._log(run)
         # `unexplained` reads every file of the folders, so reads would prove nothing about logs.
         run.reads = None
-        with self._execution(at).recorded({MARK: self._mark}, log) as (start, journal):
+        with self._execution(at).recorded({MARK: self.mark}, log) as (start, journal):
             run.starts.append(start)
             unexplained = journal.unexplained()
             self._prove(run, start, at)

@@ -44,6 +44,8 @@ class PipelineSettings:
     """Seconds within which the pipeline must do something."""
     seconds: float = 0.0
     """Seconds for all runs; 0: as long as the runs that are planned take."""
+    parallel: int = 0
+    """How many runs are made side by side; 0: as many as is safe."""
 
     @property
     def subject(self) -> str:
@@ -89,6 +91,7 @@ def pipeline_settings(
     only: Sequence[str] = (),
     limit: float = 30.0,
     seconds: float = 0.0,
+    parallel: int = 0,
 ) -> PipelineSettings:
     """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
     folder = Path.cwd()
@@ -120,6 +123,7 @@ def pipeline_settings(
         only=tuple(only),
         limit=limit,
         seconds=seconds,
+        parallel=parallel,
     )
 
 

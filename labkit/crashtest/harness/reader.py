@@ -75,8 +75,9 @@ class Answer(Struct, frozen=True):
 class Reader:
     """The reader's process, within a `with` block. A process that has ended is started anew for the next question."""
 
-    def __init__(self, subject: Subject, log: Path) -> None:
-        self._subject, self._log = subject, log
+    def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
+        """`folder`: in which the process runs; None: where this one does."""
+        self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.resets = False
@@ -148,6 +149,7 @@ class Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                cwd=self._folder,
                 start_new_session=True,
             )
 

@@ -1,0 +1,264 @@
+"""Runs of a pipeline side by side, each in a copy of the user's folder, where the pipeline keeps to its folder.
+
+Whether it does is tried, not believed: it runs without a crash in all copies at the same time. It may neither send to a
+server nor touch a file that another copy touches, and every reader must find the rows of its own copy, and none once
+that was emptied. This module must not judge, and must not choose what is run.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+
+from labkit.core.errors import InvalidInput, JobFailed
+from labkit.crashtest.blackbox.execution import Beside
+from labkit.crashtest.blackbox.healthy import Healthy
+from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.runs import Harness, counted, steady
+from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.harness.leftovers import MARK
+from labkit.crashtest.harness.reader import ReaderFailed
+from labkit.crashtest.verdict import Result
+from labkit.host.syscalls.calls import Call, CallKind
+
+FEWEST_RUNS = 4
+"""For fewer runs the trial of the copies costs more than they save."""
+BYTES = 2_500_000_000
+"""Memory for each run, in bytes: an engine of the JVM, with its workers."""
+MOST_FILES, MOST_BYTES = 2_000, 200_000_000
+"""A folder with more than this is not copied."""
+CACHES = "__pycache__"
+"""Python replaces these files by a rename each, and whoever reads one compares it with its source."""
+
+
+class Shared(Exception):
+    """Why runs of a pipeline cannot be made side by side."""
+
+
+@dataclass
+class Copy:
+    """A copy of the user's folder, with a reader of its own."""
+
+    settings: PipelineSettings
+    aids: Aids
+    harness: Harness
+
+
+def how_many(settings: PipelineSettings) -> int:
+    """How many runs are made side by side, if the pipeline allows it."""
+    memory = psutil.virtual_memory().available // BYTES
+    return settings.parallel or max(1, min(len(os.sched_getaffinity(0)), memory))
+
+
+def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
+    """The same settings for a copy in another folder. Raises `Shared` where a path of theirs lies outside."""
+
+    def there(path: Path, option: str) -> Path:
+        if not path.is_relative_to(settings.folder):
+            raise Shared(f"{option} {path} lies outside of this folder")
+        return folder / path.relative_to(settings.folder)
+
+    reader, checkpoint = settings.reader, settings.checkpoint
+    if reader is not None:
+        reader = replace(reader, file=str(there(Path(reader.file), "--reader")))
+    return replace(
+        settings,
+        folder=folder,
+        reader=reader,
+        watched=tuple(there(each, "--watch") for each in settings.watched),
+        checkpoint=checkpoint and there(checkpoint, "--checkpoint"),
+    )
+
+
+@contextmanager
+def copies(
+    main: Harness, healthy: Healthy, count: int, apart: Path
+) -> Iterator[Sequence[Copy]]:
+    """So many copies, for a block. Raises `Shared` where runs in them would meet each other.
+
+    `apart`: the test's own folder, which is no part of the user's.
+    """
+    settings = main.settings
+    moved(settings, apart)
+    _measure(settings.folder, apart)
+    try:
+        main.aids.begin()
+    except (JobFailed, ReaderFailed, InvalidInput) as error:
+        raise Shared(str(error)) from None
+    beside = Beside()
+    with ExitStack() as stack:
+        stack.callback(beside.stop.set)
+        place = Path(
+            stack.enter_context(
+                TemporaryDirectory(
+                    prefix="labkit-crashtest-", ignore_cleanup_errors=True
+                )
+            )
+        ).resolve()
+        made = []
+        for number in range(1, count + 1):
+            folder = place / str(number) / settings.folder.name
+            _copy(settings.folder, folder, apart)
+            copy = _opened(stack, main, moved(settings, folder), folder.parent, number)
+            copy.harness.beside = beside
+            made.append(copy)
+        _check(main, healthy, made)
+        yield made
+
+
+def _opened(
+    stack: ExitStack,
+    main: Harness,
+    settings: PipelineSettings,
+    apart: Path,
+    number: int,
+) -> Copy:
+    mark = f"{main.mark}-{number}"
+    try:
+        aids = stack.enter_context(Aids(settings, apart, {MARK: mark}))
+    except InvalidInput as error:
+        raise Shared(str(error)) from None
+    harness = Harness(settings, aids, main.folder / f"beside-{number}", mark)
+    harness.knows_what(main)
+    return Copy(settings, aids, harness)
+
+
+def _measure(folder: Path, apart: Path) -> None:
+    """Raises `Shared` for a folder that is too large to be copied."""
+    files = size = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if Path(place, each) != apart]
+        for name in names:
+            files += 1
+            size += Path(place, name).lstat().st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            raise Shared(
+                f"{folder} holds more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB, and would be copied"
+            )
+
+
+def _copy(folder: Path, copy: Path, apart: Path) -> None:
+    def left_out(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(place, name) == apart]
+
+    try:
+        shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
+    except (OSError, shutil.Error) as error:
+        raise Shared(f"{folder} cannot be copied ({error})") from None
+
+
+def _check(main: Harness, healthy: Healthy, made: Sequence[Copy]) -> None:
+    """Runs the pipeline in all copies at the same time, without a crash. Raises `Shared` where they meet."""
+    with ThreadPoolExecutor(len(made)) as pool:
+        tried = list(pool.map(lambda copy: _tried(copy, healthy), made))
+    times = Counter(place for each in tried for place in each.places)
+    common = [place for place, count in times.items() if count > 1]
+    home = [place for place in times if _is_below(place, main.settings.folder)]
+    if home or common:
+        raise Shared(f"its runs would meet at {min(home or common)}")
+    for each in tried:
+        if each.why:
+            raise Shared(each.why)
+    if main.aids.read():
+        raise Shared("its rows do not stay in the copy of the folder in which it runs")
+    for copy in made:
+        _check_emptied(copy)
+
+
+@dataclass
+class Tried:
+    """What a run without a crash in a copy has shown."""
+
+    places: set[str]
+    """Where it wrote outside of its copy."""
+    why: str = ""
+    """Why it was not as usual; empty if it was."""
+
+
+def _tried(copy: Copy, healthy: Healthy) -> Tried:
+    """Runs the pipeline in one copy, without a crash."""
+    places: set[str] = set()
+
+    def meet(call: Call) -> None:
+        if call.kind is CallKind.SEND:
+            places.add(call.target)
+        else:
+            places.update(
+                path
+                for path in (call.path, call.target)
+                if path and _is_outside(path, copy.settings.folder)
+            )
+
+    harness, usual = copy.harness, healthy.run.starts[0]
+    quiet = harness.beside
+    harness.beside = Beside(meet, quiet.stop)
+    with harness.run("healthy", "no crash, beside others") as run:
+        start = harness.start(run)
+        harness.settle()
+        steady(copy.aids.read)
+        harness.look(run, "end")
+    harness.beside = quiet
+    if run.unknown:
+        return Tried(places, run.unknown.rstrip("."))
+    ended = (start.over, start.watched.status)
+    alike = {each.family for each in start.effects} == {
+        each.family for each in healthy.effects
+    }
+    same = counted(run.values) == counted(healthy.run.values)
+    if ended != (usual.over, usual.watched.status) or not alike or not same:
+        return Tried(places, "in a copy of this folder it does not do the same")
+    silence, longer = harness.silence, start.silence
+    harness.silence = replace(
+        silence,
+        before=max(silence.before, longer.before),
+        between=max(silence.between, longer.between),
+    )
+    return Tried(places)
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    return Path(path).is_relative_to(folder)
+
+
+def _is_outside(path: str, folder: Path) -> bool:
+    return not (
+        _is_below(path, folder)
+        or path.startswith(("/dev/", "/proc/"))
+        or CACHES in path
+    )
+
+
+def at_home(result: Result, copy: Path, folder: Path) -> Result:
+    """A result with the user's folder in its sentences and evidence, instead of the copy."""
+
+    def named(said: Any) -> Any:
+        return said.replace(str(copy), str(folder)) if isinstance(said, str) else said
+
+    return replace(
+        result,
+        stuck=named(result.stuck),
+        notes=tuple(map(named, result.notes)),
+        story=tuple(map(named, result.story)),
+        evidence=tuple(
+            {name: named(value) for name, value in each.items()}
+            for each in result.evidence
+        ),
+    )
+
+
+def _check_emptied(copy: Copy) -> None:
+    try:
+        copy.aids.begin()
+        left = copy.aids.read()
+    except (JobFailed, ReaderFailed, InvalidInput) as error:
+        raise Shared(str(error).rstrip(".")) from None
+    if left:
+        raise Shared("its reset does not empty the copy of the folder in which it ran")

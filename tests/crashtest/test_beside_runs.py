@@ -1,0 +1,119 @@
+"""Runs of a campaign side by side: the same report as one after the other, and only where they cannot meet."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crashtest_processes import left_over
+from pipeline_samples import copied, expected, options
+
+from labkit.crashtest.blackbox.campaign import crash_test_pipeline
+from labkit.crashtest.report import Report
+from labkit.host.syscalls.support import supported
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if why := supported():
+        pytest.skip(why)
+    copied(tmp_path, monkeypatch)
+    yield
+    assert left_over() == []
+
+
+def report_of(name: str, parallel: int, **more: Any) -> tuple[Report, list[str]]:
+    """A sample's report, and what was told meanwhile."""
+    told: list[str] = []
+    wanted = options(name) | {"parallel": parallel} | more
+    command = wanted.pop("command", expected()[name]["command"])
+    report = crash_test_pipeline(
+        command, **wanted, tell=lambda _, said: told.append(said)
+    )
+    return report, told
+
+
+def said(report: Report) -> dict[str, Any]:
+    """All that a report says, apart from times, process numbers and the drawing of them."""
+    plain = report.to_json()
+    for run in plain["runs"]:
+        del run["seconds"]
+        run["evidence"] = [
+            {"point": each["point"], "call": each["call"], "path": each["path"]}
+            for each in run["evidence"]
+        ]
+    for each in plain["effects"]:
+        each.pop("seconds", None)
+    for name in ("weakest", "timeline"):
+        del plain[name]
+    return plain
+
+
+@pytest.mark.parametrize("name", ["wrong_marker_after", "right_rename", "wrong_stuck"])
+def test_runs_side_by_side_say_what_runs_one_after_the_other_say(name: str) -> None:
+    alone, told = report_of(name, 1)
+    assert not any("at a time" in each for each in told)
+    beside, told = report_of(name, 3)
+    assert "3 runs at a time, each in a copy of this folder" in told
+    assert said(beside) == said(alone)
+    results = beside.summary.results
+    assert [each.id for each in results] == [each.id for each in alone.summary.results]
+
+
+def elsewhere(folder: Path) -> dict[str, Any]:
+    return {"watch": ["input", "store", str(folder / "elsewhere")]}
+
+
+def by_name(_folder: Path) -> dict[str, Any]:
+    here = Path.cwd()
+    return {"command": f"cd {here} && sh wrong_marker_after.sh"}
+
+
+def beside_it(folder: Path) -> dict[str, Any]:
+    return {"command": f"sh wrong_marker_after.sh; echo 1 >> {folder / 'noted'}"}
+
+
+def too_large(_folder: Path) -> dict[str, Any]:
+    for number in range(2_001):
+        Path(f"store-{number}").touch()
+    return {}
+
+
+def own_reader(_folder: Path) -> dict[str, Any]:
+    text = Path("rows.py").read_text().replace('"store"', f'"{Path.cwd() / "store"}"')
+    Path("fixed.py").write_text(text)
+    return {"reader": "fixed.py:read_all"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (elsewhere, "elsewhere lies outside of this folder"),
+        (by_name, "its runs would meet at"),
+        (beside_it, "noted"),
+        (too_large, "holds more than 2000 files"),
+        (
+            own_reader,
+            "in a copy of this folder it does not do the same",
+        ),
+    ],
+)
+def test_runs_that_would_meet_are_made_one_after_the_other(
+    tmp_path: Path, change: Callable[[Path], dict[str, Any]], why: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    report, told = report_of("wrong_marker_after", 3, **change(tmp_path))
+    (sentence,) = (each for each in told if each.startswith("one run at a time: "))
+    assert why in sentence
+    assert report.guarantee == "at-least-once"
+    assert report.summary.coverage.hit == report.summary.coverage.planned
+
+
+def test_what_runs_at_a_time_leaves_no_folder_behind(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report_of("right_move", 2, folder=out)
+    assert not list(tmp_path.glob("job/*/store"))
+    shutil.rmtree(out)
