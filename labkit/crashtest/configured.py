@@ -130,11 +130,12 @@ def combined(
         subject = said.get("subject")
         by_name = {"sink_format": said.get("format"), "table": said.get("table")}
     rows = given.pop("rows", None) or said.get("rows")
+    batches = given.pop("batches", None)
     return settings(
         subject or "",
         **by_name,
         reader=given.pop("reader", None) or said.get("reader"),
-        batches=given.pop("batches", None) or said.get("batches", 3),
+        batches=said.get("batches", 3) if batches is None else batches,
         rows=None if rows is None else Path(rows),
         options=tuple(given.pop("options", None) or said.get("options", ())),
         code=tuple(given.pop("code", None) or said.get("code", ())),

@@ -73,7 +73,7 @@ def test_every_kind_of_sink_is_recognised(
         ("raise SystemExit(3)", "sink", "does not import (SystemExit"),
         ("import os\nos._exit(3)", "sink", "ended the process (exit code 3)"),
         ("x = 1", "sink", "there is no sink in it"),
-        ("sink = 1", "sink", "a int is not a sink"),
+        ("sink = 1", "sink", "an object of type int is not a sink"),
         ("class sink: ...", "sink", "a class sink is not a sink"),
         ("def sink(): ...", "sink", "a function of 0 parameters"),
         ("def sink(a, b, c): ...", "sink", "a function of 3 parameters"),
@@ -240,9 +240,9 @@ def test_rows_of_every_form_are_read_and_others_refused(
     ("body", "sentence"),
     [
         ("return None", "returned None"),
-        ("return 3", "returned a int"),
-        ("return 'rows'", "returned a str"),
-        ("return {'id': 1}", "returned a dict"),
+        ("return 3", "returned an object of type int"),
+        ("return 'rows'", "returned an object of type str"),
+        ("return {'id': 1}", "returned an object of type dict"),
         ("import os; os._exit(1)", "ended the reader's process"),
     ],
 )

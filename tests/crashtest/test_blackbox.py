@@ -159,7 +159,7 @@ def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
         "2 row(s) appeared between [before sync a #1] and [before write a #2]" in said
     )
     (said,) = doubts(glances(3, 3, 3, 3, 3, 3), WRITES, {}, [STORE])
-    assert "3 row(s) appeared between [before create a #1]" in said
+    assert "3 row(s) appeared between the start and [before create a #1]" in said
 
 
 def test_the_sync_of_a_databases_log_shows_a_commit_and_that_of_its_data_none() -> None:

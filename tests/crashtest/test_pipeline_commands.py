@@ -115,7 +115,10 @@ READERS = {
         "read took more than 12 s and was stopped",
     ),
     "raises": ("def read():\n    return open('store/all.txt').read()", "FileNotFound"),
-    "is none": ("def read():\n    return 1", "returned a int; return an iterable"),
+    "is none": (
+        "def read():\n    return 1",
+        "returned an object of type int; return an iterable",
+    ),
     "ends": ("import os\ndef read():\n    os._exit(3)", "ended the reader's process"),
     "sees other rows": (
         "def read():\n    return [[len(list(Path('store').iterdir()))]]",
@@ -144,6 +147,8 @@ def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
         (["--reader", "rows.py:nothing"], "there is no such function"),
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
         (["--expected", "empty"], "there is no row in it"),
+        (["--watch", "nowhere"], "nowhere: there is no such folder, and a run"),
+        (["--parallel", "0"], "--parallel 0: write how many runs"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
         (["--only", "write nowhere #1"], "has no such point"),
         (
@@ -171,6 +176,45 @@ def test_what_stands_beside_the_pipeline_is_checked_too(
 )
 def test_a_sink_and_a_pipeline_are_told_apart(more: list[str], sentence: str) -> None:
     refused(sample("right_move", *more), sentence)
+
+
+LEASE = """
+import os, sys, time
+if os.path.exists("store/lease") and time.time() - os.path.getmtime("store/lease") < {seconds}:
+    sys.exit(0)  # somebody else holds it
+open("store/lease", "w").close()
+for part in sorted(os.listdir("input")):
+    with open("store/.new", "w") as new:
+        new.write(open("input/" + part).read())
+    os.rename("store/.new", "store/" + part)
+os.remove("store/lease")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "limit", "lost", "said"),
+    [
+        (6, 60, False, "they came with another start"),
+        (600, 3, True, "as for a lease, count as lost (--limit)"),
+    ],
+)
+def test_a_command_that_waits_for_a_lease_is_started_again_for_a_while(
+    seconds: int, limit: int, lost: bool, said: str
+) -> None:
+    Path("lease.py").write_text(LEASE.format(seconds=seconds))
+    done = run(
+        [
+            *words("python lease.py", "--reader", "rows.py:read_parts"),
+            *("--watch", "store", "--expected", "rows.py:expected"),
+            *("--only", "rename store/part-1 #1", "--limit", str(limit), "--json"),
+        ]
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    crashed = next(each for each in report["runs"] if each["group"] == "crash")
+    assert bool(crashed["lost"]) == lost
+    assert any(said in note for note in report["notes"]), report["notes"]
 
 
 @pytest.mark.slow

@@ -31,6 +31,8 @@ _LONG = re.compile(r"(?<!\d)[1-9]\d{7,}(?!\d)")
 _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
 """The number of an entry of a log: the whole name, up to what follows a dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
+_SUPER_JOURNAL = re.compile(r"(?<=-mj)[0-9A-F]{6}9[0-9A-F]{2}$")
+"""As SQLite names the file that commits a transaction of several databases."""
 _CHECKPOINT = re.compile(r"(?<=^chk-)\d+$")
 _SAVEPOINT = re.compile(r"^savepoint-[0-9a-f]{6}-[0-9a-f]{12}$")
 """As Flink names a folder: six digits of the job's id, and twelve by chance."""
@@ -53,6 +55,7 @@ def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
 
 def _mask(part: str, pids: set[str]) -> str:
     part = _SAVEPOINT.sub("savepoint-<hex>", part)
+    part = _SUPER_JOURNAL.sub("<hex>", part)
     part = _UUID.sub("<uuid>", part)
     part = _TEMPORARY.sub("tmp<x>", part)
     part = _ID.sub("<hex>", part)

@@ -37,8 +37,9 @@ QUICK_READ = 0.5
 HELD_SECONDS = 4.0
 """Seconds in which it must answer while an effect is held. Far more than it needs on a busy machine: only a reader that
 waits for a lock of the held program takes as long, and it would wait in every run."""
-LOCKED_OUT = 2
-"""After so many places of a family without an answer the reader is not asked at that family any more."""
+MOST_SKIPPED = 16
+"""After places of a family without an answer the reader is not asked at the next one of it, at the next three, the next
+seven, and so on, but at no more than these; an answer begins anew."""
 READINGS = 3
 """Readings of the empty store that are timed; the fastest one counts, since the others had to wait for the machine."""
 ASKING_SECONDS = 180.0
@@ -77,21 +78,30 @@ class Glances:
         self._aids, self._usual = aids, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
         self.places = 0
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
         """Takes a reading while an effect is held."""
         happened, self.places = self.places, self.places + 1
-        if self._left <= 0.0 or self._locked_out[effect.family] >= LOCKED_OUT:
+        if self._left <= 0.0 or self._skips(effect.family):
             return
         begun = time.monotonic()
         try:
             values = self._aids.read(HELD_SECONDS)
             self.taken.append(Glance(happened, counted(values)))
+            self._locked_out[effect.family] = 0
         except ReaderFailed:  # neighbouring glances are compared instead
             self._locked_out[effect.family] += 1
+            times = self._locked_out[effect.family]
+            self._skipped[effect.family] = min(2**times - 1, MOST_SKIPPED)
         self._left -= time.monotonic() - begun
+
+    def _skips(self, family: str) -> bool:
+        """Whether the reader is not asked here, since it was locked out at places like this one."""
+        self._skipped[family] -= 1
+        return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
         """A sentence on the places at which the reader gave no answer, if there are any."""
@@ -125,6 +135,7 @@ def healthy(harness: Harness) -> Healthy:
         effects = _named_again(harness, start)
         if run.reads is not None:
             harness.logs = logs(effects, run.reads)
+    _check_watched(harness)
     if run.unknown:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")
     values = run.values
@@ -221,6 +232,16 @@ def _check(harness: Harness, start: Start) -> None:
         raise InvalidInput(
             f"--command: without any crash {harness.ending_of(start)}; {needed if harness.wanted is None else missing}."
         )
+
+
+def _check_watched(harness: Harness) -> None:
+    """Raises `InvalidInput` for a folder that not even a run without a crash has made."""
+    for folder in harness.settings.watched:
+        if not folder.is_dir():
+            raise InvalidInput(
+                f"--watch {folder}: there is no such folder, and a run without a crash makes none; name one that the "
+                "pipeline writes to."
+            )
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:

@@ -64,15 +64,15 @@ def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
     """At most `most` places. `shown`: names of the effects by which rows were seen to change.
 
     Places just after a change, or after an effect like the one that made it, and the end come first; then those before
-    an effect that makes something visible at once, as a rename does; then the others. Of many alike places the last,
-    the first and the second come first.
+    an effect that makes something visible at once, as a rename does; then the others. Of many alike places that are
+    equally important the last, the first and the second come first.
     """
     places = points(effects)
     ranking = _Importance(effects, families(effects, shown))
     alike = {each.name: each.family for each in effects}
-    groups: Mapping[str, list[Point]] = defaultdict(list)
+    groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
     for point in places:
-        groups[alike.get(point.name, EXIT)].append(point)
+        groups[alike.get(point.name, EXIT), ranking.of(point)].append(point)
     ranks: dict[Point, tuple[int, int, int]] = {}
     for group in groups.values():
         for turn, point in enumerate(_by_turn(group)):

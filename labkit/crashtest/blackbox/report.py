@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.runs import ONCE_MORE
+from labkit.crashtest.blackbox.runs import IDLE, ONCE_MORE
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import plain
 from labkit.crashtest.diagnosis import Diagnosis
@@ -13,8 +13,9 @@ from labkit.crashtest.timeline import Line, picture
 from labkit.crashtest.verdict import Result, Summary
 
 UNTESTED = (
-    "Not tested: {power}, several hosts, clocks that jump, the death of a server that the pipeline writes to, and a "
-    "single write that a SIGKILL cuts in two."
+    "Not tested: {power}, several hosts, clocks that jump, the death of a server that the pipeline writes to, of one "
+    "process alone where there are several, SIGTERM, errors of the store (locked, full), and a single write that a "
+    "SIGKILL cuts in two."
 )
 POWER_SAID = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
@@ -34,10 +35,21 @@ def late_notes(results: Sequence[Result]) -> list[str]:
         for each in results
         if ONCE_MORE in each.notes and not each.found("lost")
     ]
+    idle = [
+        (each.id, note)
+        for each in results
+        for note in each.notes
+        if note.startswith(IDLE) and each.found("lost")
+    ]
+    said = [
+        f"{name}: {note}; rows that would come after a longer wait, as for a lease, count as lost (--limit)"
+        for name, note in idle[:1]
+    ]
     if not late:
-        return []
+        return said
     return [
-        f"after {len(late)} crash(es), as {late[0]}, one restart ended well without all rows; they came with another start"
+        *said,
+        f"after {len(late)} crash(es), as {late[0]}, one restart ended well without all rows; they came with another start",
     ]
 
 

@@ -35,6 +35,7 @@ from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED, SETTLED
 from labkit.host.file_reads import FileReads
+from labkit.host.syscalls.calls import CallKind
 
 _PAUSE = 0.1
 """Seconds between two looks at rows that may still arrive."""
@@ -47,6 +48,10 @@ ONCE_MORE = (
     "the restarted command ended well and rows were missing; it was started once more"
 )
 """The note of a run that needed one more start."""
+IDLE = (
+    "rows were missing, and the command was started again and ended without an effect"
+)
+"""The beginning of the note of a run whose last starts had no effect, as those that meet a lock or a lease."""
 
 
 class Reading(NamedTuple):
@@ -112,6 +117,8 @@ class Harness:
         """Files of `logs` that a later run has read."""
         self.strays: list[str] = []
         self.beside = Beside()
+        self.waits = True
+        """Whether a command that ends without an effect, though rows are missing, is started again for a while."""
         self._count = 0
 
     def knows_what(self, other: "Harness") -> None:
@@ -254,12 +261,27 @@ class Harness:
         self.look(run, "end")
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Starts a command once more that ended well with rows missing: a job of many starts may bring them."""
+        """Starts a command again that ended well with rows missing: a job of many starts may bring them.
+
+        While it ends without any effect, something may keep it away that ends by time, as a lease does. So it is
+        started for as long as the limit allows, in the first such run; after that it is known to be in vain.
+        """
         run.notes.append(ONCE_MORE)
-        start = self.start(run)
-        if self._failed(start):
-            run.stuck = self.ending_of(start)
-        self.settle()
+        begun, idle = time.monotonic(), 0
+        while True:
+            start = self.start(run)
+            if self._failed(start):
+                run.stuck = self.ending_of(start)
+            if not self.settle() or run.stuck or not _is_idle(start):
+                return
+            idle += 1
+            waited = time.monotonic() - begun
+            if not self.waits or waited > self.settings.limit:
+                self.waits = False
+                run.notes.append(
+                    f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}"
+                )
+                return
 
     def _failed(self, start: Start) -> bool:
         """Whether a start failed or hangs. A command that never ends does nothing in the end: that is no failure."""
@@ -283,6 +305,11 @@ class Harness:
         run.readings.append(
             Reading(time.time(), len(run.starts), tuple(values), moment)
         )
+
+
+def _is_idle(start: Start) -> bool:
+    """Whether a start did nothing that lasts."""
+    return all(each.kind is CallKind.EXIT for each in start.effects)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:

@@ -19,16 +19,15 @@ SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
 """Kinds of effects that can change a reader's rows. A new file, even an empty one, may mark others as complete."""
 
 ARRIVING = 3
-"""Bytes sent to a server may show only so many effects later: the server answers when it likes."""
+"""Bytes sent to a server may show only so many effects later, since the server answers when it likes; and what another
+thread or process was let do, since it may be doing it still."""
+
+TOLD_BY_SYNC = ("-wal",)
+"""Endings of files whose sync comes just before readers learn of what was written there: SQLite's log, by its shared
+memory."""
 
 REBUILT = ("-shm",)
 """Endings of files that are built anew when a store is opened, so that nothing lasts by them: SQLite's shared memory.
-"""
-
-LOGGED = ("-wal",)
-"""Endings of logs whose last records readers see only after the log was synced: SQLite in its WAL mode.
-
-The commit is shown through shared memory, which no call tells. Nothing lasts by it: who opens the store reads the log.
 """
 
 FEW = 2
@@ -157,30 +156,36 @@ class Belongs:
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Whether an effect between two glances, or bytes sent to a server just before, can have changed rows.
+    """Whether an effect between two glances, or one just before that may go on, can have changed rows.
 
     A line in a log explains nothing, since the reader does not read it.
     """
-    between = effects[change.earlier.happened : change.later.happened]
+    happened = change.earlier.happened
+    between = effects[happened : change.later.happened]
     if any(_shows(each) and each.where not in logs for each in between):
         return True
-    before = effects[: change.earlier.happened][-ARRIVING:]
-    return any(each.kind is CallKind.SEND for each in before)
+    for number in range(max(0, happened - ARRIVING), happened):
+        each = effects[number]
+        later = {one.call.pid for one in effects[number + 1 : happened + 1]}
+        under_way = _shows(each) and each.call.pid not in later
+        if each.kind is CallKind.SEND or (under_way and each.where not in logs):
+            return True
+    return False
 
 
 def _shows(effect: Effect) -> bool:
-    if effect.kind is CallKind.SYNC:
-        return effect.where.endswith(LOGGED)
-    return effect.kind in SHOWING
+    """Whether rows may change by this effect."""
+    told = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
+    return effect.kind in SHOWING or told
 
 
 def _said(change: Change, effects: Sequence[Effect]) -> str:
     counts = ((change.appeared, "appeared"), (change.gone, "went"))
     rows = " and ".join(f"{count} row(s) {word}" for count, word in counts if count)
-    earlier, later = (
-        _place(each.happened, effects) for each in (change.earlier, change.later)
-    )
-    return f"{rows} between [{earlier}] and [{later}]"
+    later = _place(change.later.happened, effects)
+    if change.earlier.happened == change.later.happened:
+        return f"{rows} between the start and [{later}]"
+    return f"{rows} between [{_place(change.earlier.happened, effects)}] and [{later}]"
 
 
 def _place(happened: int, effects: Sequence[Effect]) -> str:

@@ -313,7 +313,9 @@ def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]
 
 
 def _what(returned: Any) -> str:
-    return "None" if returned is None else f"a {type(returned).__name__}"
+    return (
+        "None" if returned is None else f"an object of type {type(returned).__name__}"
+    )
 
 
 def main(file: str, name: str) -> None:

@@ -220,7 +220,7 @@ def _what(sink: Any) -> str:
     return (
         f"a class {sink.__name__}"
         if inspect.isclass(sink)
-        else f"a {type(sink).__name__}"
+        else f"an object of type {type(sink).__name__}"
     )
 
 
