@@ -26,7 +26,12 @@ _DISK = {
 
 OWN_FAULT = 70
 BAD_USAGE = 64
-STOPPED = "stopped; nothing is left running; run goes on with --resume FOLDER, grade with the same command again."
+STOPPED = "stopped; nothing is left running"
+GO_ON = {
+    "run": "; it goes on with --resume FOLDER",
+    "grade": "; it goes on with the same command again",
+}
+"""How a verb goes on that was stopped, where it does."""
 
 
 class Stopped(BaseException):
@@ -56,7 +61,8 @@ def execute(words: Sequence[str]) -> int:
     except LabError as error:
         return _say(str(error), error.exit_code, debug=debug)
     except Stopped as stopped:
-        return _say(STOPPED, 128 + stopped.number, debug=False)
+        said = f"{STOPPED}{GO_ON.get(_verb(words), '')}."
+        return _say(said, 128 + stopped.number, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -65,7 +71,12 @@ def execute(words: Sequence[str]) -> int:
     except (
         Exception
     ) as error:  # the one place where anything unforeseen becomes a sentence
-        return _unforeseen(error, debug=debug)
+        return _unforeseen(error, debug=debug, verb=_verb(words))
+
+
+def _verb(words: Sequence[str]) -> str:
+    """The verb of a command line; empty where it begins with an option."""
+    return words[0] if words and words[0].isidentifier() else ""
 
 
 def _run(arguments: list[str]) -> int:
@@ -84,12 +95,15 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
     return code
 
 
-def _unforeseen(error: Exception, *, debug: bool) -> int:
+def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
     """A complaint of the option parser (it words its errors in `format_message`), or a fault of the lab's own."""
     word = getattr(error, "format_message", None)
     if word is not None:
+        from labkit.cli.app import VERBS
+
+        more = f"labkit {verb} --help" if verb in VERBS else "labkit --help"
         return _say(
-            f"{' '.join(word().split())} See labkit --help.".lstrip(),
+            f"{' '.join(word().split())} See {more}.".lstrip(),
             BAD_USAGE,
             debug=debug,
         )

@@ -192,7 +192,9 @@ def crashtest(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Only the points that matter most; under three minutes."
+            "--quick",
+            help="Only the points that matter most; of a sink under three minutes, of a pipeline as long as its starts "
+            "take.",
         ),
     ] = False,
     limit: Annotated[
@@ -200,7 +202,10 @@ def crashtest(
     ] = 30.0,
     seconds: Annotated[
         float,
-        typer.Option(help="Seconds for all runs. Default: 170 if quick, 900 if not."),
+        typer.Option(
+            help="Seconds for all runs; what does not fit is unknown. Default: 170 if quick, 900 if not, and of a "
+            "pipeline what its planned runs need."
+        ),
     ] = 0.0,
     junit: Annotated[
         Path | None, typer.Option(help="Write JUnit XML to this file.")

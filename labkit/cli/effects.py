@@ -79,6 +79,8 @@ def effects(
         raise InvalidInput(
             "Missing option '--command'; or name two records with --beside."
         )
+    if limit <= 0:
+        raise InvalidInput("--limit must be more than 0.")
     folders = [_folder(each) for each in watch or [Path()]]
     lanes = Lanes(lane or ())
     _check_new(out)

@@ -303,7 +303,7 @@ class Campaign:
         )
         notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
         bare = sink_report(self.settings, self.adapter, self.shape, summary, self.log)
-        return finished(bare, drawn, notes, self._largest())
+        return finished(bare, drawn, notes, self._largest(), self.settings.batches)
 
 
 @contextmanager

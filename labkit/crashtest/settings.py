@@ -128,6 +128,8 @@ def settings(
     for one in () if eyes == "kernel" else only:
         for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
             check_id(part)
+    if rows is not None and not Path(rows).is_file():
+        raise InvalidInput(f"--rows {rows}: there is no such file.")
     for folder in code:
         if not Path(folder).is_dir():
             raise InvalidInput(f"--code {folder}: there is no such folder.")

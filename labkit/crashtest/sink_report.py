@@ -16,7 +16,8 @@ from labkit.crashtest.verdict import Summary
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
-    "what writes below Python, and batches of more than {rows} rows."
+    "what writes below Python, batches of more than {rows} rows, what is done in later batches only than the {batches} "
+    "that were run, errors of the store (locked, full), and SIGTERM."
 )
 
 
@@ -37,19 +38,22 @@ def sink_report(
         tuple(each.to_json() for each in log),
         diagnose(summary, log, shape),
         notes=tuple(_unseen(log)),
-        untested=UNTESTED.format(rows=0),
+        untested=UNTESTED.format(rows=0, batches=settings.batches),
     )
 
 
 def finished(
-    report: Report, picture: str, notes: Sequence[str], largest: int
+    report: Report, picture: str, notes: Sequence[str], largest: int, batches: int
 ) -> Report:
-    """The report with the picture of its weakest run, more notes, and the rows of the largest batch that was tried."""
+    """The report with the picture of its weakest run, more notes, and the rows of the largest batch that was tried.
+
+    `batches`: how many batches each run had.
+    """
     return replace(
         report,
         picture=picture,
         notes=(*notes, *report.notes),
-        untested=UNTESTED.format(rows=largest),
+        untested=UNTESTED.format(rows=largest, batches=batches),
         facts={"largest_batch": largest},
     )
 

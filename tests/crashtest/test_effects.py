@@ -499,6 +499,13 @@ def test_the_command_line(
             0,
             "did nothing more and did not end",
         ),
+        (
+            ["--command", "echo x > a; sleep 600 &", "--limit", "1"],
+            0,
+            "what the command left running did nothing more",
+        ),
+        (["--command", "true", "--limit", "0"], 64, "must be more than 0"),
+        (["--comand", "true"], 64, "See labkit effects --help."),
         ([], 64, "Missing option '--command'"),
     ],
 )

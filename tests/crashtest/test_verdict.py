@@ -318,8 +318,9 @@ def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
 
 
 def test_the_report_says_which_batches_were_not_tested(tmp_path: Path) -> None:
-    made = finished(report(results(TWO, GOOD, "", ""), tmp_path), "", (), 10)
-    assert "batches of more than 10 rows." in made.text()
+    made = finished(report(results(TWO, GOOD, "", ""), tmp_path), "", (), 10, 3)
+    assert "batches of more than 10 rows, what is done in later batches" in made.text()
+    assert "only than the 3 that were run" in made.text()
 
 
 def test_a_large_batch_that_lasts_in_parts_is_diagnosed_by_its_line() -> None:

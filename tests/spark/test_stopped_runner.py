@@ -12,7 +12,7 @@ import pytest
 from runners import PATIENCE, marked, running
 from waiting import until
 
-from labkit.cli import STOPPED
+from labkit.cli import GO_ON, STOPPED
 from labkit.host.java import Java
 
 pytestmark = pytest.mark.spark
@@ -69,7 +69,7 @@ def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     code, words = stop(tmp_path / "run", phase, number)
     assert code == 128 + number
     assert "Traceback" not in words
-    assert words.strip().splitlines()[-1] == f"labkit: {STOPPED}"
+    assert words.strip().splitlines()[-1] == f"labkit: {STOPPED}{GO_ON['run']}."
     assert not (tmp_path / "run" / "scratch").exists()
 
 

@@ -112,7 +112,9 @@ def _own(text: str) -> Shape:
     name, sign, pattern = text.partition("=")
     if not (sign and name.strip() and pattern.strip()):
         raise InvalidInput(
-            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; the names are {', '.join(LANES)}."
+            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; the lab's own names are "
+            f"{', '.join(LANES)}, and any other "
+            "makes a lane of yours."
         )
     return Shape(name.strip(), pattern.strip(), "named with --lane")
 

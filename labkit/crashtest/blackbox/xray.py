@@ -95,8 +95,17 @@ class XRay:
             yield f"no durable effect was seen in {folders}: --watch DIR names the folder of output and checkpoint."
         if lasting and not any(each.kind is CallKind.SYNC for each in lasting):
             yield "nothing was synced at all: a loss of power may take any of it, in any order."
-        if self.silent:
-            yield "the command did nothing more and did not end, so it was killed; its effects up to then are shown."
+        ended = any(each.kind is CallKind.EXIT for each in self.effects)
+        if self.silent and ended:
+            yield (
+                "what the command left running did nothing more and did not end, so it was killed; --limit allows a "
+                "longer silence."
+            )
+        elif self.silent:
+            yield (
+                "the command did nothing more and did not end, so it was killed; its effects up to then are shown, and "
+                "--limit allows a longer silence."
+            )
         elif self.watched.status:
             yield f"the command ended with status {self.watched.status}, so this may not be all that it does."
         for name, times in self.watched.unseen.items():
