@@ -7,7 +7,6 @@ This module decides what is run and in which order; the runs are `labkit.crashte
 `labkit.core.judge`.
 """
 
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.drivers import DriverPool
+from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import (
     NEVER_REACHED,
@@ -312,9 +312,7 @@ def campaign(
 ) -> Iterator[Campaign]:
     """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
     with ExitStack() as stack:
-        place = folder or Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-"))
-        )
+        place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
         java = find_java()

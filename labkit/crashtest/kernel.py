@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.subject import Adapter, examine
@@ -103,9 +103,7 @@ def kernel_campaign(
     """The campaign of such a test, within a `with` block. Raises `InvalidInput` for a reader without `reset`."""
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
-        place = Path(
-            stack.enter_context(TemporaryDirectory(prefix="labkit-crashtest-"))
-        ).resolve()
+        place = stack.enter_context(own_folder()).resolve()
         java = find_java()
         adapter = wanted.adapter or examine(wanted.subject)
         with Reader(wanted.reader, place / "described.log") as reader:

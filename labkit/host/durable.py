@@ -9,8 +9,10 @@ import fcntl
 import itertools
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
@@ -93,6 +95,25 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def own_folder(place: Path, prefix: str) -> Iterator[Path]:
+    """A folder in a place, for a block; those of processes that were killed go. Whoever holds a folder's lock lives."""
+    # Under one lock for all here: between the making of a folder and its own lock
+    # another process would sweep it away as that of a dead one.
+    with locked(place):
+        for left in place.glob(f"{prefix}*"):
+            with suppress(OSError), locked(left, wait=False):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        held = ExitStack()
+        held.enter_context(locked(folder))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        held.close()
 
 
 def open_for_append(path: Path) -> int:

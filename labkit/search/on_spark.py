@@ -12,10 +12,7 @@ look into a state.
 
 import os
 import pickle
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
@@ -103,7 +100,7 @@ def explore_on_spark(
     """Visits every state of a registered model. Raises `InvalidInput`, `JobFailed`, `ServiceUnavailable`."""
     check_scheduler(master)
     with (
-        own_folder(Path.cwd()) as folder,
+        durable.own_folder(Path.cwd(), PREFIX) as folder,
         (folder / "driver.log").open("wb") as log,
     ):
         profile = "bulk" if is_local(master) else "cluster"
@@ -116,25 +113,6 @@ def explore_on_spark(
                 str(folder), model.name, tuple(model.values.items()), min(parts, 512)
             )
             return Levels(model, search, context).explore(max_states, keep_going)
-
-
-@contextmanager
-def own_folder(place: Path) -> Iterator[Path]:
-    """A folder for the files of one search, in a place that executors see, too; folders of killed searches go."""
-    # Under one lock for all searches here: between the making of a folder and its own
-    # lock another one would sweep it away as that of a dead search.
-    with durable.locked(place):
-        for left in place.glob(f"{PREFIX}*"):
-            with suppress(OSError), durable.locked(left, wait=False):
-                shutil.rmtree(left, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        held = ExitStack()
-        held.enter_context(durable.locked(folder))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        held.close()
 
 
 class Levels:

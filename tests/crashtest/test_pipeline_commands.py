@@ -17,6 +17,8 @@ from crashtest_processes import left_over
 from pipeline_samples import copied, expected
 from waiting import until
 
+from labkit.crashtest.harness.leftovers import FOLDERS
+from labkit.host import durable
 from labkit.host.syscalls.support import supported
 
 ROOT = Path(__file__).parents[2]
@@ -268,7 +270,11 @@ def alive(mark: str) -> list[int]:
 
 def kill_at_a_moment(folder: Path, seconds: float) -> None:
     """Starts a test of a pipeline in the folder, and kills the tester alone after so many seconds of it."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PWD=str(folder))
+    place = folder / "temporary"
+    place.mkdir(exist_ok=True)
+    environment = dict(
+        os.environ, PYTHONPATH=str(ROOT), PWD=str(folder), TMPDIR=str(place)
+    )
     tester = subprocess.Popen(
         sample("wrong_endless", "--limit", "30"),
         cwd=folder,
@@ -282,6 +288,9 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
     os.kill(tester.pid, signal.SIGKILL)
     tester.wait()
     tester.stderr.close()
+    assert (
+        len(list(place.iterdir())) <= 2
+    )  # its own; those of testers before it are gone
     until(lambda: alive(str(folder)) == [], f"nothing left after {seconds} s", 20)
 
 
@@ -292,7 +301,10 @@ def test_nothing_is_left_of_a_test_that_is_killed_at_a_random_moment(
 ) -> None:
     chance = random.Random(seed)
     for _ in range(5):
-        kill_at_a_moment(tmp_path / "job", chance.uniform(0, 3))
+        kill_at_a_moment(tmp_path / "job", chance.uniform(0, 9))
+    place = tmp_path / "job" / "temporary"
+    with durable.own_folder(place, FOLDERS) as own:
+        assert [*place.iterdir()] == [own]
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput
-from labkit.search.on_spark import PREFIX, explore_on_spark, own_folder
+from labkit.host.durable import own_folder
+from labkit.search.on_spark import PREFIX, explore_on_spark
 from labkit.sim.explore import Exploration, Progress, explore, violations
 from labkit.sim.trace import make, replay
 
@@ -90,9 +91,9 @@ def test_the_folder_of_a_killed_search_goes_and_that_of_a_living_one_stays(
     left = tmp_path / f"{PREFIX}left"
     left.mkdir()
     (left / "codes-0").write_text("x")
-    with own_folder(tmp_path) as first:
+    with own_folder(tmp_path, PREFIX) as first:
         assert not left.exists()
-        with own_folder(tmp_path) as second:
+        with own_folder(tmp_path, PREFIX) as second:
             assert first.is_dir()
         assert not second.exists()
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,6 @@ This module decides what is run and in which order; the runs are `labkit.crashte
 """
 
 import difflib
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +62,7 @@ from labkit.crashtest.blackbox.settings import (
 )
 from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.blackbox.words import because, in_their_rows
-from labkit.crashtest.harness.leftovers import MARK
+from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.harness.runs import NEVER_REACHED
 from labkit.crashtest.jobs import Job, unknown
@@ -443,9 +442,7 @@ def pipeline_campaign(
     if why := supported():
         raise ServiceUnavailable(why)
     with ExitStack() as stack:
-        place = folder or Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="labkit-crashtest-"))
-        )
+        place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
         mark = uuid.uuid4().hex

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -24,7 +23,7 @@ from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.reading import Aids
 from labkit.crashtest.blackbox.runs import Harness, counted, steady
 from labkit.crashtest.blackbox.settings import PipelineSettings
-from labkit.crashtest.harness.leftovers import MARK
+from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.verdict import Result
 from labkit.host.syscalls.calls import Call, CallKind
@@ -96,13 +95,7 @@ def copies(
     beside = Beside()
     with ExitStack() as stack:
         stack.callback(beside.stop.set)
-        place = Path(
-            stack.enter_context(
-                TemporaryDirectory(
-                    prefix="labkit-crashtest-", ignore_cleanup_errors=True
-                )
-            )
-        ).resolve()
+        place = stack.enter_context(own_folder()).resolve()
         made = []
         for number in range(1, count + 1):
             folder = place / str(number) / settings.folder.name

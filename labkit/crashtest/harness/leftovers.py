@@ -5,17 +5,22 @@ these, as no restarted job would. This module must not close or kill anything th
 """
 
 import os
-from contextlib import suppress
+import tempfile
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from labkit.host import durable
 from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
 """The environment variable that marks every process of a test, so that processes which leave its session are found."""
+
+FOLDERS = "labkit-crashtest-own-"
+"""How the name of a test's temporary folder begins."""
 
 END_SECONDS = 5.0
 """Seconds within which killed strays must be gone."""
@@ -95,6 +100,11 @@ def strays(mark: str) -> list[int]:
 def end(pids: list[int]) -> None:
     """Sends SIGKILL to processes that a sink left behind, until they are gone."""
     kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
+
+
+def own_folder() -> AbstractContextManager[Path]:
+    """A temporary folder of a test, for a block; those of tests that were killed go."""
+    return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
 
 
 def _is_alive(pid: int) -> bool:
