@@ -87,7 +87,7 @@ def test_without_kafka_the_recorded_result_is_shown(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "kafka_address")
 def test_a_kill_here_gives_what_was_recorded() -> None:
     if why := supported():
         pytest.skip(why)
@@ -97,7 +97,7 @@ def test_a_kill_here_gives_what_was_recorded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "kafka_address")
 def test_a_place_that_is_never_reached_proves_nothing() -> None:
     if why := supported():
         pytest.skip(why)
@@ -126,7 +126,7 @@ def test_a_stopped_writer_doubles_where_nobody_refuses_it(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("java", "kafka_address")
 def test_kafka_refuses_the_old_writer() -> None:
     *_, kafka = lab.stopped_writers().found
     assert (kafka.name, kafka.twice, kafka.first, kafka.second) == (

@@ -73,30 +73,13 @@ def owned(path: str) -> Write:
 
 def topic(place: str) -> Write:
     """Takes the next epoch of a transactional id, and writes later, in one transaction."""
-    from kafka import KafkaProducer
-    from kafka.errors import ProducerFencedError
-
     from labkit.core.records import Observation
-    from labkit.stores.files import encode
+    from labkit.stores.kafka.claimed import claim
 
     address, _, name = place.partition("/")
-    producer = KafkaProducer(
-        bootstrap_servers=address, transactional_id=f"{name}.writer"
-    )
-    producer.init_transactions()
-
-    def write() -> str:
-        try:
-            producer.begin_transaction()
-            for row in ROWS:
-                said = encode(Observation(row, "row", row, 0, 1))
-                producer.send(name, said, partition=0)
-            producer.commit_transaction()
-        except ProducerFencedError:
-            return "refused"
-        return "written"
-
-    return write
+    write = claim(address, name)
+    rows = [Observation(row, "row", row, 0, 1) for row in ROWS]
+    return lambda: "written" if write(rows) else "refused"
 
 
 STORES: dict[str, Callable[[str], Write]] = {
