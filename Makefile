@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME
 
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
 # Four at a time on two cores, since many tests wait for a server, a browser or a killed job.
-PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=180 --basetemp=build/tests
+PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=600 --basetemp=build/tests
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help

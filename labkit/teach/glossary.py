@@ -29,7 +29,7 @@ OTHERS = {
 """Whose names stand beside a word."""
 
 
-WIDTH = 110
+WIDTH = 130
 """Characters of a line of the list of words."""
 
 

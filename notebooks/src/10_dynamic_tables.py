@@ -48,10 +48,10 @@ spark = lab.spark()
 #
 # The owner's question is one line of SQL. A query over a stream is a **continuous query**: it never ends, and each record may
 # change its answer. Its answer is a **dynamic table**, a table that changes while others look at it. The same line over
-# a table that is complete runs once and ends: that is the *batch query*. (`{words}` stands for the table; Spark fills it in.)
+# a table that is complete runs once and ends: that is the *batch query*.
 
 # %%
-question = "SELECT word, count(*) AS n FROM {words} GROUP BY word"
+question = "SELECT word, count(*) AS n FROM {words} GROUP BY word"  # Spark fills in the table for {words}
 
 
 def words_in(reader, place):
@@ -72,7 +72,7 @@ counts = spark.sql(question, words=words_in(spark.readStream, str(orders)))
 # | `update` | rows that are new or have changed |
 # | `complete` | the whole table |
 #
-# The next cell prepares a query with any of them. Its sink notes what it gets.
+# The next cell prepares a query whose sink notes what it gets.
 
 # %%
 from pyspark.errors import AnalysisException
@@ -186,7 +186,7 @@ assert not any(run.violated for run in streams.values())
 # %% [markdown]
 # The second list shows four messages for three records, since the second *hello* takes two. The append-only stream has
 # three. Its receiver ends with `hello 1` *and* `hello 2`: that is the history of the counts, not the counts. So an append-only
-# stream fits results that never change. Only these may a query hand over in `append` mode; the rows of `update` mode are upserts.
+# stream fits results that never change.
 #
 # Now *hello* is typed three times, and the network loses one message: of the retract stream `- hello 1`, of the upsert stream `= hello 2`.
 
@@ -228,13 +228,12 @@ lab.totals("changelog.retract_stream", "changelog.lost_retraction", "changelog.l
 #
 # The second run shows crosses to the end: the row `hello 1` stays for ever. The third run is wrong for one message, and then right.
 # An upsert carries the whole new row, so the next change of the key repairs what was lost. No later retraction names the row that a
-# lost one left behind. That is why a lost retraction is worse than a lost upsert.
+# lost one left behind.
 #
 # ## What each stream needs
 #
-# **Simulated**: five things may happen, each once and none of the others (`crashes` is 1 if nobody says 0). The search tries every schedule.
-# *Right* means that in each of them the receiver has the batch query's table **in the end**, when all was read; one bad schedule makes
-# it *wrong*. The receiver stores its position in one transaction with its table.
+# **Simulated**: five things may happen, each once. *Right* means that in every schedule the receiver has the batch query's table **in the
+# end**, when all was read. The receiver stores its position in one transaction with its table.
 
 # %% tags=["nbval-check-output"]
 happens = {
@@ -272,7 +271,7 @@ print(lab.columns(lines))
 #   *batch_marker* does.
 # - *The receiver dies*: table and position are one transaction.
 #
-# One run of them: the query sends `- hello 1` and `+ hello 2`, dies, and sends both again.
+# A query sends `- hello 1` and `+ hello 2`, dies, and sends both again:
 
 # %% tags=["nbval-check-output"]
 print(lab.replay("changelog.replayed_retractions").violated["equals_batch"])
@@ -281,12 +280,12 @@ print(lab.replay("changelog.replayed_retractions").violated["equals_batch"])
 # after 2 records hello = 2 (2 times) is in the table: it has hello = 2 (2 times), the batch query hello = 2.
 
 # %% [markdown]
-# The sentence shows a retract stream whose query died: the repeated `- hello 1` found no row, and the repeated `+ hello 2` added one.
+# The sentence shows two rows: the repeated `- hello 1` found no row, and the repeated `+ hello 2` added one.
 #
 # ## Two queries, and a total that never was
 #
 # The shop moves money between accounts. Each transfer takes an amount from a giver and adds it to a taker. So *credits minus
-# debits* is always 0. Spark, SQLite and the log are real again. Two continuous queries read **one** log: one sums what each account got, the other what each account gave. Each upserts into
+# debits* is always 0. Two continuous queries read **one** log: one sums what each account got, the other what each account gave. Each upserts into
 # SQLite under its own name, in one transaction a batch. Credits is run after each transfer, debits after every other one.
 
 # %%
@@ -360,9 +359,7 @@ assert found["debits"] == dict(spark.sql(gave, moved=moved).collect()) == {"anna
 
 # %% [markdown]
 # The list shows two totals that were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals the
-# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Tables that always show the
-# same moment are called *internally consistent*; these are not. A timetable makes the gap large here. Two queries that
-# run all the time have a short one, at moments of chance.
+# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Such tables are not *internally consistent*. (A timetable makes the gap large here.)
 #
 # The cure is **one** query, whose batch changes both sides in one transaction:
 
@@ -384,8 +381,7 @@ totals
 
 # %% [markdown]
 # The list shows 0 after each transfer. `stack` makes two rows of each transfer, one for the taker and one for the giver. Both are in
-# the same batch, so in the same transaction: a reader who asks in the middle of a batch sees neither. The reader asks for all balances
-# in one `SELECT`, which sees one moment.
+# the same batch, so in the same transaction: a reader in the middle of a batch sees neither.
 #
 # ## A query that forgets
 #
@@ -446,7 +442,7 @@ batch_query = spark.sql(by_time, words=spark.read.schema(times).json(str(timed))
 
 # %% [markdown]
 # The first line shows 2, and the batch query finds 3: Spark dropped the late record without an error. The row of 12:20 is not handed over
-# yet, because the watermark has not passed 12:25. So a watermark has two prices. It delays every row, and it drops what is later
+# yet, because the watermark has not passed 12:25. So a watermark delays every row, and drops what is later
 # than expected.
 #
 # Another way to forget is to drop the state of a key that has been silent for long. **Simulated**, as a retract stream: the query forgets
@@ -461,13 +457,13 @@ print(lab.replay("changelog.expired_state").violated["equals_batch"])
 # %% [markdown]
 # The sentence shows two rows `hello 1`: the count began at 1 again, and no retraction came between them. No message was lost. A query that forgets is no longer the batch query.
 #
-# > **What popular notes get wrong.** "*A stream and a table are the same thing.*" Only as long as no change is lost, overtaken or, without a key, doubled,
-# > no state is forgotten, and whoever combines two tables takes both from the same moment.
+# > **What popular notes get wrong.** "*A stream and a table are the same thing.*" Only as long as no change is lost or overtaken, none comes twice
+# > without a key, and no state is forgotten.
 #
 # ## Try it yourself
 #
 # **Simulated**: an upsert stream whose messages may overtake once, and nothing is lost. *Find a run whose table is wrong in the
-# end.* The player calls the receiver *consumer*. The cell below it tells how your run ended.
+# end.* The player calls the receiver *consumer*.
 
 # %%
 steering = lab.explorer("changelog", encoding="upsert", words="hello-hello", crashes=0, swaps=1)

@@ -16,7 +16,7 @@
 # You will be able to
 #
 # - say what an exactly-once sink does not cover;
-# - find what makes a repeated batch differ: prices, clocks, chance, the size of batches;
+# - find what makes a repeated batch differ: edited prices, Python's clock, chance; and what another size of batches changes;
 # - cure it, and stop a record that kills the job for ever.
 
 # %% tags=["parameters"]
@@ -40,7 +40,7 @@ from labkit import lab
 # that a task does to the outside besides giving rows to its sink. The post office is simulated by a file. The job, its
 # sinks and the kills are real.
 #
-# We kill three jobs at moment 4: all tasks are ready, and nothing is committed. We kill a fourth one at moment 9:
+# We kill three jobs at moment 4: all tasks are ready, and no batch is noted as finished. We kill a fourth one at moment 9:
 # `commits/0` is written. All four are started again.
 
 # %%
@@ -90,7 +90,8 @@ assert all(each.done == 2 * each.left == 2 for each in counted["batch_marker, mo
 # ### A task that fails alone
 #
 # Nobody has to be killed for that. If one task fails, Spark tries it again, in the same driver. On a cluster it tries
-# four times (`spark.task.maxFailures`), in this session twice. Our post office fails once, at the second mail.
+# four times in all (`spark.task.maxFailures`), in this session twice. Our post office takes the second mail, and then fails to
+# answer, once.
 
 # %%
 from pathlib import Path
@@ -104,6 +105,7 @@ mails, is_down = shop / "mails.txt", shop / "is_down"
 is_down.touch()
 
 
+# %%
 def send_mail(item):
     with mails.open("a") as post_office:
         print(item, file=post_office)
@@ -140,14 +142,15 @@ table = spark.read.parquet(str(shop / "table"))
 #  'error': None}
 
 # %% [markdown]
-# The result shows five mails and three rows. The query ended without an error, so nothing tells that a task failed. Its
-# rows do not count: a reader of Spark's file sink goes by the sink's own log, `_spark_metadata`. The mails were out.
+# The result shows five mails and three rows. The query ended without an error, so nothing tells that a task failed. It
+# had sent two mails and given no row to the sink. A row does not count until its task has ended well; a mail is out at once.
 #
 # ## A price that somebody edits
 #
 # Spark runs a batch again with the same offsets. Are the rows the same, too? Our tasks look prices up. The prices are
 # 10, 20 and 30. The job is killed, and while it is dead somebody makes each item dearer by 1. Then it starts again. Five
-# sinks: the two of *wal* are killed at moment 6, half of the log copied; the other three at moment 4.
+# jobs: the two with *wal* are killed at moment 6, half of the log copied; the other three at moment 4. There the *idempotent* sink has
+# shown its rows already, *batch_marker* and *two_phase* have shown none.
 
 # %%
 lab.ask("11-prices")
@@ -191,14 +194,14 @@ assert [run.record.explanation.exists.value for run in priced.values()] == 3 * [
 priced["idempotent"]
 
 # %% [markdown]
-# The first line shows the book at 20 and at 21. The second one shows it at 20 twice: a copy came twice, and both copies
-# agree. The card shows a table of old prices that turned into new ones, one row after the other. Its sink is called
+# In the list, an old price ends in 0 and a new one in 1. Its first line shows the book at 20 and at 21. The second one shows it at 20
+# twice: a copy came twice, and both copies agree. The card shows a table of old prices that turned into new ones, one row after the other. Its sink is called
 # *idempotent*, and it is so only if the batch gives the same rows again. The judge asks whether a run *without* a failure
 # could have shown the same. Such a run looks each price up once. For *batch_marker* and *two_phase* there is one: the run in which
 # everything is dear. But each customer now has two mails, with two prices.
 #
-# A batch is **deterministic** if it gives the same rows whenever it runs. `foreachBatch` with a marker and two-phase
-# commit hide a batch that is not, for they show one execution only. Upserts and logs that are written anew do not.
+# A batch is **deterministic** if it gives the same rows whenever it runs. *batch_marker* hides a batch that is not, for it shows
+# one execution only. So did *two_phase* at this moment. Upserts do not, nor does a log that is written anew.
 #
 # ### What else differs
 #
@@ -247,13 +250,13 @@ len({row["uuid()"] for rows in ran for row in rows})
 # %% [markdown]
 # The first result shows what is the same in both runs. What comes from the record is: the value, and its hash. So is
 # `current_timestamp()`, because Spark writes the time of the batch into `offsets/0`. The clock of Python is read anew, and
-# so is chance. The second result shows six keys for three orders. A sink that upserts by such a key writes six rows; the three of the
-# dead driver stay for ever.
+# so is chance. The second result shows six keys for three orders. A sink that upserts by such a key writes six rows. The repeated batch writes other
+# keys, so it replaces nothing, and the three rows of the dead driver stay for ever: *ghosts*.
 #
 # ### Who is late?
 #
 # With a watermark Spark says up to which time it has seen everything: here the newest time so far, minus five
-# seconds. What belongs to a window that ends before it is late, and dropped. Spark moves the watermark *between* batches.
+# seconds. An order is late if its window ended before the watermark, and Spark drops it. Spark moves the watermark *between* batches.
 # Four orders come, of the seconds 14, 27, 28 and 12. We count them in windows of ten seconds: one order a batch, then all
 # four in one batch.
 
@@ -311,6 +314,7 @@ def write_batch(rows, number):
         int(count)  # and now the row could be written
 
 
+# %%
 def start(function):
     lines = spark.readStream.text(str(shop / "lines")).writeStream.foreachBatch(function)
     query = lines.option("checkpointLocation", str(shop / "sold")).trigger(availableNow=True).start()
@@ -328,7 +332,7 @@ lab.answer("11-poison", mails.read_text().split().count("pen"))
 
 # %% [raw] tags=["expected"]
 # It was 3.
-# Each start ran batch 0 from its first line, and failed at its second one. Nothing was noted.
+# Each start ran batch 0 from its first line, and failed at its second one. Batch 0 was planned, and never noted as finished.
 
 # %% tags=["nbval-check-output"]
 logs = {log: [file.name for file in (shop / "sold" / log).glob("[0-9]*")] for log in ("offsets", "commits")}
@@ -341,8 +345,8 @@ print(ended[-1])
 
 # %% [markdown]
 # The logs show batch 0 planned and never finished: the fourth start would run it again. `book two` is a
-# **poison record**: the job dies of it whenever it comes, and it comes again because nothing was noted. No sink and no restart
-# helps. The record must get past, without a trace being lost. So we put it aside as a **dead letter**: a row in a table
+# **poison record**: the job dies of it whenever it comes, and it comes again because its batch is never noted as finished. Neither
+# a restart nor an exactly-once sink helps. The record must get past, without a trace being lost. So we put it aside as a **dead letter**: a row in a table
 # of its own, with the reason. Rows, dead letters and the batch's number go into **one** transaction:
 
 # %%
@@ -383,7 +387,8 @@ assert (shop / "sold/commits/0").exists()
 
 # %% [markdown]
 # The tables show two rows and one dead letter. In a transaction of its own, the letter could come twice, or be lost. Catch only
-# errors that the record causes. Who catches all makes a dead letter of each order while the database is away.
+# errors that the record causes. A function that catches every error makes dead letters of good orders, too, for example while a
+# price service is away.
 #
 # ## Three cures
 #
@@ -393,8 +398,8 @@ assert (shop / "sold/commits/0").exists()
 # | **Write it down first.** What was drawn or looked up is durable before anybody sees it. | *wal* in log-then-commit, above: its prices stayed 10, 20, 30 | a copy may come twice |
 # | **Give the call a key.** The outside remembers keys, and does nothing twice. | below | the outside must keep its keys as long as a call can come again |
 #
-# The mails of the first run once more. Which order it is stands in the record, so it is the same in both executions. Such a key is
-# called an **idempotency key**. This is what a post office would have delivered that remembers keys:
+# The mails of the first run once more. The word *mail* and the order's offset are the same in both executions. A key that is the same
+# whenever this call is made again is its **idempotency key**. This is what a post office would have delivered that remembers keys:
 
 # %% tags=["nbval-check-output"]
 sent = mailed["batch_marker, moment 4"].mails()
@@ -409,8 +414,8 @@ sent = mailed["batch_marker, moment 4"].mails()
 # for its customers it is at-least-once or at-most-once. No job can do better for an outside that remembers nothing.
 #
 # > **What popular notes get wrong.** "*Exactly-once: each record is processed once.*" It may be processed many times, and its
-# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number and rows are in one transaction, and the
-# > batch is deterministic or shows only one of its executions.
+# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number and rows are in one transaction. Then one
+# > execution shows, whether the batch is deterministic or not.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: the price of the order's own time (`11-price`)
@@ -515,7 +520,8 @@ lab.check("11-call")
 # **4. The dead letter is written into a file, and the rows into a database. What can happen?**
 #
 # <details><summary>a) Nothing, both are on disk.</summary>A crash between the two leaves one without the other.</details>
-# <details><summary>b) The letter comes twice.</summary>Yes: the batch runs again, and its letters are written again.</details>
+# <details><summary>b) The letter comes twice, or not at all.</summary>Yes: what was written first is written again, or what was to come second
+# is missing when the batch counts as done.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #

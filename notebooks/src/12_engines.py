@@ -50,12 +50,13 @@ lab.engines(killed=True)
 # |---|---|---|
 # | Spark | `commits/N` | checkpoint folder |
 # | Flink | `_metadata` of checkpoint N | checkpoint storage |
-# | Kafka | the group's offset | a topic of the broker |
+# | Kafka | the group's offset (`OffsetCommit`, or `TxnOffsetCommit` in a transaction) | a topic of the broker |
 #
 # The last two jobs do *consume-transform-produce*: a program reads from one topic and writes to another, with its progress in Kafka. One tells its
 # group the offset after the rows. The other puts the offset into the transaction of the rows.
 #
-# Each job is now killed in its second step, at the red cross, and started again.
+# Each job is killed in its second step, at the red cross, and started again: Kafka's two here and now, the other three when they
+# were recorded.
 
 # %%
 lab.ask("12-twice")
@@ -93,12 +94,13 @@ lab.crash("sink.after_pre_commit", sink="append") if kill_spark else "recorded o
 
 # %% [markdown]
 # The plain Spark job has one more gap. Its finished task had put a file into `_temporary`. A recorded kill right there also left
-# twelve rows: the restarted job's commit moved the dead job's file, too. Staging alone helps nothing.
+# twelve rows: the restarted job's commit moved the dead job's file, too. Staging helps only where
+# the note names the staged files, as in Flink.
 #
 # ## Who starts again, and how much is read again?
 #
 # Now look at the time before the note. Three processes stand in a row, and one record passes through them. The third dies before it has
-# written anything. Then the second dies, then the first. [Notebook 02](02_delivery.ipynb) has run this, **simulated**. In the first design nobody writes
+# written anything. Then the second dies, then the first, before any of them restarts. The source sends the record once more. [Notebook 02](02_delivery.ipynb) has run this, **simulated**. In the first design nobody writes
 # down what it made, and all wait for the last one, as in Storm. In the second each process writes down what it made before it sends it on: strong productions,
 # as in MillWheel and Dataflow.
 
@@ -139,7 +141,8 @@ lab.answer("12-again", sum(read_again.values()))
 assert read_again == {"Flink's design": 1, "Spark's design": 3}
 
 # %% [markdown]
-# The card shows four: one and three. So the unit of the note is also the unit of the repetition. Here is who starts again:
+# The card shows four: one and three. Each design repeats what came after its newest note; with another place of death the
+# numbers differ. Here is who starts again:
 #
 # | design | who starts again | what is read again |
 # |---|---|---|
@@ -154,7 +157,8 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # ## One table for all
 #
-# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. Each square below is
+# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. The table calls the rows *output*
+# and the note *decision*. A *marker* is a batch number that the sink keeps beside its rows. Each square below is
 # a **simulated** search of all schedules with up to two crashes. Rows of the table say what comes first. Columns say what the sink
 # adds. Small names say who built it. Choose a square:
 
@@ -176,7 +180,7 @@ table
 #  'kafka-streams': 'output with decision | nothing else'}
 
 # %% [markdown]
-# The list shows three different places for three promises of exactly-once. They differ in what they need:
+# The list shows four squares for five designs. Spark's append is not exactly-once; the other four are. They differ in what they need:
 #
 # - *Output, then decision* needs a marker in the transaction of the rows. A marker in a second transaction behind them does not help; one before
 #   them loses rows.
@@ -198,9 +202,10 @@ print(table["kafka-streams"].killing)
 # No schedule breaks the order.
 
 # %% [markdown]
-# The first line shows the gap of the plain consumer; its *notice* is the offset that it tells its group. The second shows that nothing is left to fall between.
+# The first line shows the gap of the plain consumer; its *notice* is the offset that it tells its group. The second shows that nothing is left to fall between. (Steps are counted from 0.)
 #
-# **Your turn.** Change one word of `design` at the top, and run the next cell: which orders of Spark's writes survive?
+# **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). Behind the first semicolon stands how
+# rows come out (`append`, `upsert`, `transaction`), behind the second what a restart reads. Swap two writes, or join them with `+`, and run the next cell.
 
 # %%
 table[design]
@@ -215,8 +220,8 @@ table[design]
 # Four stores. Before it is stopped, the writer
 #
 # - of a *file* or a *table* looks for rows that are there already;
-# - of the *table with an epoch row* takes the next epoch, and compares it in the transaction of its rows;
-# - of *Kafka* calls `init_transactions` for its transactional id.
+# - of the *table with an epoch row* takes the next epoch, a number that grows with each writer, and compares it in the transaction of its rows;
+# - of *Kafka* calls `init_transactions` for its transactional id, which raises the epoch that the broker keeps.
 
 # %%
 lab.ask("12-stopped")
@@ -259,29 +264,33 @@ from pathlib import Path
 spark = lab.spark()
 
 
+def arrives(place, number, db, write_batch):
+    """An order arrives in a folder, and the query takes what there is."""
+    (place / "inbox").mkdir(exist_ok=True)
+    (place / "inbox" / f"{number}.json").write_text(json.dumps({"id": number}))
+    orders = spark.readStream.schema("id INT").json(str(place / "inbox"))
+    query = orders.writeStream.foreachBatch(lambda rows, batch: write_batch(db, rows.collect(), batch))
+    query = query.option("checkpointLocation", str(place / "checkpoint")).trigger(availableNow=True)
+    query.start().awaitTermination()
+
+
+# %%
 def shop(write_batch):
     with tempfile.TemporaryDirectory() as folder:
-        inbox, checkpoint, copy = (Path(folder) / name for name in ("inbox", "checkpoint", "copy"))
-        inbox.mkdir()
-        db = sqlite3.connect(f"{folder}/rows.db", check_same_thread=False)
+        place = Path(folder)
+        db = sqlite3.connect(place / "rows.db", check_same_thread=False)
         db.executescript("CREATE TABLE rows (id INTEGER); CREATE TABLE marker (batch INTEGER)")
-
-        def order(number):  # an order arrives, and the query takes what there is
-            (inbox / f"{number}.json").write_text(json.dumps({"id": number}))
-            orders = spark.readStream.schema("id INT").json(str(inbox))
-            query = orders.writeStream.foreachBatch(lambda rows, batch: write_batch(db, rows.collect(), batch))
-            query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
-
-        order(0)
-        order(1)
-        shutil.copytree(checkpoint, copy)  # batches 0 and 1 are done
-        order(2)
-        shutil.rmtree(checkpoint)
-        copy.rename(checkpoint)  # and now the copy is restored
-        order(3)
+        arrives(place, 0, db, write_batch)
+        arrives(place, 1, db, write_batch)
+        shutil.copytree(place / "checkpoint", place / "copy")  # batches 0 and 1 are done
+        arrives(place, 2, db, write_batch)
+        shutil.rmtree(place / "checkpoint")
+        (place / "copy").rename(place / "checkpoint")  # and now the copy is restored
+        arrives(place, 3, db, write_batch)
         return sorted(number for (number,) in db.execute("SELECT id FROM rows"))
 
 
+# %%
 def append(db, rows, batch):
     with db:
         db.executemany("INSERT INTO rows VALUES (?)", rows)
@@ -305,10 +314,12 @@ def with_marker(db, rows, batch):
 # batch 2 held orders 2 and 3. The marker said that batch 2 was done, so the sink skipped both.
 #
 # A batch number names rows only as long as the plan lasts. Flink's two-phase sink commits again what comes behind the older checkpoint, as
-# [09c](09c_store_demands.ipynb) has shown in the simulator. A note that lies *with* the rows, such as the offsets in Kafka's transaction, does not go back when a folder does.
+# [09c](09c_store_demands.ipynb) has shown in the simulator. Offsets that lie with the rows, as in Kafka's transaction, stay when a
+# folder goes back. A batch number stays, too, but then it names a batch with other rows. Rows that are there twice can be found. An order that
+# is missing leaves no trace in the table.
 #
-# > **What popular notes get wrong.** "*Our engine is exactly-once.*" No engine is, alone. Each has one place at which a crash does no harm. The
-# > place exists because store and engine write in a certain order, and it lasts as long as the note does.
+# > **What popular notes get wrong.** "*Our engine is exactly-once.*" No engine is, alone. It is exactly-once with a store, with a certain
+# > order of writes, and for as long as its note lasts.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: an order for this store (`12-order`)
@@ -437,7 +448,7 @@ lab.check("12-restart")
 # |---|---|---|---|
 # | what is repeated | a batch | everything behind a checkpoint | a transaction |
 # | progress is kept in | `offsets/N` | the source's state in the checkpoint | the group's offsets |
-# | the note | `commits/N` | `_metadata`, a completed checkpoint | the commit of the transaction |
+# | the note | `commits/N` | `_metadata`, a completed checkpoint | the group's offset, which counts once its transaction is committed |
 # | known again by | `batchId`; Delta's `txnAppId` and `txnVersion` | the checkpoint's number | transactional id and epoch |
 # | state lives in | state store, and the checkpoint | state backend, and the checkpoint | a local store, and a changelog topic |
 # | the sink's contract | `foreachBatch`; `StreamingWrite` | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | `sendOffsetsToTransaction` |

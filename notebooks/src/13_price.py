@@ -37,7 +37,7 @@ intervals = [0.5, 1, 2]  # seconds between two commits
 # | open | at once, into an open transaction | at the end of the interval | the transaction of a two-phase sink in Flink |
 # | gathered | with all others of its interval | at the end of the interval | a micro-batch with a batch marker |
 #
-# An outside reader looks every 5 ms. The median of a job's waits is its *typical* wait: half of the records wait longer. First your own line. The question is about the lower two ways, with a commit that
+# An outside reader looks every 5 ms. The median of a job's waits is its *typical* wait: half of the records wait longer. First your own line. The question is about *open* and *gathered*, with a commit that
 # takes no time.
 
 # %%
@@ -70,11 +70,12 @@ assert measured.commits("append") == [20, 40, 80]
 assert all(each.worst > each.typical for each in measured["open"].values())
 
 # %% [markdown]
-# The chart shows two lines that rise by half a second for each second of the interval. The typical wait is *interval / 2 + commit*.
+# The chart shows two lines that rise by about half a second for each second of the interval; the cell rounds to halves. The typical wait is *interval / 2 + commit*.
 # The longest wait is *interval + commit*: that record arrived right behind a commit. *append* does not know the interval, and its line stays low
 # as long as the disk keeps up. (In Flink, *commit* is all from the barrier to the sink's commit: the whole checkpoint.)
 #
-# So the wait is no fault of two-phase commit. Each sink waits that shows an interval all at once: *gathered* waits as long as *open*.
+# A sink that shows an interval all at once makes its readers wait: *gathered* waits as long as *open*. Two-phase commit is one way to do
+# that, and not the reason.
 #
 # ## Who else waits?
 #
@@ -103,7 +104,8 @@ lab.answer("13-lock", measured.others.slowest)
 # | PostgreSQL | who changes the **same** row | the row's lock, which a prepared transaction keeps | [08](08_postgres.ipynb) |
 # | Kafka | **readers** at `read_committed`, of everything behind it | the last stable offset | [09](09_kafka.ipynb) |
 #
-# And in front of the sink: a barrier that is aligned holds records back. One that overtakes them stores them in the checkpoint. **Simulated**, with two sources:
+# And in front of the sink: a task that waits for all its barriers (aligned) holds records back. Unaligned, the barrier overtakes records, and the
+# checkpoint stores them. **Simulated**, with two sources:
 
 # %% tags=["nbval-check-output"]
 aligned, overtaking = lab.replay("barriers.alignment"), lab.replay("barriers.overtaking")
@@ -132,9 +134,9 @@ assert rates[1].seconds > rates[100].seconds
 
 # %% [markdown]
 # The last column shows more rows a second in larger transactions: the rows are the same, and the syncs are fewer. A commit costs about the same for one row as
-# for a hundred. So *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
+# for a hundred. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
 #
-# Is a stronger promise dearer? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
+# Is a stronger promise dearer, in syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
 # and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
 
 # %% tags=["nbval-check-output"]
@@ -173,9 +175,10 @@ lab.answer("13-grows", effects.growing("two_phase"))
 # Promise, decision and commit are made once for each task or batch, whatever it holds. Only the rows themselves take more room.
 
 # %% [markdown]
-# The table shows ten syncs of *two_phase* for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names of
+# From *append* to *two_phase* the syncs of a batch go from 0 to 10: a stronger promise syncs more, here with two tasks. But
+# *two_phase* makes ten syncs for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names of
 # its two transactions. *wal* writes every row **twice**, once into its log and once into the table, so its bytes grow with
-# the batch. (A line of its log is shorter than one of the table.) On plain files *append* syncs nothing: its rows survive a kill, and a loss of power takes the last ones.
+# the batch. (A line of its log is shorter than one of the table.) The *append* on plain files syncs nothing, unlike the one above: its rows survive a kill, and a loss of power takes the last ones.
 #
 # And messages? **Simulated**: a coordinator and two participants, nothing fails.
 
@@ -189,7 +192,7 @@ steps = Counter(str(step).partition("(")[0] for step in lab.replay("two_phase_co
 # {'participants read': 4, 'coordinator hears': 4}
 
 # %% [markdown]
-# Each participant reads two messages (*vote*, *commit*) and answers both. The number of rows is no part of it. So the price of two-phase commit is paid for
+# The output counts eight messages: each participant reads two (*vote*, *commit*) and answers both. The number of rows is no part of it. So the price of two-phase commit is paid for
 # each **interval**: with an interval twice as long it is half as much a second.
 #
 # ## What does a crash cost?
@@ -216,8 +219,8 @@ lab.compare(crashed)
 # {'append, 6': 6, 'append, 12': 12, 'two_phase, 12': 0}
 
 # %% [markdown]
-# The numbers of *append* show how much was read again: a whole batch, 6 and 12 records. *two_phase* read its twelve again, too, and no reader saw it. On average a crash comes in the middle of an interval, so half an
-# interval is read again.
+# The numbers of *append* show how much was read again: a whole batch, 6 and 12 records. *two_phase* read its twelve again, too, and no reader saw it. A batch that is planned is repeated whole. A job that
+# reads all the time, as in Flink, repeats half an interval on average, and a whole one at most.
 #
 # What did readers have of it? Two times belong together: for how long somebody could have read a wrong value, and for how long right rows were kept back.
 
@@ -234,8 +237,8 @@ assert worst["two_phase, 12"].held.most > 0
 # The first line shows a wrong value up to the end, and no waiting. The second shows no wrong value, and waiting through the whole restart. That is the trade: *append* pays with wrong values,
 # *two_phase* with latency.
 #
-# > **What popular notes get wrong.** "*Exactly-once is slow.*" It costs latency, about half an interval, and a fixed number of syncs and messages an interval. Throughput may even be
-# > higher than with a commit for each record. And "*a write-ahead log costs nothing, since the sink would write the rows anyway*": it writes each row twice.
+# > **What popular notes get wrong.** "*Exactly-once is slow.*" It costs latency, about half an interval, and syncs and messages that depend on the number of tasks and not on
+# > the rows. Larger transactions raise the throughput. And "*a write-ahead log costs nothing, since the sink would write the rows anyway*": it writes each row twice.
 #
 # ## The settings, with a number in each row
 #
@@ -265,14 +268,14 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # %% [markdown]
 # The settings of [notebook 04](04_barriers.ipynb) again, each with what it costs, and the number that you have seen above:
 #
-# | setting | more of it costs | number |
+# | setting | costs | number |
 # |---|---|---|
-# | `interval` | latency | ½ s typical, 1 s at most, for each second (measured) |
+# | `interval`, more of it | latency | ½ s typical, 1 s at most, for each second (measured) |
 # | `interval`, in records | reading again after a crash | 6 with batches of 6, 12 with batches of 12 (measured) |
-# | `interval`, less of it | commits, for the same rows | 300 instead of 3 (measured) |
-# | `min-pause` | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
-# | `tolerable-failed-checkpoints` | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
-# | `timeout` of a checkpoint | a transaction that is open longer | 5 of the 15 s |
+# | `interval`, less of it | commits, for the same rows | 300 instead of 3, and fewer rows a second (measured) |
+# | `min-pause`, more of it | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
+# | `tolerable-failed-checkpoints`, more of them | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
+# | `timeout` of a checkpoint, more of it | a transaction that is open longer | 5 of the 15 s |
 # | `transaction.timeout.ms`, too little of it | lost rows | more than 75 s, if the job may be down for 60 s |
 # | `mode`: aligned | records held back | 1 (simulated) |
 # | `unaligned.enabled` | a larger checkpoint | 3 records stored (simulated) |
@@ -280,12 +283,14 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 #
 # ## The cheapest interval
 #
-# A job cannot do anything else while it commits. A commit takes *cost* seconds. The job crashes about every *between* seconds, and reads half an interval again. So of each second it loses
+# Let a job stand still for *cost* seconds while it commits. It crashes about every *between* seconds, and reads half an interval again, as slowly as before.
+# So of each second it loses
 #
 # $$\frac{cost}{interval} + \frac{interval}{2 \cdot between}$$
 #
 # The first part falls with the interval, and the second grows. The sum is smallest where both are equal. With a commit of 0.5 s and a crash every 900 s that is an interval of 30 s:
-# 1.7 % for commits and 1.7 % for reading again. Latency is not in this sum. So take the shorter of two intervals: the cheapest, and the longest that your readers bear.
+# 1.7 % for commits and 1.7 % for reading again. Latency is not in this sum. So take the shortest of
+# four intervals: the cheapest, and the longest that latency, reading again and the transaction timeout each allow.
 #
 # **Your turn.** Change `intervals` at the top, and run everything again. Or measure another store: `lab.measure_rows(store="files")`, or `"postgres"` and `"kafka"` where `labkit services up`
 # has started them. `lab.until_visible()` draws how long each sink of the lab makes a record wait, in steps of a simulator.
@@ -444,7 +449,7 @@ lab.check("13-best")
 # - Read the interval of your job, and draw the line *interval / 2 + commit*. Does the measured latency lie on it? If it lies above, look for a queue.
 # - Count the syncs or commits a second of your sink before you buy a faster disk.
 # - Ask who else writes to the store: do they wait for your open transaction?
-# - Write down three limits: latency, records read again, transaction timeout. The shortest interval of the three is yours.
+# - Write down three limits: latency, records read again, transaction timeout. Your interval is the shortest that they and the cheapest one allow.
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
