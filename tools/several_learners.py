@@ -14,6 +14,7 @@ The accounts exist only in a mount namespace of this script: nothing of the mach
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,6 +77,11 @@ def main() -> int:
     if not asked.inside:
         command = ["unshare", "--mount", "--propagation", "private", sys.executable]
         os.execvp(command[0], [*command, *sys.argv, INSIDE])  # noqa: S606  # no shell
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a job in the background ignores the first
+        signal.signal(number, lambda *_: sys.exit(1))
     place = Path(tempfile.mkdtemp(prefix="labkit-learners-"))
     place.chmod(0o755)
     learners = [
