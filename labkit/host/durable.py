@@ -54,9 +54,9 @@ def replace(path: Path, content: bytes | str) -> None:
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
+        # Behind this block nothing is left to be taken back: the name is in place, and
+        # may only be lost to a loss of power.
         raise
-    # Behind the block, for nothing is left to be taken back: the name is in place, and
-    # may only be lost to a loss of power.
     sync_folder(path.parent)
 
 

@@ -385,7 +385,7 @@ lab.check("12-order")
 #
 # For example, `next_step("spark", ["offsets/4", "commits/4", "offsets/5"])` returns `5`, and `next_step("flink", ["chk-9/_metadata", "chk-10/state"])` returns `10`.
 #
-# *complete, medium, 4 points; about 12 lines.*
+# *complete, medium, 4 points; about 8 lines.*
 #
 # <details><summary>Hint 1</summary>Which file says that a step is done, and which only that it was begun?</details>
 # <details><summary>Hint 2</summary>Names are text. Is chk-10 newer than chk-9? More:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 ROWS = (0, 1, 2)
+WRITTEN, REFUSED = "written", "refused"
 TABLES = (
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER)",
     "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)",
@@ -29,7 +30,7 @@ def file(path: str) -> Write:
     def write() -> str:
         with open(path, "a", encoding="utf-8") as there:  # noqa: PTH123
             there.writelines(f"{row}\n" for row in ROWS if row not in known)
-        return "written"
+        return WRITTEN
 
     return write
 
@@ -45,7 +46,7 @@ def table(path: str) -> Write:
         with closing(sqlite3.connect(path)) as store, store:
             missing = [(row,) for row in ROWS if row not in known]
             store.executemany("INSERT INTO rows VALUES (?)", missing)
-        return "written"
+        return WRITTEN
 
     return write
 
@@ -64,9 +65,9 @@ def owned(path: str) -> Write:
             store.execute("BEGIN IMMEDIATE")
             ((now,),) = store.execute("SELECT max(epoch) FROM owner")
             if now != epoch:
-                return "refused"
+                return REFUSED
             store.executemany("INSERT INTO rows VALUES (?)", [(row,) for row in ROWS])
-        return "written"
+        return WRITTEN
 
     return write
 
@@ -79,7 +80,7 @@ def topic(place: str) -> Write:
     address, _, name = place.partition("/")
     write = claim(address, name)
     rows = [Observation(row, "row", row, 0, 1) for row in ROWS]
-    return lambda: "written" if write(rows) else "refused"
+    return lambda: WRITTEN if write(rows) else REFUSED
 
 
 STORES: dict[str, Callable[[str], Write]] = {

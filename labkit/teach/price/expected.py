@@ -1,8 +1,6 @@
 """A prediction of a wait, drawn as a line before anything is measured. This module must not measure."""
 
 from labkit.core.errors import InvalidInput
-from labkit.teach.questions import notes
-from labkit.teach.questions.question import Kind, find
 from labkit.view.card import Card, Html, bundle, para
 from labkit.view.prices import wait_chart
 
@@ -13,6 +11,11 @@ NOTHING = "No prediction is noted, so there is no line yet."
 
 def noted(question: str) -> float | None:
     """The number that was predicted; None without one. Raises `InvalidInput` for an unknown question."""
+    try:
+        from labkit.teach.questions import notes
+        from labkit.teach.questions.question import Kind, find
+    except ImportError:  # where answers are graded there are no questions
+        return None
     asked = find(question)
     if asked.kind is not Kind.NUMBER:
         raise InvalidInput(

@@ -1,5 +1,5 @@
 # misconception: after a crash the last batch always runs again
-# says: next_step('spark', ['offsets/0', 'commits/0']) answered 0
+# says: 'offsets/.1.tmp']) answered 0
 def next_step(engine, left):
     if engine == "spark":
         planned = [int(each[8:]) for each in left if each.startswith("offsets/") and "." not in each]
