@@ -263,7 +263,7 @@ print(lab.columns(lines))
 # The table shows three *right* for upsert and one for retract.
 #
 # - *Lost*: both are wrong. The upsert stream is wrong until the next change of that key, which may never come.
-# - *Twice*: an upsert is idempotent. A second `+ hello 2` is a second row.
+# - *Twice*: a copy right behind its upsert changes nothing. A second `+ hello 2` is a second row.
 # - *Overtaken*: the older upsert replaces the newer one. So all changes of a key must keep their order, for example in one
 #   partition of Kafka.
 # - *The query dies*: it goes back to its checkpoint and sends its messages again. For upserts a reader sees a jump back,
@@ -359,7 +359,7 @@ assert found["debits"] == dict(spark.sql(gave, moved=moved).collect()) == {"anna
 
 # %% [markdown]
 # The list shows two totals that were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals the
-# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Such tables are not *internally consistent*. (A timetable makes the gap large here.)
+# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Such tables are not *internally consistent*.
 #
 # The cure is **one** query, whose batch changes both sides in one transaction:
 

@@ -90,7 +90,7 @@ assert all(each.done == 2 * each.left == 2 for each in counted["batch_marker, mo
 # ### A task that fails alone
 #
 # Nobody has to be killed for that. If one task fails, Spark tries it again, in the same driver. On a cluster it tries
-# four times in all (`spark.task.maxFailures`), in this session twice. Our post office takes the second mail, and then fails to
+# four times in all (`spark.task.maxFailures`), on `local[n]` once; this session is set to two. Our post office takes the second mail, and then fails to
 # answer, once.
 
 # %%
@@ -201,7 +201,7 @@ priced["idempotent"]
 # everything is dear. But each customer now has two mails, with two prices.
 #
 # A batch is **deterministic** if it gives the same rows whenever it runs. *batch_marker* hides a batch that is not, for it shows
-# one execution only. So did *two_phase* at this moment. Upserts do not, nor does a log that is written anew.
+# one execution only. So did *two_phase*, killed at moment 4. *idempotent*, and *wal* in commit-then-log order, showed both executions.
 #
 # ### What else differs
 #
@@ -255,7 +255,7 @@ len({row["uuid()"] for rows in ran for row in rows})
 #
 # ### Who is late?
 #
-# With a watermark Spark says up to which time it has seen everything: here the newest time so far, minus five
+# A watermark is the time up to which Spark assumes that it has seen everything: here the newest time so far, minus five
 # seconds. An order is late if its window ended before the watermark, and Spark drops it. Spark moves the watermark *between* batches.
 # Four orders come, of the seconds 14, 27, 28 and 12. We count them in windows of ten seconds: one order a batch, then all
 # four in one batch.

@@ -100,8 +100,8 @@ lab.crash("sink.after_pre_commit", sink="append") if kill_spark else "recorded o
 # ## Who starts again, and how much is read again?
 #
 # Now look at the time before the note. Three processes stand in a row, and one record passes through them. The third dies before it has
-# written anything. Then the second dies, then the first, before any of them restarts. The source sends the record once more. [Notebook 02](02_delivery.ipynb) has run this, **simulated**. In the first design nobody writes
-# down what it made, and all wait for the last one, as in Storm. In the second each process writes down what it made before it sends it on: strong productions,
+# written anything. Then the second dies, then the first, before any of them restarts. [Notebook 02](02_delivery.ipynb) has run this, **simulated**. In the first design nobody writes
+# down what it made, all wait for the last one, and the source sends again, as in Storm. In the second each process writes down what it made before it sends it on: strong productions,
 # as in MillWheel and Dataflow.
 
 # %% tags=["nbval-check-output"]
@@ -220,7 +220,7 @@ table[design]
 # Four stores. Before it is stopped, the writer
 #
 # - of a *file* or a *table* looks for rows that are there already;
-# - of the *table with an epoch row* takes the next epoch, a number that grows with each writer, and compares it in the transaction of its rows;
+# - of the *table with an epoch row* takes the next epoch, a number that grows with each writer; the transaction of its rows will compare it;
 # - of *Kafka* calls `init_transactions` for its transactional id, which raises the epoch that the broker keeps.
 
 # %%
@@ -313,7 +313,7 @@ def with_marker(db, rows, batch):
 # The first list shows order 2 twice: the restored folder knew nothing of batch 2. The second list shows that order 3 is **lost**. The new
 # batch 2 held orders 2 and 3. The marker said that batch 2 was done, so the sink skipped both.
 #
-# A batch number names rows only as long as the plan lasts. Flink's two-phase sink commits again what comes behind the older checkpoint, as
+# A batch number names the same rows only as long as `offsets/N` lasts, the plan of that batch. Flink's two-phase sink commits again what comes behind the older checkpoint, as
 # [09c](09c_store_demands.ipynb) has shown in the simulator. Offsets that lie with the rows, as in Kafka's transaction, stay when a
 # folder goes back. A batch number stays, too, but then it names a batch with other rows. Rows that are there twice can be found. An order that
 # is missing leaves no trace in the table.
@@ -455,7 +455,7 @@ lab.check("12-restart")
 #
 # ## On Monday
 #
-# - Find the note of your job: the file, row or request behind which nothing is repeated. What lies between it and the rows?
+# - Find the note of your job: the file, row or request that tells a restart what it must not repeat. What lies between it and the rows?
 # - You do not know? `labkit effects --command 'sh job.sh' --out seen` records what your job writes, and `labkit orders --of seen` says where it stands in the table.
 # - Kill the old process before you start a new one, and let the store refuse it all the same.
 # - Write down, beside the backup of a checkpoint: who restores it gets rows twice, or loses rows behind a marker.

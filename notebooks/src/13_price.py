@@ -96,7 +96,7 @@ lab.answer("13-lock", measured.others.slowest)
 # The open transaction holds the one lock from its first row to the end of the interval. The other two hold it for a moment only.
 
 # %% [markdown]
-# *open* and *gathered* show their rows at the same time, and only *open* makes the clerk wait: for the rest of the interval. What waits for an open transaction depends on the store:
+# *open* and *gathered* show their rows at the same time, and only *open* makes the clerk wait for the rest of the interval. What waits for an open transaction depends on the store:
 #
 # | store | who waits | for what | shown in |
 # |---|---|---|---|
@@ -175,10 +175,10 @@ lab.answer("13-grows", effects.growing("two_phase"))
 # Promise, decision and commit are made once for each task or batch, whatever it holds. Only the rows themselves take more room.
 
 # %% [markdown]
-# From *append* to *two_phase* the syncs of a batch go from 0 to 10: a stronger promise syncs more, here with two tasks. But
+# *append* promises least and makes no sync for a batch, *two_phase* makes ten, here with two tasks. But
 # *two_phase* makes ten syncs for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names of
-# its two transactions. *wal* writes every row **twice**, once into its log and once into the table, so its bytes grow with
-# the batch. (A line of its log is shorter than one of the table.) The *append* on plain files syncs nothing, unlike the one above: its rows survive a kill, and a loss of power takes the last ones.
+# its two transactions. *wal* writes every row **twice**, once into its log and once into the table. Its extra bytes over *append*
+# grow with the batch: 222 for 4 rows, 13,980 for 400. The *append* on plain files syncs nothing, unlike the one above: its rows survive a kill, and a loss of power takes the last ones.
 #
 # And messages? **Simulated**: a coordinator and two participants, nothing fails.
 
@@ -198,7 +198,7 @@ steps = Counter(str(step).partition("(")[0] for step in lab.replay("two_phase_co
 # ## What does a crash cost?
 #
 # A longer interval saves commits. After a crash its records are read again. Real Spark, twelve records, killed at moment 4 of its first batch:
-# all tasks are ready, nothing is committed. Two jobs with *append* take 6 and 12 records a batch; each record that is read again becomes a second row.
+# all tasks are ready, and `commits/0` is not there. *append* has shown its rows by then, *two_phase* has not. Two jobs with *append* take 6 and 12 records a batch; each record that is read again becomes a second row.
 # A job with *two_phase* takes all twelve.
 
 # %%
@@ -220,7 +220,7 @@ lab.compare(crashed)
 
 # %% [markdown]
 # The numbers of *append* show how much was read again: a whole batch, 6 and 12 records. *two_phase* read its twelve again, too, and no reader saw it. A batch that is planned is repeated whole. A job that
-# reads all the time, as in Flink, repeats half an interval on average, and a whole one at most.
+# reads all the time, as in Flink, repeats about half an interval on average. At most it repeats an interval and the checkpoint that was not finished.
 #
 # What did readers have of it? Two times belong together: for how long somebody could have read a wrong value, and for how long right rows were kept back.
 
@@ -449,7 +449,7 @@ lab.check("13-best")
 # - Read the interval of your job, and draw the line *interval / 2 + commit*. Does the measured latency lie on it? If it lies above, look for a queue.
 # - Count the syncs or commits a second of your sink before you buy a faster disk.
 # - Ask who else writes to the store: do they wait for your open transaction?
-# - Write down three limits: latency, records read again, transaction timeout. Your interval is the shortest that they and the cheapest one allow.
+# - Write down three limits: latency, records read again, transaction timeout. Your interval is the shortest of four: the cheapest, and the longest that each limit allows.
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
