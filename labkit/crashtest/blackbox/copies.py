@@ -34,6 +34,7 @@ BYTES = 2_500_000_000
 """Memory for each run, in bytes: an engine of the JVM, with its workers."""
 MOST_FILES, MOST_BYTES = 2_000, 200_000_000
 """A folder with more than this is not copied."""
+NOT_THE_SAME = "in a copy of this folder it does not do the same"
 CACHES = "__pycache__"
 """Python replaces these files by a rename each, and whoever reads one compares it with its source."""
 
@@ -193,12 +194,17 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
     harness, usual = copy.harness, healthy.run.starts[0]
     quiet = harness.beside
     harness.beside = Beside(meet, quiet.stop)
-    with harness.run("healthy", "no crash, beside others") as run:
-        start = harness.start(run)
-        harness.settle()
-        steady(copy.aids.read)
-        harness.look(run, "end")
-    harness.beside = quiet
+    try:
+        with harness.run("healthy", "no crash, beside others") as run:
+            start = harness.start(run)
+            harness.settle()
+            steady(copy.aids.read)
+            harness.look(run, "end")
+    except (JobFailed, ReaderFailed, InvalidInput) as error:
+        # As of a reset that finds what another copy has just made.
+        return Tried(places, f"{NOT_THE_SAME}: {str(error).rstrip('.')}")
+    finally:
+        harness.beside = quiet
     if run.unknown:
         return Tried(places, run.unknown.rstrip("."))
     ended = (start.over, start.watched.status)
@@ -207,7 +213,7 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
     }
     same = counted(run.values) == counted(healthy.run.values)
     if ended != (usual.over, usual.watched.status) or not alike or not same:
-        return Tried(places, "in a copy of this folder it does not do the same")
+        return Tried(places, NOT_THE_SAME)
     silence, longer = harness.silence, start.silence
     harness.silence = replace(
         silence,
