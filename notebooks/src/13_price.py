@@ -133,8 +133,8 @@ assert rates[1].a_second < rates[100].a_second
 assert rates[1].seconds > rates[100].seconds
 
 # %% [markdown]
-# The last column shows more rows a second in larger transactions: the rows are the same, and the syncs are fewer. A commit costs about the same for one row as
-# for a hundred. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
+# The last column shows many more rows a second with ten or a hundred rows in a transaction than with one. For the rows are the same, and the
+# syncs are fewer. A hundred rows in one commit take nowhere near a hundred times as long as one. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
 #
 # Is a stronger promise dearer, in syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
 # and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
