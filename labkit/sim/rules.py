@@ -93,5 +93,5 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
     """A budget of faults, a named tuple of numbers, of which one kind may come once less."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
-    left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # the same
+    left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

@@ -206,7 +206,7 @@ def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
     gateway: Any = context._gateway  # noqa: SLF001 - no public name
     with suppress(Exception):
         gateway.shutdown()
-    context._gateway = context._jvm = None  # noqa: SLF001 - the same
+    context._gateway = context._jvm = None  # noqa: SLF001 - neither has a public name
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -104,7 +104,7 @@ def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(
     assert SinkOptions.from_text(options.to_text()) == options
     conf["spark.speculation"] = "true"
     with pytest.raises(InvalidInput, match="the sink append cannot bear it"):
-        start._for_attempts(opened, spark)  # type: ignore[arg-type]  # the same
+        start._for_attempts(opened, spark)  # type: ignore[arg-type]  # what is looked at of a session
     opened.lock.release()
 
 

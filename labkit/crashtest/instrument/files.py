@@ -78,7 +78,7 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     encoding: str | None = None,
     errors: str | None = None,
     newline: str | None = None,
-    closefd: bool = True,  # noqa: FBT002  # the same
+    closefd: bool = True,  # noqa: FBT002  # a parameter of open
     opener: Any = None,
 ) -> Any:
     """`open`, with a raw file that records its writes where the user's code is to write."""

@@ -88,7 +88,7 @@ def instrument_sqlite(module: ModuleType) -> None:
         return plain(*arguments, **named)
 
     connect.recorded = True  # type: ignore[attr-defined]  # a mark on a function
-    module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]  # the same module
+    module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]  # sqlite3, or what stands for it
 
 
 @functools.cache

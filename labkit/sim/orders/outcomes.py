@@ -137,7 +137,7 @@ def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
 
 # By position, since arguments with names would cost the cache a longer key.
 @lru_cache(maxsize=200_000)
-def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # see above
+def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # by position, for the cache
     seen = [Seen(offset, value, 0, 1) for offset, value in saw]
     history = history_of(seen, rows=rows, keyed=keyed, bounds_change=other)
     properties = judge(expected(rows), history).properties

@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 ROWS = (0, 1, 2)
 WRITTEN, REFUSED = "written", "refused"
@@ -23,12 +24,12 @@ Write = Callable[[], str]
 
 def file(path: str) -> Write:
     """Looks into a file, and appends to it later what was not there."""
-    with open(path, "a+", encoding="utf-8") as there:  # noqa: PTH123
+    with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         known = {int(line) for line in there}
 
     def write() -> str:
-        with open(path, "a", encoding="utf-8") as there:  # noqa: PTH123
+        with Path(path).open("a", encoding="utf-8") as there:
             there.writelines(f"{row}\n" for row in ROWS if row not in known)
         return WRITTEN
 

@@ -90,7 +90,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             self.nb_man.notebook_complete()
             telling.end("done", executed=telling.executed)
 
-    class Engine(NBClientEngine):  # type: ignore[misc]  # the same
+    class Engine(NBClientEngine):  # type: ignore[misc]  # papermill has no types
         """Papermill's engine with that client and the forked kernel."""
 
         @classmethod
