@@ -1,15 +1,44 @@
 """How nbval compares a checked notebook: what a cell says as text. A card's HTML, pictures and widgets are not compared.
 
-It lies at the top, since pytest reads it also where only `checked` is named. Nothing here may make a cell pass that prints
-or gives something else than its notebook claims.
+And how it starts a kernel. This lies at the top, since pytest reads it also where only `checked` is named. Nothing here
+may make a cell pass that prints or gives something else than its notebook claims.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
+from nbval import kernel
+
+TRIES = 3
+
+
+def start_again(start: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Starts a kernel; one that dies before its first answer is started again, on other ports, as JupyterLab does it.
+
+    A kernel's manager looks for five free ports and gives them back until the kernel has started. Where eight start
+    together, two managers find the same port in about one of twenty-two tries.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return start(*given, **named)
+        except RuntimeError as error:
+            if "died" not in str(error):
+                raise
+    return start(*given, **named)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Iterator[None]:
+    """Gives nbval that patience."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            kernel, "start_new_kernel", partial(start_again, kernel.start_new_kernel)
+        )
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
