@@ -20,7 +20,10 @@ from labkit.crashtest.instrument.recorder import go_on
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
 from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
-from labkit.host.processes.sessions import signal_session
+from labkit.host.processes.sessions import await_stopped, signal_session
+
+STOP_SECONDS = 30.0
+"""Seconds in which a process stops itself that has left the evidence of its point."""
 
 REPLACED_SECONDS = 12.0
 """Seconds without progress after which a new driver counts as held up by the stopped one."""
@@ -152,7 +155,11 @@ def stopped_driver(harness: Harness, run: Run) -> None:
         if not isinstance(ending, Stopped):
             raise JobFailed(f"{NEVER_REACHED}: the run ended without a stop")
         reached = run.folder / "reached-1.json"
-        session = int(read_evidence(reached, point)["session"])
+        evidence = read_evidence(reached, point)
+        session = int(evidence["session"])
+        # The process leaves its evidence first and then stops itself.
+        if not await_stopped(int(evidence["pid"]), STOP_SECONDS):
+            raise JobFailed(f"{NEVER_REACHED}: the driver did not stop at its point")
         signal_session(session, signal.SIGSTOP)
         run.crashes.append(
             {

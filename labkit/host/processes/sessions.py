@@ -78,6 +78,21 @@ def signal_session(session: int, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
+def await_stopped(pid: int, seconds: float) -> bool:
+    """Waits until a process that stops itself has done so, for at most so many seconds; whether it has.
+
+    Who continues a process that has not yet stopped itself continues it too early: it stops, and nobody comes again.
+    """
+    end = time.monotonic() + seconds
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        while time.monotonic() < end:
+            if process.status() == psutil.STATUS_STOPPED:
+                return True
+            time.sleep(_PAUSE)
+    return False
+
+
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
