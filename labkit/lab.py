@@ -3,11 +3,11 @@
 Everything that the command line does has its equal here. Nothing here knows a protocol.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
@@ -36,6 +36,7 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
+from labkit.teach import own
 from labkit.teach.cards import Examined, Findings, Trials, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.engines import engines, kill_engines
@@ -90,6 +91,7 @@ __all__ = [
     "count_effects",
     "crash",
     "crash_each",
+    "crash_test",
     "doctor",
     "done_and_left",
     "engines",
@@ -120,6 +122,7 @@ __all__ = [
     "resumed",
     "run_all",
     "said",
+    "save_sink",
     "seen_over_time",
     "show",
     "silent",
@@ -130,6 +133,7 @@ __all__ = [
     "ten_steps",
     "timeouts",
     "totals",
+    "try_sink",
     "try_timeouts",
     "until_visible",
     "word",
@@ -302,6 +306,34 @@ def measure_rows(
 def count_effects(*, sizes: Sequence[int] = BATCHES) -> Effects:
     """Counts files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
     return counted_effects(sizes=sizes)
+
+
+@takes("lab.try_sink(write_batch)")
+def try_sink(sink: Callable[..., Any], kind: str = "table") -> own.Tried:
+    """Kills your sink at every statement of its batches, and says on which axis something is wrong; takes seconds.
+
+    The store and the kill are real, the engine is simulated. `kind` is `"table"` or `"folder"`. Raises `InvalidInput`.
+    """
+    return own.try_sink(sink, kind)
+
+
+@takes('lab.save_sink(write_batch, "my_sink.py")')
+def save_sink(sink: Callable[..., Any], file: str = "my_sink.py") -> str:
+    """Writes your sink for a table into a file, with what Spark needs around it; gives what `lab.crash_test` takes.
+
+    The function must need nothing but its arguments. Raises `InvalidInput` where its source is not known.
+    """
+    return own.save_sink(sink, file)
+
+
+@takes('lab.crash_test("my_sink.py:write_batch")')
+def crash_test(subject: str, **options: Any) -> own.Tested:
+    """Kills a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does it.
+
+    Takes two to three minutes. `options` are those of the command line, such as `only=("b0.call.returns",)`. Raises
+    `InvalidInput` for what cannot be tested, and `ServiceUnavailable` without Java.
+    """
+    return own.crash_test(subject, options=options)
 
 
 @takes("lab.memory_sink()")

@@ -284,6 +284,8 @@ def crashtest(
     if junit is not None:
         junit.write_text(report.junit(guarantee, axes), encoding="utf-8")
     if out is not None:
+        from labkit.crashtest.kept import keep
+
         keep(report, out)
     print(json.dumps(report.to_json()) if as_json else report.text())
     return report.code(guarantee, axes)
@@ -345,17 +347,3 @@ def _tell() -> "Tell":
         )
 
     return tell
-
-
-def keep(report: "Report", out: Path) -> None:
-    """Writes what a build may want to keep beside the logs and the evidence."""
-    from labkit.crashtest.page import page
-
-    (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
-    (out / "report.json").write_text(
-        json.dumps(report.to_json(), indent=2), encoding="utf-8"
-    )
-    (out / "report.html").write_text(page(report), encoding="utf-8")
-    (out / "badge.svg").write_text(report.badge(), encoding="utf-8")
-    if report.picture:
-        (out / "weakest.svg").write_text(report.picture, encoding="utf-8")

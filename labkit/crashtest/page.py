@@ -38,12 +38,12 @@ def page(report: Report) -> str:
     summary = report.summary
     title = f"Crash test of {report.settings.subject}"
     parts = [
-        f"<h1>{escape(title)}: {_verdict(report.guarantee)}</h1>",
+        f"<h1>{escape(title)}: {verdict_mark(report.guarantee)}</h1>",
         f"<p>{escape('; '.join(_facts(report)))}.</p>",
         *_why(report),
         _section("Again", f"<pre>{escape(report.replay())}</pre>"),
-        _section("What holds", _axes(report)),
-        _section("Effects and kills", _line(report)),
+        _section("What holds", axis_table(report)),
+        _section("Effects and kills", f"<figure>{effects_and_kills(report)}</figure>"),
         _section("Runs, the weakest first", _runs(summary.ranked())),
     ]
     if report.picture:
@@ -69,7 +69,8 @@ def _section(title: str, body: str) -> str:
     return f"<h2>{escape(title)}</h2>{body}"
 
 
-def _verdict(guarantee: Guarantee) -> str:
+def verdict_mark(guarantee: Guarantee) -> str:
+    """A guarantee with its shade and its sign."""
     shade, sign = SHADES[guarantee.value]
     return f'<span class="g" style="background:{shade}">{sign} {guarantee.value}</span>'
 
@@ -89,7 +90,8 @@ def _why(report: Report) -> Iterator[str]:
         yield f"<p><b>Unknown</b></p><ul>{lines}</ul>"
 
 
-def _axes(report: Report) -> str:
+def axis_table(report: Report) -> str:
+    """What holds and what is violated, and the conditions below."""
     rows = [
         (axis, outcome.value, ", ".join(_violating(axis, report.summary.results)))
         for axis, outcome in report.axes.items()
@@ -124,21 +126,21 @@ def _runs(results: Sequence[Result]) -> str:
 
 def _run(result: Result) -> str:
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
-    head = f"{_verdict(result.guarantee)} <code>{escape(result.id)}</code> {escape(result.title + axes)}"
+    head = f"{verdict_mark(result.guarantee)} <code>{escape(result.id)}</code> {escape(result.title + axes)}"
     told = [sentence(each) for _, each in result.beside_verdict()]
     said = [result.because, *told, *result.notes, *result.story]
     body = escape("\n".join(each for each in said if each))
     return f"<details><summary>{head}</summary><pre>{body}</pre></details>"
 
 
-def _line(report: Report) -> str:
-    """The healthy run from top to bottom, with the places at which the job was killed."""
+def effects_and_kills(report: Report) -> str:
+    """The healthy run from top to bottom, with the places at which the job was killed, as SVG; empty for a pipeline."""
     try:
         log = [Effect.from_json(dict(each)) for each in report.effects]
     except (KeyError, ValueError):
         return ""  # of a test that is none of a sink
     rows = effect_rows(log, report.summary.results, _source(report.settings))
-    return f"<figure>{effect_line(rows, title='Effects of the run without a crash, and kills')}</figure>"
+    return effect_line(rows, title="Effects of the run without a crash, and kills")
 
 
 def _source(settings: Any) -> Mapping[int, str]:

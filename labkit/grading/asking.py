@@ -75,6 +75,10 @@ class RemoteAnswer:
         """The value of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
+    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+        """What the learner's sink asks of its store next. Raises `MissingSolution`, `AnswerFailed`."""
+        return self._answer(msgspec.json.encode({"steps": [kind, known, arguments]}))
+
     def greet(self) -> bool:
         """Whether the other end answers at all."""
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from labkit.sim.models.snapshot.parts import ends
+from labkit.teach.exercises.capstone import FOLDER, TABLE, WRITERS, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
@@ -848,6 +849,41 @@ def _best(chance: Random) -> Drawn:
     )
 
 
+ITEMS = ("pen", "book", "lamp", "cup", "ink")
+
+
+def _handed_over(
+    chance: Random, parts: Sequence[tuple[str, int]], *before: int
+) -> Drawn:
+    """For each axis of a learner's own sink other rows, of which two are alike but for their number."""
+    drawn = []
+    for axis, _ in parts:
+        batches, others = (
+            rows(*(" ".join(_words(chance, batch)) for batch in range(3)))
+            for _ in range(2)
+        )
+        query, other = chance.sample(("orders", "q-7", "query_2", "5"), 2)
+        parameters = {
+            "axis": axis,
+            "batches": moved(batches, chance.randrange(50)),
+            "query": [*before, query],
+            "others": moved(others, 100),
+            "other": [*before, other],
+        }
+        drawn.append((f"drawn rows: {axis}", parameters))
+    return drawn
+
+
+def _words(chance: Random, batch: int) -> list[str]:
+    """Rows of a batch: more than one in the first, and two that are alike."""
+    word = f"{chance.choice(ITEMS)}:{chance.randrange(1, 4)}"
+    more = [
+        f"{chance.choice(ITEMS)}:{chance.randrange(1, 4)}"
+        for _ in range(chance.randrange(2))
+    ]
+    return [word, *more, word] if batch < 2 else [word]
+
+
 _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "01-links": _links,
     "02-dedup": _dedup,
@@ -877,5 +913,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "13-wait": _waits,
     "13-longest": _longest,
     "13-best": _best,
+    "14-table": lambda chance: _handed_over(chance, TABLE),
+    "14-folder": lambda chance: _handed_over(chance, FOLDER),
+    "14-writers": lambda chance: _handed_over(chance, WRITERS + WRITERS, 1),
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

@@ -1,11 +1,12 @@
 """Gives points: asks an answer by its public and its hidden variants, and says why it is right or wrong.
 
-All or nothing: a recovery that is right in two schedules of three is not right. The judges run here, in the grader's
+All or nothing, for an exercise and for each axis of one that has axes: a recovery that is right in two schedules of three
+is not right. The judges run here, in the grader's
 process; from the learner's code come only answers to their questions. This module must not start processes.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from labkit.core.errors import GradingError, MissingSolution
@@ -54,6 +55,10 @@ class KnownAnswer:
         """Raises `Unanswered`: a constant is no function."""
         raise Unanswered("it is a constant, and not a function", "gave no function")
 
+    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+        """Raises `Unanswered`: a constant is no sink."""
+        return self.call(kind, known, arguments)
+
     def repeat(self) -> None:
         """Does nothing, since a known constant cannot change."""
 
@@ -100,25 +105,55 @@ def _judge_all(
     hidden: Sequence[Variant],
     judge: JudgeOf,
 ) -> None:
-    """Judges every public variant, then every hidden one; the first variant that is not passed decides."""
+    """Judges every public variant, then every hidden one; the first variant that is not passed decides.
+
+    Where an exercise has axes, it decides on its axis, and the others are judged.
+    """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
+    failed_axes: dict[str, str] = {}
     for variants, is_hidden in ((exercise.public, False), (hidden, True)):
         for variant in variants:
+            axis = str(variant["axis"]) if exercise.axes else ""
+            if axis in failed_axes:
+                continue
             finding = _judged(exercise, answer, variant, judge)
             item.variants.append(_kept(variant, finding, hidden=is_hidden))
             if not finding.passed:
-                item.status, item.reason = "wrong", finding.message
-                item.shown = (
+                shown = (
                     (finding.general or _HIDDEN) if is_hidden else _in_words(finding)
                 )
-                return
+                failed_axes[axis] = shown
+                item.reason = item.reason or finding.message
+                if not exercise.axes:
+                    item.status, item.shown = "wrong", shown
+                    return
+                continue
             passed, count = item.hidden if is_hidden else item.public
             if is_hidden:
                 item.hidden = (passed + 1, count)
             else:
                 item.public = (passed + 1, count)
     answer.repeat()
+    if failed_axes:
+        _by_axis(item, exercise, failed_axes)
+        return
     item.status, item.points, item.reason, item.shown = "right", exercise.points, "", ""
+
+
+def _by_axis(
+    item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]
+) -> None:
+    """The points of the axes that hold, and a sentence for each that does not."""
+    item.status = "wrong"
+    item.points = sum(
+        points for axis, points in exercise.axes if axis not in failed_axes
+    )
+    item.shown = " ".join(
+        f"{axis}: {points} of {points} points."
+        if axis not in failed_axes
+        else f"{axis}: 0 of {points} points. {failed_axes[axis]}"
+        for axis, points in exercise.axes
+    )
 
 
 def _judged(

@@ -56,7 +56,8 @@ def test_the_course_is_as_it_should_be():
         assert exercise.points >= 1
         assert exercise.public
     assert [name for name, exercise in EXERCISES.items() if exercise.by_hand] == [
-        "07-why"
+        "07-why",
+        "14-report",
     ]
 
 
@@ -267,7 +268,7 @@ def test_an_answer_of_no_sensible_size_is_no_fault_of_the_judge():
         def call(self, *_):
             return 10**5000
 
-        value = call
+        value = step = call
 
     for exercise in EXERCISES.values():
         for variant in exercise.public:
@@ -313,6 +314,8 @@ def test_the_guide_lists_every_exercise():
             if exercise.by_hand
             else ", on Spark"
             if exercise.needs_spark
+            else ", by axis"
+            if exercise.axes
             else ""
         )
         parts = (

@@ -176,6 +176,10 @@ class Answer(Protocol):
         """
         ...
 
+    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+        """What the learner's sink asks of its store next (`own_sink.asking_side.step`). Raises as `call`."""
+        ...
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -234,5 +238,7 @@ class Exercise:
     needs_spark: bool = False
     by_hand: bool = False
     """A text that a person reads: the judge only says whether something was written, and no points come of it."""
+    axes: Sequence[tuple[str, int]] = ()
+    """Parts of the exercise with their points, which are given apart: a variant's parameter `axis` names its part."""
     judge_together: Callable[[Answer, Sequence[Variant]], list[Finding]] | None = None
     """Judges by several variants at once, where that is faster; else as `judge`. What it raises is true of none of them."""

@@ -6,7 +6,7 @@ its own, in another process, which reads what it meets by the same `plain`. This
 
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from types import FrameType
@@ -15,6 +15,7 @@ from typing import Any
 from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
+from labkit.teach.exercises.own_sink.asking_side import step
 
 SECONDS = 5.0
 """How long one call of a learner's function may take."""
@@ -42,6 +43,21 @@ class InNotebook:
 
     def call(self, *arguments: Plain) -> Plain:
         """What the function answers. Raises `MissingSolution`, `AnswerFailed`."""
+        asked = f"{self._name}({', '.join(map(shown, arguments))})"
+        given = [deepcopy(each) for each in arguments]
+        return self._called(asked, lambda function: function(*given))
+
+    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+        """What the sink asks for next. Raises `MissingSolution`, `AnswerFailed`."""
+        assert isinstance(known, list)
+        assert isinstance(arguments, list)
+        so_far: list[Any] = deepcopy(known)
+        given = deepcopy(arguments)
+        return self._called(
+            self._name, lambda function: step(function, kind, so_far, given)
+        )
+
+    def _called(self, asked: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
         function = self._namespace.get(self._name, ...)
         if function is ...:
             raise MissingSolution(f"{self._name} is not defined.")
@@ -49,11 +65,9 @@ class InNotebook:
             raise AnswerFailed(
                 f"{self._name} must be a function, and is {shown(function)}."
             )
-        asked = f"{self._name}({', '.join(map(shown, arguments))})"
-        given = [deepcopy(each) for each in arguments]
         try:
             with time_limit():
-                answer = function(*given)
+                answer = use(function)
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(
                 f"{self._name} says that it is not written."

@@ -4,6 +4,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
 from labkit.teach.exercises import (
     barriers,
+    capstone,
     changes,
     commitment,
     crashes,
@@ -42,6 +43,7 @@ EXERCISES: dict[str, Exercise] = {
         side_effects,
         engines,
         prices,
+        capstone,
     )
     for exercise in module.EXERCISES
 }

@@ -20,6 +20,7 @@ from IPython import get_ipython
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import NotPlain, plain
+from labkit.teach.exercises.own_sink.asking_side import step
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
 """The source of the last cell."""
@@ -88,12 +89,13 @@ def _reply(
                 "failed": f"{name} is not defined: its cell failed, or gives it another name"
             }
         answer = names[name]
-        if answer is not ... and "arguments" in question:
+        asked = question.get("arguments", question.get("steps"))
+        if answer is not ... and asked is not None:
             if not callable(answer):
                 raise NotPlain(
                     f"is no function: it is of type {type(answer).__name__[:60]}"
                 )
-            answer = answer(*question["arguments"])
+            answer = step(answer, *asked) if "steps" in question else answer(*asked)
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
         return {"missing": True}

@@ -1,0 +1,259 @@
+"""What a sink is tried for, one function an axis: each runs its trials and tells the first that goes wrong.
+
+Every crash lies before a request of the sink, in the middle of a file that is written, or behind the sink's return. This
+module must not count rows: that is `labkit.core.judge`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+from labkit.core.judge import Guarantee
+from labkit.teach.exercises.asking import Asker, Unusable
+from labkit.teach.exercises.contract import Answer, Finding, Variant
+from labkit.teach.exercises.own_sink.fencing import fenced_trials
+from labkit.teach.exercises.own_sink.trials import (
+    CHANGES,
+    Bench,
+    Broken,
+    Kill,
+    Steps,
+    Tried,
+    stores,
+    told,
+    trial,
+    verdict_of,
+)
+from labkit.teach.exercises.searching import unusable
+
+CRASH = "a crash at every place"
+SECOND = "a second crash, in the recovery"
+READER = "what a reader saw"
+OLDER = "an older checkpoint"
+QUERY = "a second query"
+STOPPED = "a stopped writer goes on"
+LEFT = "nothing is left over"
+
+
+def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
+    """Every place of these batches at which a kill may come, as a run without a crash shows them."""
+    for batch in batches:
+        for at in range(tried.story.deliveries[batch] + 1):
+            yield Kill(batch, at)
+            if torn:
+                yield Kill(batch, at, torn=True)
+
+
+def _crashes(bench: Bench) -> Iterator[Tried]:
+    healthy = bench.run()
+    yield healthy
+    torn = bench.kind == "folder"
+    for kill in places(healthy, (0, len(bench.batches) - 1), torn=torn):
+        yield bench.run([kill])
+
+
+def _second_crashes(bench: Bench) -> Iterator[Tried]:
+    healthy = bench.run()
+    yield healthy
+    for first in places(healthy, (0,), torn=False):
+        for at in count():
+            tried = bench.run([first, Kill(0, at)])
+            if len(tried.story.kills) < 2:  # the recovery has no such request
+                break
+            yield tried
+
+
+def _older(bench: Bench) -> Iterator[Tried]:
+    for first in range(len(bench.batches)):
+        with trial(bench.server, bench.ask, bench.kind) as begun:
+            if begun.run(bench.query, bench.batches):
+                begun.restart()
+                begun.run(bench.query, bench.batches, first=first)
+            tried = told(begun, bench.batches)
+        yield tried._replace(
+            what=f"all batches done, then once more from batch {first}"
+        )
+
+
+def _queries(bench: Bench) -> Iterator[Tried]:
+    last = Kill(0, bench.run().story.deliveries[0])
+    for kills in ([], [last]):
+        with trial(bench.server, bench.ask, bench.kind) as begun:
+            if begun.run(bench.query, bench.batches, kills):
+                begun.run(bench.other, bench.others, kills)
+            tried = told(begun, [*bench.batches, *bench.others])
+        yield tried._replace(
+            what="a second query behind the first, its batches from 0 on"
+        )
+
+
+TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
+    CRASH: _crashes,
+    SECOND: _second_crashes,
+    READER: _crashes,
+    OLDER: _older,
+    QUERY: _queries,
+    STOPPED: fenced_trials,
+    LEFT: _crashes,
+}
+"""The trials of each axis."""
+
+
+def wrong_in_the_end(tried: Tried) -> str:
+    """What is wrong with the rows in the end; empty: nothing is."""
+    if tried.story.stuck:
+        return f"the job is stuck: the batch came again, and the sink raised {tried.story.stuck}"
+    verdict = verdict_of(tried.story, tried.due)
+    if verdict.guarantee == Guarantee.EXACTLY_ONCE:
+        return ""
+    return f"{verdict.guarantee}: {verdict.because}"
+
+
+def wrong_meanwhile(tried: Tried) -> str:
+    """What a reader saw that should not be seen; empty: nothing."""
+    verdict = verdict_of(tried.story, tried.due)
+    if verdict.fractured_read:
+        return "a reader saw a part of a batch"
+    if verdict.aborted_read:
+        return "a reader saw a row that was gone later"
+    return ""
+
+
+def left_over(tried: Tried) -> str:
+    """Which files are left that no reader knows; empty: none."""
+    names = tried.story.left_over
+    return f"left over in the end: {', '.join(names[:3])}" if names else ""
+
+
+WRONG = {READER: wrong_meanwhile, LEFT: left_over}
+"""What an axis looks at, where that is not the rows in the end."""
+
+
+def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
+    """What the first trial says that goes wrong on this axis."""
+    ask, axis = Asker(Steps(answer), name), str(variant["axis"])
+    wrong, tried_so_far = WRONG.get(axis, wrong_in_the_end), 0
+    try:
+        with stores() as server:
+            bench = Bench(
+                server,
+                ask,
+                kind,
+                variant["batches"],
+                variant["query"],
+                variant["others"],
+                variant["other"],
+            )
+            for tried in TRIALS[axis](bench):
+                tried_so_far += 1
+                said = wrong(tried)
+                if tried_so_far == 1:  # who writes nothing shows nothing wrong, either
+                    said = wrong_in_the_end(tried) or said
+                if said:
+                    _hold_still(ask)
+                    return _finding(axis, tried, said)
+            _hold_still(ask)
+    except Broken as error:
+        return Finding(
+            False,
+            f"{str(error)[:1].upper()}{str(error)[1:]}.",
+            general=f"It broke off: {axis}.",
+        )
+    except Unusable as error:
+        return unusable(name, error)
+    seen = f"{axis}: {tried_so_far} runs, and nothing was wrong"
+    return Finding(True, f"{seen[:1].upper()}{seen[1:]}.", seen)
+
+
+def _hold_still(ask: Asker) -> None:
+    """Raises `Unusable` for a sink whose requests change: whatever it did is no sign of what it will do."""
+    if ask.changed():
+        raise Unusable(f"{ask.name} {CHANGES}")
+
+
+def _finding(axis: str, tried: Tried, said: str) -> Finding:
+    what = f"{tried.what[:1].upper()}{tried.what[1:]}"
+    short = said.partition(": ")[0]
+    return Finding(
+        False,
+        f"{what}: {said}.",
+        short,
+        "every row once, and nothing else"
+        if axis not in WRONG
+        else "nothing of that kind",
+        general=f"With other rows, {axis}: {short}.",
+    )
+
+
+AXES = (CRASH, READER, SECOND, OLDER, QUERY)
+"""What a table is tried for, and, with what is left over, a folder."""
+
+
+class Axis(NamedTuple):
+    """What came of one axis."""
+
+    axis: str
+    runs: int
+    wrong: str
+    """The first thing that went wrong; empty: nothing did."""
+
+
+class Place(NamedTuple):
+    """One place in the first batch, and what came of a kill there."""
+
+    request: str
+    """What the sink asks for behind it; empty: it has returned."""
+    verdict: str
+
+
+def tried(
+    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str
+) -> tuple[list[Axis], list[Place]]:
+    """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises."""
+    axes = (*AXES, LEFT) if kind == "folder" else AXES
+    with stores() as server:
+        bench = Bench(server, Asker(Steps(answer), name), kind, **given)
+        return [_all(axis, bench) for axis in axes], list(_places(bench))
+
+
+def _all(axis: str, bench: Bench) -> Axis:
+    """All runs of an axis, and what the first one says that goes wrong."""
+    said, runs = "", 0
+    try:
+        for each in TRIALS[axis](bench):
+            runs += 1
+            wrong = WRONG.get(axis, wrong_in_the_end)(each)
+            wrong = wrong or (wrong_in_the_end(each) if runs == 1 else "")
+            said = said or (f"{each.what}: {wrong}" if wrong else "")
+    except Broken as error:
+        said = said or str(error)
+    return Axis(axis, runs, said)
+
+
+def _places(bench: Bench) -> Iterator[Place]:
+    try:
+        healthy = bench.run()
+        requests = healthy.story.requests[: healthy.story.deliveries[0]]
+        for at, request in enumerate([*requests, ""]):
+            crashed = bench.run([Kill(0, at)])
+            verdict = verdict_of(crashed.story, crashed.due).guarantee
+            yield Place(request, verdict.value)
+    except Broken:
+        return
+
+
+def guarantee(
+    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str
+) -> Guarantee:
+    """The guarantee that is left of a sink in all trials together, but those of two writers. Raises what trials raise."""
+    lost = doubled = False
+    with stores() as server:
+        bench = Bench(server, Asker(Steps(answer), name), kind, **given)
+        for axis in (CRASH, SECOND, OLDER, QUERY):
+            for each in TRIALS[axis](bench):
+                verdict = verdict_of(each.story, each.due)
+                lost |= bool(verdict.lost)
+                doubled |= bool(verdict.duplicate or verdict.unexpected)
+    if lost:
+        return Guarantee.NONE if doubled else Guarantee.AT_MOST_ONCE
+    return Guarantee.AT_LEAST_ONCE if doubled else Guarantee.EXACTLY_ONCE

@@ -1,0 +1,97 @@
+"""Two writers of one table: the first is stopped at every place, the second takes over, and the first goes on.
+
+The stop is a real SIGSTOP of the process that has the first writer's connection: its locks and its open transaction stay.
+While it holds a lock, the second writer is refused and comes again behind it, as an engine would do it. This module must
+not judge.
+"""
+
+from collections.abc import Iterator
+
+from labkit.teach.exercises.contract import Plain
+from labkit.teach.exercises.own_sink.trials import Bench, Delivery, Tried, told, trial
+
+FENCED = "fenced"
+"""What a sink returns to a writer that is not the newest any more."""
+FIRST, NEWEST = 1, 2
+"""The epochs of the two writers."""
+
+
+def fenced_trials(bench: Bench) -> Iterator[Tried]:
+    """One writer alone; then, for every place in its first and in its last batch, a writer that is stopped there."""
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        begun.run([FIRST, *bench.query[1:]], bench.batches)
+        alone = told(begun, bench.batches)
+    yield alone
+    for place in range(alone.story.deliveries[0] + 1):
+        yield _overtaken(bench, place)
+    for place in range(alone.story.deliveries[-1] + 1):
+        yield _planned_otherwise(bench, place)
+
+
+def _overtaken(bench: Bench, place: int) -> Tried:
+    """The first writer is stopped before this request of its first batch, and goes on when the second has done two batches.
+
+    It then hands over a batch 2 of its own plan, unless it was told that it is fenced; the second writer has another one.
+    """
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        process = begun.start()
+        rows: list[Plain] = [*bench.batches[0]]
+        others: list[Plain] = [*bench.others[0]]
+        old = Delivery(begun, process, [FIRST, *bench.query[1:], 0, rows])
+        for _ in range(place):
+            request = old.next()
+            assert request is not None
+            old.perform(request)
+        process.stop()
+        new = [NEWEST, *bench.query[1:]]
+        is_done = begun.run(new, bench.batches[:2])
+        process.go_on()
+        ended = old.finish()
+        if not is_done and "locked" in begun.story.stuck:
+            # The stopped writer held a lock: the second one comes again behind it.
+            begun.story.stuck = ""
+            is_done = begun.run(new, bench.batches[:2])
+        if ended.how == "returned" and ended.said != FENCED:
+            own = [FIRST, *bench.query[1:], 2, others]
+            Delivery(begun, process, own).finish()
+        if is_done:
+            begun.run(new, bench.batches, first=2)
+        tried = told(begun, bench.batches)
+    stopped = f"writer {FIRST} is stopped behind {place} requests, writer {NEWEST} goes on for it"
+    return tried._replace(what=f"{stopped}, and writer {FIRST} comes back")
+
+
+def _planned_otherwise(bench: Bench, place: int) -> Tried:
+    """The first writer is stopped in its last batch, and the second one, with an older checkpoint, plans other rows for it.
+
+    Rows that the first writer has committed before the second began are due; the second then has the same plan.
+    """
+    *before, planned = bench.batches
+    last, own = len(before), list(bench.others[0])
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
+        begun.run(old_one, before)
+        process = begun.start()
+        rows: list[Plain] = [*own]
+        old = Delivery(begun, process, [*old_one, last, rows])
+        for _ in range(place):
+            if (request := old.next()) is not None:
+                old.perform(request)
+        begun.look()
+        ids = {row["id"] for row in own}
+        is_there = any(row.id in ids for row in begun.story.samples[-1].seen)
+        process.stop()
+        is_done = begun.run(new_one, before, first=last - 1)
+        process.go_on()
+        old.finish()
+        if not is_done and "locked" in begun.story.stuck:
+            begun.story.stuck, is_there = "", True
+            is_done = begun.run(new_one, before, first=last - 1)
+        due = [*before, own if is_there else planned]
+        if is_done:
+            begun.run(new_one, due, first=last)
+        tried = told(begun, due)
+    what = f"writer {FIRST} is stopped in batch {last} behind {place} requests, writer {NEWEST} goes on with an older"
+    return tried._replace(
+        what=f"{what} checkpoint and other rows, and writer {FIRST} comes back"
+    )

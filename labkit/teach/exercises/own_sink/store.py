@@ -1,0 +1,219 @@
+"""The process that has the store open, and that is killed: it performs one request a line, and says what came of it.
+
+    python -I -S store.py MEGABYTES SECONDS
+
+is a server at the Unix socket that is its standard input: it forks such a process for every connection that it is sent,
+with the kind and the folder of the store, and answers with the number of the process. Standard library only, and
+nothing of the lab, since it is forked some hundred times in a check; it ends, and its processes end, when the other
+side has closed.
+A statement of a learner may do what it likes to the database of its trial, and nothing to other files (`refuse`). This
+program must not know which requests are right.
+"""
+
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+LONGEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+MOST_ROWS = 1000
+MOST_TEXT = 100_000
+ALLOWED = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_DELETE,
+    sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT,
+    sqlite3.SQLITE_CREATE_TABLE,
+    sqlite3.SQLITE_CREATE_INDEX,
+    sqlite3.SQLITE_DROP_TABLE,
+    sqlite3.SQLITE_DROP_INDEX,
+    sqlite3.SQLITE_REINDEX,
+    33,  # SQLITE_RECURSIVE, which has no name before Python 3.11
+}
+FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"}
+
+
+def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
+    """No other file, no setting, no code: tables and rows only."""
+    if action == sqlite3.SQLITE_FUNCTION:
+        return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
+
+
+def opened() -> sqlite3.Connection:
+    """A connection in which every statement commits by itself, unless the sink begins a transaction."""
+    db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
+    db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
+    db.set_authorizer(refuse)
+    return db
+
+
+class Table:
+    """One connection to the database, as a sink has it."""
+
+    def __init__(self) -> None:
+        self.db = opened()
+
+    def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
+        """Runs one statement."""
+        rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+        if len(rows) > MOST_ROWS:
+            raise sqlite3.OperationalError(f"more than {MOST_ROWS} rows")
+        return [list(row) for row in rows]
+
+    def see(self) -> list[list[Any]]:
+        """What a reader sees, who connects at this moment."""
+        db = opened()
+        try:
+            there = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'")
+            if not there.fetchall():
+                return []
+            rows = db.execute("SELECT id, item, amount FROM orders")
+            return [list(row) for row in rows.fetchmany(MOST_ROWS)]
+        finally:
+            db.close()
+
+    def left_over(self) -> list[str]:
+        """Files that no reader knows."""
+        return []
+
+
+class Folder:
+    """The folder itself: everything in it is there for everybody at once."""
+
+    def names(self) -> list[str]:
+        """All files, in order."""
+        return sorted(path.name for path in Path().iterdir())
+
+    def read(self, name: str) -> str:
+        """A file's text."""
+        with named(name).open(encoding="utf-8") as file:
+            return file.read(MOST_TEXT)
+
+    def write(self, name: str, text: str, part: float = 1.0) -> None:
+        """Makes or replaces a file; only this part of it, where the process dies in the middle."""
+        data = text.encode()
+        with named(name).open("wb") as file:
+            file.write(data[: int(len(data) * part)])
+
+    def rename(self, old: str, new: str) -> None:
+        """All or nothing."""
+        named(old).replace(named(new))
+
+    def remove(self, name: str) -> None:
+        """Removes a file."""
+        named(name).unlink()
+
+    def listed(self) -> list[str]:
+        """The files that the manifest names: a reader knows no others."""
+        try:
+            names = json.loads(self.read("manifest.json"))
+        except FileNotFoundError:
+            return []
+        if type(names) is not list or any(type(name) is not str for name in names):
+            raise ValueError("manifest.json is no list of names")
+        return names
+
+    def see(self) -> list[list[Any]]:
+        """What a reader sees at this moment."""
+        found = []
+        for name in self.listed():
+            for line in self.read(name).splitlines():
+                row = json.loads(line)
+                found.append([row["id"], row["item"], row["amount"]])
+        return found
+
+    def left_over(self) -> list[str]:
+        """Files that no reader knows."""
+        return sorted({*self.names()} - {*self.listed(), "manifest.json"})
+
+
+def named(name: object) -> Path:
+    """A file of the folder. Raises `OSError` for a name that could be elsewhere."""
+    if type(name) is not str or not LONGEST_NAME.fullmatch(name):
+        raise OSError("a name has letters, digits, _, - and dots, and no folder")
+    return Path(name)
+
+
+def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
+    """What came of one request."""
+    name, *arguments = request
+    try:
+        return ["gave", getattr(store, name)(*arguments)]
+    except sqlite3.Error as error:
+        known = ("IntegrityError", "OperationalError")
+        kind = type(error).__name__
+        return ["raised", kind if kind in known else "DatabaseError", str(error)[:300]]
+    except FileNotFoundError as error:
+        return ["raised", "FileNotFoundError", f"there is no {error.filename}"[:300]]
+    except OSError as error:
+        return ["raised", "OSError", str(error)[:300]]
+    except Exception as error:  # noqa: BLE001  # a request of another form
+        return ["raised", "", f"{type(error).__name__}: {error}"[:300]]
+
+
+def serve(
+    connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int
+) -> None:
+    """Answers one request a line until the other side has closed."""
+    size = megabytes * 2**20
+    for what, most in (
+        (resource.RLIMIT_FSIZE, size),
+        (resource.RLIMIT_AS, 16 * size),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (wanted, hard))
+    kind, folder = place
+    os.chdir(folder)
+    store = Table() if kind == "table" else Folder()
+    with connection, connection.makefile("rw", encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                said = json.dumps(answer(store, json.loads(line)))
+            except (
+                TypeError,
+                ValueError,
+            ) as error:  # a row with bytes, text that is no UTF-8
+                said = json.dumps(["raised", "DatabaseError", str(error)[:300]])
+            lines.write(said + "\n")
+            lines.flush()
+
+
+def main(megabytes: int, seconds: int) -> None:
+    """Forks a process for every connection, until the other side has closed."""
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_IGN
+    )  # the kernel forgets its dead children
+    control = socket.socket(fileno=0)
+    while True:
+        wanted, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not wanted:
+            return
+        [descriptor] = descriptors
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            connection = socket.socket(fileno=descriptor)
+            try:
+                kind, folder = json.loads(wanted)
+                serve(connection, (kind, folder), megabytes, seconds)
+            finally:
+                os._exit(0)
+        os.close(descriptor)
+        control.sendall(json.dumps(pid).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

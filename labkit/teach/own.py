@@ -1,0 +1,280 @@
+"""A learner's own sink in a notebook: a quick trial at every statement, and the whole crash test on real Spark.
+
+Both are judged elsewhere, by the same judge. This module must not judge, and must not write a sink for anybody.
+"""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee, Outcome
+from labkit.core.words import columns, sentence
+from labkit.runs.lifecycle import fresh_folder
+from labkit.teach.exercises.asking import Unusable
+from labkit.teach.exercises.capstone import OTHERS, PUBLIC
+from labkit.teach.exercises.contract import AnswerFailed
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
+from labkit.view.card import BAD, DIM, GOOD, Card, Html, bundle, items, para, table
+from labkit.view.effects import Row, What, effect_line
+from labkit.view.front_end import is_watched, line
+
+if TYPE_CHECKING:
+    from labkit.crashtest.ledger import Tell
+    from labkit.crashtest.report import Report
+
+KINDS = {"table": ("db", "SQLite"), "folder": ("folder", "files")}
+QUICK_SECONDS = 600.0
+"""Seconds of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a sink that was killed at every place; shows itself as a card with its first batch."""
+
+    name: str
+    axes: Sequence[Axis]
+    places: Sequence[Place]
+
+    def __getitem__(self, axis: str) -> bool:
+        """Whether an axis holds."""
+        return {each.axis: not each.wrong for each in self.axes}[axis]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every axis holds."""
+        return not any(each.wrong for each in self.axes)
+
+    @property
+    def kills(self) -> list[str]:
+        """What came of each kill in the first batch, in order."""
+        return [each.verdict for each in self.places]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.card().html(), str(self))
+
+    def card(self) -> Card:
+        """Axes, the first thing that is wrong, and the first batch with what came of every kill."""
+        lines = [
+            (each.axis, str(each.runs), "wrong" if each.wrong else "holds")
+            for each in self.axes
+        ]
+        wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
+        runs = sum(each.runs for each in self.axes)
+        under = (
+            f"{runs} runs with real kills; the engine is simulated, the store is real"
+        )
+        return Card(
+            "every axis holds" if self.holds else "not yet",
+            para(wrong[0]) if wrong else Html(),
+            table(("tried", "runs", ""), lines),
+            Html(_picture(self.name, self.places)),
+            title=f"{self.name}, killed at every place",
+            under=under,
+            tone=GOOD if self.holds else BAD,
+            plain=[
+                f"{self.name}: {'every axis holds' if self.holds else 'not yet'}",
+                *columns(lines).splitlines(),
+                *wrong[:1],
+            ],
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.card().plain)
+
+
+def _picture(name: str, places: Sequence[Place]) -> str:
+    rows = []
+    for each in places:
+        rows.append(Row(What.KILL, "killed here", verdict=each.verdict))
+        rows.append(
+            Row(
+                What.LASTING if each.request else What.EDGE,
+                each.request or "the sink returns",
+            )
+        )
+    return effect_line(
+        rows, title=f"The first batch of {name}, and what came of a kill at each place"
+    )
+
+
+def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
+    """Kills a sink at every statement of three batches. Raises `InvalidInput` for what is no sink."""
+    if kind not in KINDS:
+        raise InvalidInput(
+            f'lab.try_sink(): kind="{kind}" will not do; write "table" or "folder".'
+        )
+    name = getattr(sink, "__name__", "sink")
+    answer = InNotebook(name, {name: sink})
+    place = {
+        "batches": PUBLIC,
+        "query": ["orders"],
+        "others": OTHERS,
+        "other": ["refunds"],
+    }
+    try:
+        axes, places = tried(answer, place, name=name, kind=kind)
+    except (AnswerFailed, Unusable) as error:
+        raise InvalidInput(f"lab.try_sink(): {error}") from None
+    return Tried(name, axes, places)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A crash test on real Spark; shows itself as a card. The pages lie in `folder`."""
+
+    report: "Report"
+    folder: Path
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was measured."""
+        return self.report.guarantee
+
+    @property
+    def violated(self) -> list[str]:
+        """The axes that are violated."""
+        return [
+            axis for axis, held in self.report.axes.items() if held is Outcome.VIOLATED
+        ]
+
+    @property
+    def certificate(self) -> Path:
+        """The page that says what was measured and what was not."""
+        return self.folder / "certificate.html"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.card().html(), str(self))
+
+    def card(self) -> Card:
+        """The guarantee, the weakest run, and where the pages are."""
+        report, weakest = self.report, self.report.summary.weakest
+        tone = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}.get(
+            self.guarantee, BAD
+        )
+        why = f"{weakest.title}: {weakest.because}" if weakest else ""
+        unknown = [each.unknown for each in report.summary.unknown()]
+        axes = (
+            f"violated: {', '.join(self.violated)}"
+            if self.violated
+            else "nothing else was violated"
+        )
+        lines = [
+            f"{report.summary.coverage}; {axes}",
+            *([sentence(why)] if why else []),
+            *[sentence(each) for each in unknown[:2]],
+            report.untested,
+            f"Pages: {self.folder / 'report.html'}, {self.certificate}",
+        ]
+        return Card(
+            self.guarantee.value,
+            items(lines),
+            Html(_line(report)),
+            title=f"Crash test of {report.settings.subject} on real Spark",
+            tone=tone,
+            plain=[f"{report.settings.subject}: {self.guarantee}", *lines],
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.card().plain)
+
+
+def _line(report: "Report") -> str:
+    from labkit.crashtest.page import effects_and_kills
+
+    return effects_and_kills(report)
+
+
+def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested:
+    """A quick crash test of FILE:NAME on real Spark. Raises what `labkit.crashtest.campaign.crash_test` raises."""
+    from labkit.crashtest.campaign import crash_test as test
+    from labkit.crashtest.kept import keep
+
+    folder = fresh_folder("crashtest")
+    wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
+    report = test(subject, folder=folder, tell=_teller(), **wanted)
+    keep(report, folder)
+    return Tested(report, folder)
+
+
+SPARK = '''
+
+# How Spark and a reader call the sink above. Written by lab.save_sink.
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+STORE = Path({store!r})
+
+
+class Table:
+    """What the sink calls `db`: every statement commits by itself, unless it stands between BEGIN and COMMIT."""
+
+    def __init__(self):
+        self.connection = sqlite3.connect(STORE, isolation_level=None, timeout=20)
+
+    def execute(self, sql, parameters=()):
+        return [list(row) for row in self.connection.execute(sql, parameters)]
+
+
+def foreach_batch(frame, batch):
+    """A foreachBatch function: hands the rows of one batch to the sink."""
+    query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    rows = [{{"id": row.id, "item": row.key, "amount": row.amount}} for row in frame.collect()]
+    table = Table()
+    with closing(table.connection):
+        {name}(table, query, batch, rows)
+
+
+def read():
+    """What everybody can see."""
+    with closing(sqlite3.connect(STORE)) as db:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'").fetchall():
+            return []
+        return db.execute("SELECT id, item, amount FROM orders").fetchall()
+
+
+def reset():
+    """Empties the store between two runs of a test."""
+    STORE.unlink(missing_ok=True)
+'''
+"""What a sink for a table needs around it, so that Spark can call it and a reader can read."""
+
+
+def save_sink(sink: Callable[..., Any], file: str) -> str:
+    """Writes a sink's source, with what Spark needs, into a file. Raises `InvalidInput`."""
+    path = Path(file)
+    try:
+        source = textwrap.dedent(inspect.getsource(sink))
+    except (OSError, TypeError):
+        raise InvalidInput(
+            "lab.save_sink(): the source of this sink is not known; define it in a cell, with def."
+        ) from None
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise InvalidInput(
+            f'lab.save_sink(): {file} is no name of a Python file; write it as in "my_sink.py".'
+        )
+    around = SPARK.format(name=sink.__name__, store=f"{path.stem}.db")
+    path.write_text(source + around, encoding="utf-8")
+    return f"{path}:foreach_batch"
+
+
+def _teller() -> "Tell":
+    """A line that changes where a person looks on; nothing elsewhere."""
+    from labkit.crashtest.ledger import silent
+
+    if not is_watched():
+        return silent
+    shown = line()
+
+    def tell(what: str, said: str) -> None:
+        numbers = re.match(r"run (\d+) of (\d+)", said)
+        if what == "run" and numbers is not None:
+            shown.show(said, int(numbers[1]) - 1, int(numbers[2]))
+
+    return tell

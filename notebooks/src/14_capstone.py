@@ -1,0 +1,545 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [06_sinks, 07_crash_spark, 12_engines]
+#     slow: true
+# ---
+
+# %% [markdown]
+# # Does *your* sink survive every crash?
+#
+# A shop has no sink of the lab. It has a function that somebody wrote on a Friday. You are asked whether the table can be
+# trusted, and you have an afternoon.
+#
+# {head}
+#
+# You will be able to
+#
+# - find the places at which a sink of your own can be killed, and say what is left at each;
+# - repair it, for a table, for a folder of files, and for two writers;
+# - have it tested on real Spark, and hand over a page that says what was measured and what was not.
+
+# %% tags=["parameters"]
+kind = "table"  # what the sinks below write to
+
+# %%
+from labkit import lab
+
+# %% [markdown]
+# ## The sink of a Friday
+#
+# A sink is a function that gets one batch. It gets a database as `db`, the query's name, the batch's number, and its rows.
+# Each statement commits by itself, unless it stands between BEGIN and COMMIT.
+
+
+# %%
+def append(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+
+
+# %% [markdown]
+# The engine keeps Spark's rule. A batch that is not noted as finished comes again after a restart, with the same number
+# and the same rows. Their order may be another one.
+#
+# A **place** is a moment at which a kill can come: before each request of the sink, and behind its return. Between two
+# requests nothing changes in the database, so no other moment needs a kill of its own.
+
+# %%
+lab.ask("14-append")
+
+# %%
+first = lab.try_sink(append, kind)
+first
+
+# %% tags=["nbval-check-output"]
+lab.answer("14-append", first.kills.count("at-least-once"))
+
+# %% [raw] tags=["expected"]
+# It was 1.
+# Before COMMIT the transaction is rolled back, so nothing is there that could come again. Only a kill behind the sink's return leaves rows that the engine hands over once more.
+
+# %% tags=["checked"]
+assert not first["a crash at every place"]
+assert first["what a reader saw"]
+assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
+
+# %% [markdown]
+# The card shows two things. The table counts the runs of five **axes**: parts of the guarantee that are tried apart. The
+# picture below it is the first batch from top to bottom, with what came of a kill at each place.
+#
+# What is real here? The database is a real SQLite file. A process of its own has it open, and each kill is a SIGKILL of
+# that process. Another process reads after every request. Only the engine is simulated: a few lines that hand over
+# batches. At the end of this notebook real Spark does that.
+#
+# A reader saw nothing wrong: a transaction shows all of a batch or none of it. Rows come twice at one place only. It is the
+# place that most tests never try, since the sink has done everything right there.
+#
+# ## A marker, but where?
+#
+# Whoever repeats a batch needs to know that it is there. A **marker** is a row that says so. It names the query and the
+# batch. Let us write it when the rows are safe.
+
+
+# %%
+def marker_behind(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    if db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+        return
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+    db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+
+
+# %%
+lab.ask("14-marker")
+
+# %%
+second = lab.try_sink(marker_behind, kind)
+second
+
+# %% tags=["nbval-check-output"]
+*before, at_marker, returned = second.kills
+at_both = at_marker == returned == "at-least-once"
+place = "before the marker's INSERT" if at_marker == "at-least-once" else "nowhere"
+lab.answer("14-marker", "at both of these" if at_both else place)
+
+# %% [raw] tags=["expected"]
+# It was: before the marker's INSERT.
+# There the rows are committed and the marker is not. When the sink has returned, the marker is there, and the repeated batch is skipped.
+
+# %% tags=["checked"]
+assert set(before) == {"exactly-once"}
+assert returned == "exactly-once"
+assert second["an older checkpoint"]
+assert second["a second query"]
+
+# %% [markdown]
+# The marker has moved the place, and has not removed it. Two commits are two moments. Now the other way round: the marker
+# first, the rows behind it.
+
+
+# %%
+def marker_first(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    if db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+        return
+    db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+
+
+# %%
+lab.ask("14-first")
+
+# %%
+third = lab.try_sink(marker_first, kind)
+third
+
+# %% tags=["nbval-check-output"]
+[worst] = set(third.kills) - {"exactly-once"}
+lab.answer("14-first", worst)
+
+# %% [raw] tags=["expected"]
+# It was: at-most-once.
+# A kill between marker and rows leaves a marker without rows. The batch is skipped for ever.
+
+# %% tags=["checked"]
+assert third.kills.count("at-most-once") == 5
+
+# %% [markdown]
+# Five places lose the batch: from the marker's commit to the commit of the rows. So the order of two commits chooses the
+# harm, and no order removes it. [12, the table of orders](12_engines.ipynb), says the same of whole engines.
+#
+# What removes it is one commit for both. That is your first exercise below. Three more things belong to a sink that survives:
+#
+# | a kill is not all | what happens | what helps |
+# |---|---|---|
+# | a second query | it counts its batches from 0 again | the marker names the query, too |
+# | an older checkpoint | finished batches come again, after days | markers that stay as long as old checkpoints do |
+# | a stopped writer | it is replaced, and goes on later | an epoch: a number that grows with every writer, kept in the store |
+#
+# ## Files: stage, then rename
+#
+# A folder has no COMMIT. A file that is being written can be torn: half of it is there. A rename is all or nothing. So
+# readers need one small file that names all others: the **manifest**. Here is a sink that writes it in place.
+
+
+# %%
+def in_place(folder, query, batch, rows):
+    import json
+
+    name = f"{query}-{batch}.jsonl"
+    known = json.loads(folder.read("manifest.json")) if "manifest.json" in folder.names() else []
+    if name not in known:
+        folder.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+        folder.write("manifest.json", json.dumps([*known, name]))
+
+
+# %%
+torn = lab.try_sink(in_place, "folder")
+torn
+
+# %% tags=["nbval-check-output"]
+torn["a crash at every place"]
+
+# %% [raw] tags=["expected"]
+# False
+
+# %% [markdown]
+# The last output says that a crash harms this sink. The card names the place: in the middle of the manifest's write. Behind
+# it no reader can read anything, and the sink itself cannot either.
+#
+# ## The same function on real Spark
+#
+# `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` kills a real
+# Spark job at each durable effect of that file, starts it again, and reads from outside. It is what
+# `labkit crashtest my_sink.py:foreach_batch --quick` does. It takes about two minutes.
+
+# %%
+tested = lab.crash_test(lab.save_sink(marker_behind, "my_sink.py"))
+tested
+
+# %% tags=["nbval-check-output"]
+tested.guarantee.value, tested.certificate.exists()
+
+# %% [raw] tags=["expected"]
+# ('at-least-once', True)
+
+# %% tags=["checked"]
+assert "duplicate" in tested.violated
+assert "lost" not in tested.violated
+
+# %% [markdown]
+# Simulated engine and real Spark agree: *at-least-once*. The card gives the line of `my_sink.py` at which the kill did harm,
+# and its picture is the figure to print.
+#
+# Beside the report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
+# the job and how often, and what was **not** measured. It claims nothing else. A test that saw too little says *unknown*
+# there, and not *exactly-once*.
+#
+# **Your turn.** When your own sink passes below, put it in the place of `marker_behind`: `lab.crash_test(lab.save_sink(write_batch))`.
+# Read the page that it leaves, and then write your report.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: eight sinks (`14-judge`)
+#
+# Judge by reading. Fill in for each letter `"exactly-once"`, `"at-least-once"`, `"at-most-once"` or `"none"`. `"none"` means
+# that rows can get lost **and** come twice. What counts are kills, older checkpoints, and a second query. The numbers `id` of rows never
+# come again in another batch; they grow from batch to batch, and a second query has larger ones.
+#
+# Some use these two functions; the tables exist already:
+#
+# ```python
+# def insert(db, rows):
+#     for row in rows:
+#         db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+#
+# def is_marked(db, query, batch):
+#     return db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch])
+# ```
+#
+# ```python
+# def a(db, query, batch, rows):
+#     db.execute("BEGIN")
+#     insert(db, rows)
+#     db.execute("COMMIT")
+#
+# def b(db, query, batch, rows):
+#     if not is_marked(db, query, batch):
+#         db.execute("BEGIN")
+#         insert(db, rows)
+#         db.execute("COMMIT")
+#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+#
+# def c(db, query, batch, rows):
+#     for row in rows:
+#         db.execute("BEGIN")
+#         db.execute("DELETE FROM orders WHERE id = ?", [row["id"]])
+#         insert(db, [row])
+#         db.execute("COMMIT")
+#
+# def d(db, query, batch, rows):
+#     if not is_marked(db, query, batch):
+#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+#         db.execute("BEGIN")
+#         insert(db, rows)
+#         db.execute("COMMIT")
+# ```
+#
+# ```python
+# def e(db, query, batch, rows):
+#     for row in rows:
+#         if not db.execute("SELECT 1 FROM orders WHERE id = ?", [row["id"]]):
+#             insert(db, [row])
+#
+# def f(db, query, batch, rows):
+#     db.execute("BEGIN")
+#     if not db.execute("SELECT 1 FROM marks WHERE batch = ?", [batch]):
+#         insert(db, rows)
+#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+#     db.execute("COMMIT")
+#
+# def g(db, query, batch, rows):
+#     if not is_marked(db, query, batch):
+#         [[there]] = db.execute("SELECT count(*) FROM orders WHERE id >= ?", [min(row["id"] for row in rows)])
+#         insert(db, rows[there:])
+#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+#
+# def h(db, query, batch, rows):
+#     db.execute("BEGIN")
+#     if not db.execute("SELECT 1 FROM orders WHERE id >= ?", [max(row["id"] for row in rows)]):
+#         insert(db, rows)
+#     db.execute("COMMIT")
+# ```
+#
+# *explain, medium, 4 points; about 4 lines.*
+#
+# <details><summary>Hint 1</summary>Put a crash between every two statements that commit. Which rows come again, and which never come?</details>
+# <details><summary>Hint 2</summary>A repeated batch may have its rows in another order. More: <code>lab.hint("14-judge")</code>.</details>
+
+# %% tags=["exercise"]
+# exercise 14-judge
+guarantees = {"a": ..., "b": ..., "c": ..., "d": ..., "e": ..., "f": ..., "g": ..., "h": ...}
+
+# %% tags=["solution"]
+# exercise 14-judge
+guarantees = {
+    "a": "at-least-once", "b": "at-least-once", "c": "exactly-once", "d": "at-most-once",
+    "e": "exactly-once", "f": "at-most-once", "g": "none", "h": "exactly-once",
+}  # fmt: skip
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14-judge")
+
+# %% [raw] tags=["expected"]
+# 14-judge: not attempted (4 points); lab.hint("14-judge") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a table that survives (`14-table`)
+#
+# Write `write_batch(db, query, batch, rows)`. `db.execute(statement, parameters)` gives rows as lists. A row is a dict, as
+# `{"id": 1, "item": "pen", "amount": 2}`; two rows may differ in their `id` alone. Readers read `orders`. You may make tables of
+# your own. Remember nothing in Python: behind a crash it is gone.
+#
+# For example, behind `write_batch(db, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds `[[1, "pen", 2]]`, and behind a second
+# call with the same arguments the same.
+#
+# The check kills at every place, and again in each recovery. Points come by axis: a crash 2, what a reader saw 2, a second
+# crash 2, an older checkpoint 1, a second query 1. It takes some seconds.
+#
+# *complete, medium, 8 points; about 9 lines.*
+#
+# <details><summary>Hint 1</summary>What tells the sink, after a restart, that a batch is in the table? It must be there when the rows are.</details>
+# <details><summary>Hint 2</summary>One commit for both. More: <code>lab.hint("14-table")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 14-table
+def write_batch(db, query, batch, rows):
+    """Writes the rows of one batch, exactly once."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 14-table
+def write_batch(db, query, batch, rows):
+    """Writes the rows of one batch, exactly once."""
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
+    db.execute("CREATE TABLE IF NOT EXISTS finished (of_query TEXT, its_batch INTEGER)")
+    db.execute("BEGIN IMMEDIATE")
+    known = db.execute("SELECT its_batch FROM finished WHERE of_query = ? AND its_batch = ?", [query, batch])
+    if not known:
+        db.execute("INSERT INTO finished VALUES (?, ?)", [query, batch])
+        for order in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [*order.values()])
+    db.execute("END")
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14-table")
+
+# %% [raw] tags=["expected"]
+# 14-table: not attempted (8 points); lab.hint("14-table") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: files and a manifest (`14-folder`)
+#
+# Write `write_files(folder, query, batch, rows)`. Readers read `manifest.json`, a JSON list of names, and of each named file one JSON
+# object a line. `folder` has `names()`, `read(name)`, `write(name, text)`, `rename(old, new)` and `remove(name)`. A kill may come in
+# the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. Put nothing but files of your own there, and leave
+# none behind that no reader knows.
+#
+# For example, behind `write_files(folder, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds that one row, also after a
+# second call.
+#
+# Points come by axis: a crash 2, what a reader saw 2, a second crash 1, nothing left over 1, an older checkpoint 1, a second query 1.
+#
+# *complete, hard, 8 points; about 8 lines.*
+#
+# <details><summary>Hint 1</summary>Which call makes a whole file visible at once?</details>
+# <details><summary>Hint 2</summary>The new manifest gets another name first. More: <code>lab.hint("14-folder")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 14-folder
+def write_files(folder, query, batch, rows):
+    """Writes the rows of one batch into files, exactly once."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 14-folder
+def write_files(folder, query, batch, rows):
+    """Writes the rows of one batch into files, exactly once."""
+    from json import dumps, loads
+
+    own, listed = f"{batch}-of-{query}", []
+    if "manifest.json" in folder.names():
+        listed = loads(folder.read("manifest.json"))
+    if own not in listed:
+        folder.write(own, "\n".join(map(dumps, rows)))
+        folder.write("manifest.part", dumps([*listed, own]))
+        folder.rename("manifest.part", "manifest.json")
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14-folder")
+
+# %% [raw] tags=["expected"]
+# 14-folder: not attempted (8 points); lab.hint("14-folder") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a writer that comes back (`14-writers`)
+#
+# Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
+# `epoch`. The older one may be stopped at any place, and may go on when the newer one has written. Then it may plan other rows for a
+# batch. It must write nothing any more, and get the text `"fenced"` back. Any other writer gets `"written"`.
+#
+# For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
+#
+# While an open transaction of a stopped writer holds the lock, the engine tries the newer one again. Points: a crash 1, a stopped writer goes on 3.
+#
+# *complete, hard, 4 points; about 14 lines.*
+#
+# <details><summary>Hint 1</summary>When may the epoch change between the look and the rows?</details>
+# <details><summary>Hint 2</summary>Look, raise and insert in one transaction. More: <code>lab.hint("14-writers")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 14-writers
+def write_fenced(db, epoch, query, batch, rows):
+    """Writes the rows of one batch, unless a newer writer was there."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 14-writers
+def write_fenced(db, epoch, query, batch, rows):
+    """Writes the rows of one batch, unless a newer writer was there."""
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
+    db.execute("CREATE TABLE IF NOT EXISTS finished (of_query TEXT, its_batch INTEGER)")
+    db.execute("CREATE TABLE IF NOT EXISTS writers (of_query TEXT, newest INTEGER)")
+    db.execute("BEGIN IMMEDIATE")
+    [[newest]] = db.execute("SELECT max(newest) FROM writers WHERE of_query = ?", [query])
+    if newest is not None and newest > epoch:
+        db.execute("ROLLBACK")
+        return "fenced"
+    db.execute("INSERT INTO writers VALUES (?, ?)", [query, epoch])
+    known = db.execute("SELECT its_batch FROM finished WHERE of_query = ? AND its_batch = ?", [query, batch])
+    if not known:
+        db.execute("INSERT INTO finished VALUES (?, ?)", [query, batch])
+        for order in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [*order.values()])
+    db.execute("END")
+    return "written"
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14-writers")
+
+# %% [raw] tags=["expected"]
+# 14-writers: not attempted (4 points); lab.hint("14-writers") helps.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: what your sink guarantees (`14-report`)
+#
+# Write about 200 words for the person who pays for the sink. Say which guarantee it has, under which three conditions, what was
+# measured, and one thing that it does not survive. A person reads it.
+#
+# *explain, medium, 4 points; by hand.*
+#
+# <details><summary>Hint 1</summary>The last part of the certificate says what was not measured.</details>
+# <details><summary>Hint 2</summary>Who repeats what after a restart? More: <code>lab.hint("14-report")</code>.</details>
+
+# %% tags=["exercise"]
+# exercise 14-report
+report_text = ...
+
+# %% tags=["solution"]
+# exercise 14-report
+report_text = """
+The table of orders holds the effect of each order exactly once, and a reader never sees a part of a batch.
+This holds under three conditions. The engine repeats a batch that is not noted as finished, with the same rows.
+SQLite commits rows and marker together. Nobody else writes to these two tables.
+It was measured: a real Spark job was killed at every durable effect, again in its recovery, and with an older checkpoint.
+It was not measured what a power cut takes. The marker does not help if the source gives other rows for the same batch:
+the old ones stay, and the new ones are lost. Then the plan of the batch has to be kept first.
+"""
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14-report")
+
+# %% [raw] tags=["expected"]
+# 14-report: not attempted (4 points); lab.hint("14-report") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. A sink writes in one transaction, without a marker. Where does a kill double its rows?**
+#
+# <details><summary>a) In the middle of the transaction.</summary>It is rolled back there, and nothing is left.</details>
+# <details><summary>b) When it has committed, and the engine has not noted the batch.</summary>Yes. The batch comes again, and nothing tells that it is there.</details>
+#
+# **2. The marker names the batch, and not the query. What goes wrong?**
+#
+# <details><summary>a) A second query loses rows.</summary>Yes: its batch 0 is taken for the first query's batch 0.</details>
+# <details><summary>b) A crash doubles rows.</summary>The marker is in the same transaction, so a repeated batch is known.</details>
+#
+# **3. Why does a file sink rename a manifest?**
+#
+# <details><summary>a) A rename is faster than a write.</summary>Speed is not the reason. A write can be torn.</details>
+# <details><summary>b) A rename shows a whole file at once.</summary>Yes. A reader finds the old manifest or the new one.</details>
+#
+# **4. A certificate says *unknown*. What do you do?**
+#
+# <details><summary>a) Take it for exactly-once, since nothing wrong was found.</summary>What was not seen is no proof. Read which effect was not seen.</details>
+# <details><summary>b) Read why, and test again with what it asks for.</summary>Yes: it names the places, and what would help.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Flink | Spark | Kafka |
+# |---|---|---|---|
+# | sink, one batch | `SinkWriter`, what comes between two barriers | function of `foreachBatch` | records of one transaction |
+# | query and batch | job, operator and checkpoint id | `queryId` and `batchId` | group, topic, partition and offset |
+# | marker | committables in the checkpoint | Delta: `txnAppId` and `txnVersion` | offsets in the transaction |
+# | stage, then rename | `FileSink`: in-progress, pending, finished | file sink: `_spark_metadata` is its manifest | - |
+# | epoch | - | - | `transactional.id` and its producer epoch |
+#
+# ## On Monday
+#
+# - Take the sink that matters most. Write down its durable effects in order, and between which two you have ever killed it.
+# - Run `labkit crashtest FILE:NAME --quick --out report` on it, or `labkit crashtest --command ...` on the whole pipeline.
+# - Put `--expect exactly-once` into the build, so that the next change is tested, too.
+# - Give the certificate to whoever reads the table. Its last part is the one to talk about.
+#
+# Back: [13, what does the guarantee cost?](13_price.ipynb)

@@ -1,0 +1,14 @@
+# misconception: a fence makes a marker needless
+# says: Killed in batch 0, when the sink had returned: at-least-once
+def write_fenced(db, epoch, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    db.execute("CREATE TABLE IF NOT EXISTS epochs (query, epoch)")
+    db.execute("BEGIN IMMEDIATE")
+    newer = db.execute("SELECT 1 FROM epochs WHERE query = ? AND epoch > ?", [query, epoch])
+    if not newer:
+        db.execute("INSERT INTO epochs VALUES (?, ?)", [query, epoch])
+        for row in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+    return "fenced" if newer else "written"

@@ -1,0 +1,15 @@
+# misconception: who is told that it is fenced has written nothing
+# says: Writer 1 is stopped behind 4 requests, writer 2 goes on for it
+def write_fenced(db, epoch, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    db.execute("CREATE TABLE IF NOT EXISTS epochs (query, epoch)")
+    db.execute("BEGIN IMMEDIATE")
+    newer = db.execute("SELECT 1 FROM epochs WHERE query = ? AND epoch > ?", [query, epoch])
+    db.execute("INSERT INTO epochs VALUES (?, ?)", [query, epoch])
+    if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+        for row in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+        db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+    db.execute("COMMIT")
+    return "fenced" if newer else "written"
