@@ -243,6 +243,9 @@ def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> N
     assert {each.name for each in out.iterdir()} >= {
         *("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")
     }
+    certificate = (out / "certificate.html").read_text()
+    assert "No guarantee: only" in certificate
+    assert "? unknown</p>" in certificate
 
 
 @pytest.mark.slow
