@@ -150,7 +150,7 @@ third
 lab.answer("14-first", worst)
 
 # %% [raw] tags=["expected"]
-# It was: at-most-once.
+# It was at-most-once.
 # A kill between marker and rows leaves a marker without rows. The batch is skipped for ever.
 
 # %% tags=["checked"]

@@ -82,6 +82,11 @@ class Table:
         finally:
             db.close()
 
+    def state(self) -> list[str]:
+        """Everything that is committed: two equal states go on equally."""
+        with sqlite3.connect("store.db") as db:
+            return list(db.iterdump())
+
     def left_over(self) -> list[str]:
         """Files that no reader knows."""
         return []
@@ -131,6 +136,10 @@ class Folder:
                 row = json.loads(line)
                 found.append([row["id"], row["item"], row["amount"]])
         return found
+
+    def state(self) -> list[list[str]]:
+        """Everything that is there: two equal states go on equally."""
+        return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:
         """Files that no reader knows."""

@@ -197,6 +197,8 @@ class Story:
     """Everything that was asked for and performed, in order, in words."""
     kills: list[str] = field(default_factory=list)
     """Each kill in words."""
+    states: list[str] = field(default_factory=list)
+    """What the store held behind each kill, as JSON."""
 
 
 class Ended(NamedTuple):
@@ -342,6 +344,7 @@ class Trial:
         self.restart()
         self.story.kills.append(where)
         self.look(f"crash {len(self.story.kills)}")
+        self.story.states.append(json.dumps(self._reader.ask("state")))
 
     def run(
         self,
