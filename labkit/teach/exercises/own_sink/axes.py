@@ -36,9 +36,13 @@ LEFT = "nothing is left over"
 
 
 def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Every place of these batches at which a kill may come, as a run without a crash shows them."""
-    for batch in batches:
-        for at in range(tried.story.deliveries[batch] + 1):
+    """Every place of these batches at which a kill may come, as a run without a crash shows them.
+
+    A batch that raised has none: the sink is wrong without any kill.
+    """
+    deliveries = tried.story.deliveries
+    for batch in (each for each in batches if each < len(deliveries)):
+        for at in range(deliveries[batch] + 1):
             yield Kill(batch, at)
             if torn:
                 yield Kill(batch, at, torn=True)
@@ -87,7 +91,11 @@ def _older(bench: Bench) -> Iterator[Tried]:
 
 
 def _queries(bench: Bench) -> Iterator[Tried]:
-    last = Kill(0, bench.run().story.deliveries[0])
+    healthy = bench.run()
+    if not healthy.story.deliveries:  # its first batch raised
+        yield healthy
+        return
+    last = Kill(0, healthy.story.deliveries[0])
     for kills in ([], [last]):
         with trial(bench.server, bench.ask, bench.kind) as begun:
             if begun.run(bench.query, bench.batches, kills):
@@ -244,6 +252,8 @@ def _all(axis: str, bench: Bench) -> Axis:
 def _places(bench: Bench) -> Iterator[Place]:
     try:
         healthy = bench.run()
+        if not healthy.story.deliveries:
+            return
         requests = healthy.story.requests[: healthy.story.deliveries[0]]
         for at, request in enumerate([*requests, ""]):
             crashed = bench.run([Kill(0, at)])
