@@ -4,6 +4,7 @@ What is called here can do whatever a notebook can do; nothing that it says is a
 its own, in another process, which reads what it meets by the same `plain`. This module must not judge.
 """
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -65,6 +66,7 @@ class InNotebook:
             raise AnswerFailed(
                 f"{self._name} must be a function, and is {shown(function)}."
             )
+        here = os.getpid()
         try:
             with time_limit():
                 answer = use(function)
@@ -81,6 +83,9 @@ class InNotebook:
             raise AnswerFailed(
                 f"{asked} raised {type(error).__name__}: {str(error)[:200]}."
             ) from None
+        finally:
+            if os.getpid() != here:  # a copy of this notebook that the answer forked
+                os._exit(0)
         return _read(asked, answer)
 
 
