@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Outcome
-from labkit.core.words import columns, sentence
+from labkit.core.words import columns, nearest, sentence
 from labkit.runs.lifecycle import fresh_folder
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.capstone import OTHERS, PUBLIC
@@ -194,7 +194,13 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
     """A quick crash test of FILE:NAME on real Spark. Raises what `labkit.crashtest.campaign.crash_test` raises."""
     from labkit.crashtest.campaign import crash_test as test
     from labkit.crashtest.kept import keep
+    from labkit.crashtest.settings import settings
 
+    known = sorted(inspect.signature(settings).parameters.keys() - {"subject"})
+    if unknown := [name for name in options or {} if name not in known]:
+        raise InvalidInput(
+            f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}"
+        )
     folder = fresh_folder("crashtest")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
     report = test(subject, folder=folder, tell=_teller(), **wanted)
@@ -252,12 +258,18 @@ def save_sink(sink: Callable[..., Any], file: str) -> str:
     try:
         source = textwrap.dedent(inspect.getsource(sink))
     except (OSError, TypeError):
+        source = ""
+    if not inspect.isfunction(sink) or not source.startswith(f"def {sink.__name__}("):
         raise InvalidInput(
             "lab.save_sink(): the source of this sink is not known; define it in a cell, with def."
-        ) from None
+        )
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InvalidInput(
-            f'lab.save_sink(): {file} is no name of a Python file; write it as in "my_sink.py".'
+            f'lab.save_sink(): {file or "an empty name"} is no name of a Python file; write it as in "my_sink.py".'
+        )
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"lab.save_sink(): there is no folder {path.parent}; make it first, or leave it out."
         )
     around = SPARK.format(name=sink.__name__, store=f"{path.stem}.db")
     path.write_text(source + around, encoding="utf-8")

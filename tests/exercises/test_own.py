@@ -1,0 +1,317 @@
+"""A learner's own sink in a notebook: its card says what was tried, and whatever is no sink gets one sentence."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from labkit import lab
+from labkit.core.errors import InvalidInput, MissingSolution
+from labkit.core.judge import Guarantee, judge
+from labkit.core.records import History, Observation, Record, Visibility
+from labkit.crashtest.harness.subject import Adapter
+from labkit.crashtest.rows import Shape
+from labkit.crashtest.settings import settings
+from labkit.crashtest.sink_report import sink_report
+from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.teach import own
+from labkit.teach.exercises import capstone
+from labkit.teach.exercises.namespace import InNotebook
+from labkit.teach.exercises.own_sink import axes
+
+CREATE = "CREATE TABLE IF NOT EXISTS orders (id, item, amount)"
+INSERT = "INSERT INTO orders VALUES (?, ?, ?)"
+
+
+def append(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    """Appends, in one transaction."""
+    db.execute(CREATE)
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute(INSERT, [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+
+
+def keyed(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    """Replaces what is there, in one transaction."""
+    db.execute(CREATE)
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute("DELETE FROM orders WHERE id = ?", [row["id"]])
+        db.execute(INSERT, [row["id"], row["item"], row["amount"]])
+    db.execute("COMMIT")
+
+
+def test_the_card_of_a_trial_says_each_axis_and_each_kill() -> None:
+    tried = lab.try_sink(append)
+    assert not tried.holds
+    assert not tried["a crash at every place"]
+    assert tried["what a reader saw"]
+    assert tried.kills == ["exactly-once"] * 6 + ["at-least-once"]
+    page = tried._repr_mimebundle_()
+    assert page["text/plain"] == str(tried)
+    assert page["text/html"].count("killed here: exactly-once") == 6
+    assert page["text/html"].count("killed here: at-least-once") == 1
+    assert "the engine is simulated, the store is real" in page["text/html"]
+    first, *axes, wrong = str(tried).splitlines()
+    assert first == "append: not yet"
+    assert [line.split()[-1] for line in axes].count("holds") == 1
+    assert "at-least-once" in wrong
+
+
+def test_a_right_sink_is_called_right_and_nothing_more() -> None:
+    tried = lab.try_sink(keyed)
+    assert tried.holds
+    assert set(tried.kills) == {"exactly-once"}
+    assert str(tried).splitlines()[0] == "keyed: every axis holds"
+    assert "guarantee" not in str(tried)
+
+
+def hangs(db: Any, query: str, batch: int, rows: Any) -> None:
+    """Comes to no end."""
+    while True:
+        time.sleep(0.01)
+
+
+def asks_for_ever(db: Any, query: str, batch: int, rows: Any) -> None:
+    """Asks to no end."""
+    while True:
+        db.execute("SELECT 1")
+
+
+def exits(db: Any, query: str, batch: int, rows: Any) -> None:
+    """Would end the notebook."""
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("sink", "kind", "said"),
+    [
+        (hangs, "table", "hangs took longer than 1 seconds."),
+        (asks_for_ever, "table", "asks for more than 40 things in one batch"),
+        (exits, "table", "exits raised SystemExit: 3."),
+        (append, "tabel", 'kind="tabel" will not do; write "table" or "folder".'),
+        (append, "folder", "append: not yet"),
+        (3, "table", "sink=3 will not do; write a function"),
+        (None, "table", "will not do; write a function"),
+    ],
+)
+def test_what_cannot_be_tried_gets_one_sentence(
+    sink: Any, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labkit.teach.exercises.namespace.SECONDS", 1.0)
+    try:
+        told = str(lab.try_sink(sink, kind)).splitlines()[0]
+    except InvalidInput as refusal:
+        told = str(refusal)
+    assert said in told
+    assert "\n" not in told
+    assert len(told) < 300
+
+
+def test_a_stub_is_told_that_it_is_one() -> None:
+    def write_batch(*_: object) -> None:
+        raise NotImplementedError
+
+    with pytest.raises(MissingSolution, match="write_batch says that it is not"):
+        lab.try_sink(write_batch)
+
+
+def raises(db: Any, query: str, batch: int, rows: Any) -> None:
+    """Fails at once."""
+    raise ValueError("no such luck")
+
+
+def raises_later(db: Any, query: str, batch: int, rows: Any) -> None:
+    """Fails in its second batch."""
+    append(db, query, batch, rows)
+    if batch:
+        raise ValueError("no such luck")
+
+
+def takes_too_few(db: Any) -> None:
+    """Is no sink."""
+
+
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        (raises, "raised ValueError: no such luck"),
+        (raises_later, "raised ValueError: no such luck"),
+        (partial(raises), "raised ValueError: no such luck"),
+        (takes_too_few, "takes 1 positional argument but 4 were given"),
+        (lambda *_: None, "7 of 7 records got lost"),
+    ],
+    ids=["raises", "later", "partial", "too few", "lambda"],
+)
+def test_a_sink_that_fails_without_any_crash_is_wrong_and_says_why(
+    sink: Callable[..., Any], said: str
+) -> None:
+    tried = lab.try_sink(sink)
+    assert not tried.holds
+    assert not tried["a second query"]
+    wrong = str(tried).splitlines()[-1]
+    assert wrong.startswith("Without a crash: ")
+    assert said in wrong
+
+
+@pytest.mark.parametrize("axis", axes.AXES)
+def test_no_axis_gives_a_point_to_a_sink_that_fails(axis: str) -> None:
+    variant = {
+        "axis": axis,
+        "batches": capstone.PUBLIC,
+        "query": ["orders"],
+        "others": capstone.OTHERS,
+        "other": ["refunds"],
+    }
+    answer = InNotebook("raises", {"raises": raises})
+    found = axes.judge_axis(answer, variant, name="raises", kind="table")
+    assert not found.passed
+    assert "ValueError: no such luck" in found.message
+
+
+def test_a_sink_that_fills_the_disk_is_stopped() -> None:
+    def fills(db: Any, query: str, batch: int, rows: Any) -> None:
+        db.execute(CREATE)
+        db.execute("INSERT INTO orders VALUES (1, hex(zeroblob(9000000)), 1)")
+
+    tried = lab.try_sink(fills)
+    assert not any(tried[each.axis] for each in tried.axes)
+    assert re.search("disk|failed", str(tried).splitlines()[-1])
+
+
+def test_a_sink_that_forks_leaves_no_second_notebook() -> None:
+    """The copy would go on behind the call with all that the notebook does next."""
+
+    def forks(db: Any, query: str, batch: int, rows: Any) -> None:
+        os.fork()
+        append(db, query, batch, rows)
+
+    here, before = os.getpid(), set(psutil.Process().children())
+    tried = lab.try_sink(forks)
+    assert os.getpid() == here
+    assert not tried["a crash at every place"]
+    left = set(psutil.Process().children()) - before
+    psutil.wait_procs(left, timeout=10)
+    assert [each for each in left if each.is_running()] == []
+
+
+def test_nothing_of_a_trial_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    children = set(psutil.Process().children(recursive=True))
+    lab.try_sink(append)
+    assert list(tmp_path.iterdir()) == []
+    assert set(psutil.Process().children(recursive=True)) <= children
+
+
+def test_a_saved_sink_is_a_file_that_works_alone(tmp_path: Path) -> None:
+    subject = lab.save_sink(append, str(tmp_path / "my_sink.py"))
+    assert subject == f"{tmp_path / 'my_sink.py'}:foreach_batch"
+    text = (tmp_path / "my_sink.py").read_text()
+    assert text.startswith("def append(")
+    assert "append(table, query, batch, rows)" in text
+    compile(text, "my_sink.py", "exec")
+
+
+class Sink:
+    """No function, although it can be called."""
+
+    def write(self, *_: object) -> None:
+        """A method, whose file would need the object."""
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [lambda *_: None, Sink().write, Sink, partial(append), print],
+    ids=["lambda", "method", "class", "partial", "built in"],
+)
+def test_what_is_no_function_with_a_def_is_not_saved(
+    sink: Callable[..., Any], tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match="define it in a cell, with def"):
+        lab.save_sink(sink, str(tmp_path / "my_sink.py"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["", "my_sink", "my_sink.txt", "my sink.py"])
+def test_a_file_that_python_cannot_import_is_refused(file: str) -> None:
+    with pytest.raises(InvalidInput, match="is no name of a Python file"):
+        lab.save_sink(append, file)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"there is no folder .*nowhere"):
+        lab.save_sink(append, str(tmp_path / "nowhere" / "my_sink.py"))
+
+
+def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> None:
+    with pytest.raises(InvalidInput, match="knows no onyl; did you mean 'only'"):
+        lab.crash_test("my_sink.py:foreach_batch", onyl=("healthy",))
+    with pytest.raises(InvalidInput, match="there is no file nowhere"):
+        lab.crash_test("nowhere.py:foreach_batch")
+
+
+DUE = [Record(0, "k", 1), Record(1, "l", 1)]
+
+
+def crash_tested(folder: Path, copies: int = 1, **more: Any) -> own.Tested:
+    """A crash test with one kill, after which the first of two rows is there so many times."""
+    file = folder / "my_sink.py"
+    file.write_text("def sink(df, batch): ...\n")
+    one, other = (Observation(*row, 0, 1, Visibility.COMMITTED) for row in DUE)
+    seen = History([*[one] * copies, other], keyed=False, planned_batches=[])
+    name = "b0.call.returns"
+    runs = [Result(name, "killed", Group.CRASH, verdict=judge(DUE, seen), **more)]
+    summary = summarise(runs, Coverage(4, 0, 1, 1))
+    wanted = settings(f"{file}:sink", only=(name,) if folder.name == "only" else ())
+    report = sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, [])
+    return own.Tested(report, folder)
+
+
+@pytest.mark.parametrize(
+    ("copies", "more", "word", "tone"),
+    [
+        (1, {}, "exactly-once", "good"),
+        (2, {}, "at-least-once", "bad"),
+        (0, {}, "at-most-once", "bad"),
+        (1, {"unknown": "the point was not reached"}, "unknown", "dim"),
+    ],
+)
+def test_the_card_of_a_crash_test_says_what_the_report_says(
+    tmp_path: Path, copies: int, more: dict[str, str], word: str, tone: str
+) -> None:
+    found = crash_tested(tmp_path, copies, **more)
+    page = found._repr_mimebundle_()
+    assert found.guarantee is Guarantee(word)
+    assert f'<p class="lkc-word {tone}">{word}</p>' in page["text/html"]
+    assert str(found).splitlines()[0].endswith(f": {word}")
+    assert "Not tested: loss of power" in str(found)
+    assert str(found.certificate) in str(found)
+    if more:
+        assert more["unknown"][1:] in str(found)
+
+
+def test_the_card_of_one_run_alone_claims_nothing(tmp_path: Path) -> None:
+    (tmp_path / "only").mkdir()
+    found = crash_tested(tmp_path / "only")
+    assert found.guarantee is Guarantee.UNKNOWN
+    large = re.findall(
+        r'class="lkc-word[^>]*>([^<]*)<', found._repr_mimebundle_()["text/html"]
+    )
+    assert large == ["unknown"]
+
+
+def test_a_crash_test_in_a_program_prints_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell = own._teller()
+    tell("run", "run 2 of 17, about 9 s left: somewhere")
+    assert capsys.readouterr() == ("", "")
