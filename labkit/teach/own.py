@@ -208,6 +208,8 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
     return Tested(report, folder)
 
 
+WRITTEN = "Written by lab.save_sink."
+"""By these words a file of `save_sink` is known: it replaces no other."""
 SPARK = '''
 
 # How Spark and a reader call the sink above. Written by lab.save_sink.
@@ -259,7 +261,8 @@ def save_sink(sink: Callable[..., Any], file: str) -> str:
         source = textwrap.dedent(inspect.getsource(sink))
     except (OSError, TypeError):
         source = ""
-    if not inspect.isfunction(sink) or not source.startswith(f"def {sink.__name__}("):
+    name = getattr(sink, "__name__", "")
+    if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
         raise InvalidInput(
             "lab.save_sink(): the source of this sink is not known; define it in a cell, with def."
         )
@@ -271,8 +274,19 @@ def save_sink(sink: Callable[..., Any], file: str) -> str:
         raise InvalidInput(
             f"lab.save_sink(): there is no folder {path.parent}; make it first, or leave it out."
         )
-    around = SPARK.format(name=sink.__name__, store=f"{path.stem}.db")
-    path.write_text(source + around, encoding="utf-8")
+    around = SPARK.format(name=name, store=f"{path.stem}.db")
+    try:
+        if path.exists() and WRITTEN not in path.read_text(
+            encoding="utf-8", errors="replace"
+        ):
+            raise InvalidInput(
+                f"lab.save_sink(): {file} is there, and is none of its files; choose another name."
+            )
+        path.write_text(source + around, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(
+            f"lab.save_sink(): {file} cannot be written: {error.strerror}; name a file in a folder that is there."
+        ) from None
     return f"{path}:foreach_batch"
 
 

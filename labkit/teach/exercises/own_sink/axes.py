@@ -51,6 +51,10 @@ def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill
 def _crashes(bench: Bench) -> Iterator[Tried]:
     healthy = bench.run()
     yield healthy
+    if (
+        healthy.story.stuck
+    ):  # later batches were never handed over, so they have no places
+        return
     torn = bench.kind == "folder"
     for kill in places(healthy, (0, len(bench.batches) - 1), torn=torn):
         yield bench.run([kill])
@@ -121,7 +125,8 @@ TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
 def wrong_in_the_end(tried: Tried) -> str:
     """What is wrong with the rows in the end; empty: nothing is."""
     if tried.story.stuck:
-        return f"the job is stuck: the batch came again, and the sink raised {tried.story.stuck}"
+        again = "the batch came again, and " if tried.story.kills else ""
+        return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
         return ""

@@ -1,0 +1,104 @@
+"""`lab.try_sink` and `lab.save_sink` with what learners hand over: each gets a sentence, and no file is lost."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import lab
+from labkit.core.errors import InvalidInput
+from labkit.teach.own import WRITTEN
+
+ORDERS = "CREATE TABLE IF NOT EXISTS orders (id, item, amount)"
+
+
+def raises(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    raise ValueError("no")
+
+
+def raises_later(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    db.execute(ORDERS)
+    if batch == 1:
+        raise ValueError("no")
+
+
+def takes_one(db: Any) -> None:
+    db.execute(ORDERS)
+
+
+def raises_behind_a_crash(
+    db: Any, query: str, batch: int, rows: list[dict[str, Any]]
+) -> None:
+    db.execute(f"CREATE TABLE seen_{query}_{batch} (x)")
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    values = ", ".join("(?, ?, ?)" for _ in rows)
+    given = [value for row in rows for value in row.values()]
+    db.execute(f"INSERT INTO orders VALUES {values}", given)
+
+
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        (raises, "stuck: the sink raised ValueError: no"),
+        (raises_later, "stuck: the sink raised ValueError: no"),
+        (takes_one, "stuck: the sink raised TypeError"),
+        (
+            raises_behind_a_crash,
+            "the batch came again, and the sink raised Operational",
+        ),
+    ],
+)
+def test_a_sink_that_raises_is_a_result_and_no_traceback(
+    sink: Callable[..., Any], said: str
+) -> None:
+    tried = lab.try_sink(sink)
+    assert not tried.holds
+    assert said in str(tried)
+    assert said in tried.card().html()
+
+
+def test_a_sink_goes_into_a_file_that_is_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert lab.save_sink(raises_later, "my_sink.py") == "my_sink.py:foreach_batch"
+    names: dict[str, Any] = {"Any": Any}
+    exec((tmp_path / "my_sink.py").read_text(encoding="utf-8"), names)  # our own file
+    assert {"raises_later", "foreach_batch", "read", "reset"} <= names.keys()
+    assert lab.save_sink(raises, "my_sink.py") == "my_sink.py:foreach_batch"
+
+
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.py"
+    theirs.write_text("work = 1\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="is there, and is none of its files"):
+        lab.save_sink(raises, str(theirs))
+    assert theirs.read_text(encoding="utf-8") == "work = 1\n"
+    theirs.write_text(f"# {WRITTEN}\n", encoding="utf-8")
+    lab.save_sink(raises, str(theirs))
+
+
+@pytest.mark.parametrize(
+    ("sink", "file", "said"),
+    [
+        (lambda *_: None, "my_sink.py", "define it in a cell, with def"),
+        (partial(raises, None), "my_sink.py", "define it in a cell, with def"),
+        (print, "my_sink.py", "define it in a cell, with def"),
+        (raises, "my_sink.txt", "no name of a Python file"),
+        (raises, "my sink.py", "no name of a Python file"),
+        (raises, "nowhere/my_sink.py", "a folder that is there"),
+    ],
+)
+def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(
+    sink: Callable[..., Any],
+    file: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=said):
+        lab.save_sink(sink, file)
+    assert not list(tmp_path.iterdir())
