@@ -76,7 +76,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # batches. At the end of this notebook real Spark does that.
 #
 # A reader saw nothing wrong: a transaction shows all of a batch or none of it. Rows come twice at one place only. It is the
-# place that most tests never try, since the sink has done everything right there.
+# place that is easy to forget, since the sink has done everything right there.
 #
 # ## A marker, but where?
 #
@@ -203,7 +203,7 @@ torn["a crash at every place"]
 #
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` kills a real
 # Spark job at each durable effect of that file, starts it again, and reads from outside. It is what
-# `labkit crashtest my_sink.py:foreach_batch --quick` does. It takes about two minutes.
+# `labkit crashtest my_sink.py:foreach_batch --quick` does. It takes two to three minutes, and more where other programs are busy.
 
 # %%
 tested = lab.crash_test(lab.save_sink(marker_behind, "my_sink.py"))
@@ -235,7 +235,7 @@ assert "lost" not in tested.violated
 #
 # Judge by reading. Fill in for each letter `"exactly-once"`, `"at-least-once"`, `"at-most-once"` or `"none"`. `"none"` means
 # that rows can get lost **and** come twice. What counts are kills, older checkpoints, and a second query. The numbers `id` of rows never
-# come again in another batch; they grow from batch to batch, and a second query has larger ones.
+# come again in another batch; they grow from batch to batch. A second query begins when the first has ended, and has larger ones.
 #
 # Some use these two functions; the tables exist already:
 #

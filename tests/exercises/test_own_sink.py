@@ -25,7 +25,14 @@ from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
 from labkit.teach.exercises.own_sink.asking_side import step
 from labkit.teach.exercises.own_sink.axes import guarantee
-from labkit.teach.exercises.own_sink.trials import Kill, Steps, stores, trial
+from labkit.teach.exercises.own_sink.trials import (
+    Kill,
+    Steps,
+    stores,
+    told,
+    trial,
+    verdict_of,
+)
 from labkit.teach.exercises.registry import find
 
 Sink = Callable[..., Any]
@@ -187,6 +194,18 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     found = guarantee(answer, PUBLIC, name="sink", kind="table")
     assert found == capstone.EIGHT[letter]
+
+
+def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> None:
+    """Why the exercise says so: with two queries at once, the numbers of `h` tell nothing."""
+    sink = prepared(eight()["h"])
+    ask = Asker(Steps(InNotebook("sink", {"sink": sink})), "sink")
+    with stores() as server, trial(server, ask, "table") as begun:
+        assert begun.run(["orders"], capstone.PUBLIC[:1])
+        assert begun.run(["refunds"], capstone.OTHERS)
+        assert begun.run(["orders"], capstone.PUBLIC, first=1)
+        both = told(begun, [*capstone.PUBLIC, *capstone.OTHERS])
+    assert verdict_of(both.story, both.due).lost
 
 
 def test_of_the_eight_every_single_wrong_answer_fails() -> None:
