@@ -217,25 +217,16 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from labkit.teach.own_table import Table
+
 STORE = Path({store!r})
-
-
-class Table:
-    """What the sink calls `db`: every statement commits by itself, unless it stands between BEGIN and COMMIT."""
-
-    def __init__(self):
-        self.connection = sqlite3.connect(STORE, isolation_level=None, timeout=20)
-
-    def execute(self, sql, parameters=()):
-        return [list(row) for row in self.connection.execute(sql, parameters)]
 
 
 def foreach_batch(frame, batch):
     """A foreachBatch function: hands the rows of one batch to the sink."""
     query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     rows = [{{"id": row.id, "item": row.key, "amount": row.amount}} for row in frame.collect()]
-    table = Table()
-    with closing(table.connection):
+    with closing(Table(STORE)) as table:
         {name}(table, query, batch, rows)
 
 

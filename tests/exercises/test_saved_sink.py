@@ -102,3 +102,34 @@ def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(
     with pytest.raises(InvalidInput, match=said):
         lab.save_sink(sink, file)
     assert not list(tmp_path.iterdir())
+
+
+def torn_manifest(
+    folder: Any, query: str, batch: int, rows: list[dict[str, Any]]
+) -> None:
+    import json
+
+    name, known = f"{query}-{batch}", []
+    if "manifest.json" in folder.names():
+        known = json.loads(folder.read("manifest.json"))
+    if name not in known:
+        folder.write(name, "\n".join(map(json.dumps, rows)))
+        folder.write("manifest.json", json.dumps([*known, name]))
+
+
+def test_a_file_that_nobody_can_read_is_told_with_its_kill() -> None:
+    said = str(lab.try_sink(torn_manifest, "folder"))
+    assert "Killed in batch 0, in the middle of write('manifest.json'" in said
+
+
+def test_the_file_has_no_statement_but_those_of_the_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash test names the innermost line of the file: it has to be the sink's own."""
+    monkeypatch.chdir(tmp_path)
+    lab.save_sink(raises_later, "my_sink.py")
+    text = (tmp_path / "my_sink.py").read_text(encoding="utf-8")
+    called, _, reading = text.partition("def read()")
+    assert called.count(".execute(") == 1
+    assert "execute(ORDERS)" in called
+    assert "def reset()" in reading
