@@ -308,7 +308,9 @@ class Trial:
                 "locked" not in said[2]
             ):  # else the reader waits, and reads a little later
                 self.story.unreadable = said[2]
-                raise Broken(f"a reader could not read: {said[2]}")
+                kills = self.story.kills
+                behind = f"killed in {kills[-1]}: " if kills else ""
+                raise Broken(f"{behind}a reader could not read: {said[2]}")
             return
         seen = tuple(_row(row) for row in said[1])
         samples = self.story.samples

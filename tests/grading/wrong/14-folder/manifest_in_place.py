@@ -1,5 +1,5 @@
 # misconception: a small file is written at once
-# says: A reader could not read: JSONDecodeError: Unterminated string
+# says: a reader could not read: JSONDecodeError: Unterminated string
 import json
 
 

@@ -1,5 +1,5 @@
 # misconception: one file for all rows may be written anew
-# says: A reader could not read: JSONDecodeError: Expecting
+# says: a reader could not read: JSONDecodeError: Expecting
 import json
 
 
