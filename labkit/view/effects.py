@@ -27,10 +27,11 @@ SHADES = {
 """Of a verdict: its shade and its sign."""
 
 STYLE = (
-    "text{font:13px sans-serif;fill:#222}text.c{font:12px monospace;fill:#444}text.e{font-weight:bold}"
-    "text.k{font-size:12px}.l{stroke:#bbb;stroke-width:2}.d{fill:#222}.t{fill:#fff;stroke:#222;stroke-width:1.5}"
-    ".w{stroke:#222;stroke-width:2}"
+    "text{font:13px sans-serif;fill:#222}text.fx-code{font:12px monospace}text.fx-edge{font-weight:bold}"
+    "text.fx-kill{font-size:12px}.fx-line{stroke:#999;stroke-width:2}.fx-lasting{fill:#0072b2}"
+    ".fx-passing{fill:#fff;stroke:#777;stroke-width:1.5}.fx-bar{stroke:#777;stroke-width:2}"
 )
+"""Its names are its own: a picture in a notebook gets the styles of cards around it, too."""
 
 
 class What(StrEnum):
@@ -64,14 +65,14 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     code = max((width(row.code, 12) for row in rows), default=0)
     high = ROW * (len(rows) + 1)
     drawn = [
-        f'<line class="l" x1="{LANE}" x2="{LANE}" y1="{ROW / 2}" y2="{high - ROW / 2}"/>'
+        f'<line class="fx-line" x1="{LANE}" x2="{LANE}" y1="{ROW / 2}" y2="{high - ROW / 2}"/>'
     ]
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = ROW * (place + 1)
         drawn.append(_sign(row, y))
         drawn.append(_said(row, text, y + 4))
         if row.code:
-            drawn.append(words(column + SPACE, y + 4, row.code, "c"))
+            drawn.append(words(column + SPACE, y + 4, row.code, "fx-code"))
     wide = column + SPACE + code + SPACE
     desc = f"{len(rows)} rows: effects of a sink in order, and the places at which its job was killed"
     return document("".join(drawn), wide, high, title=title, desc=desc, style=STYLE)
@@ -84,16 +85,18 @@ def _text(row: Row) -> str:
 def _said(row: Row, text: str, y: float) -> str:
     if row.what is What.KILL:
         shade, _ = SHADES[row.verdict]
-        return words(TEXT, y, text, "k").replace("<text", f'<text style="fill:{shade}"')
-    return words(TEXT, y, text, "e" if row.what is What.EDGE else "")
+        return words(TEXT, y, text, "fx-kill").replace(
+            "<text", f'<text style="fill:{shade}"'
+        )
+    return words(TEXT, y, text, "fx-edge" if row.what is What.EDGE else "")
 
 
 def _sign(row: Row, y: float) -> str:
     match row.what:
         case What.EDGE:
-            return f'<line class="w" x1="{LANE - 8}" x2="{LANE + 8}" y1="{number(y)}" y2="{number(y)}"/>'
+            return f'<line class="fx-bar" x1="{LANE - 8}" x2="{LANE + 8}" y1="{number(y)}" y2="{number(y)}"/>'
         case What.LASTING | What.PASSING:
-            kind = "d" if row.what is What.LASTING else "t"
+            kind = "fx-lasting" if row.what is What.LASTING else "fx-passing"
             return f'<circle class="{kind}" cx="{LANE}" cy="{number(y)}" r="5"/>'
         case What.KILL:
             shade, sign = SHADES[row.verdict]
