@@ -84,10 +84,8 @@ def _text(row: Row) -> str:
 
 def _said(row: Row, text: str, y: float) -> str:
     if row.what is What.KILL:
-        shade, _ = SHADES[row.verdict]
-        return words(TEXT, y, text, "fx-kill").replace(
-            "<text", f'<text style="fill:{shade}"'
-        )
+        # Its shade is on the sign alone: as text it could not be read on a dark page.
+        return words(TEXT, y, text, "fx-kill")
     return words(TEXT, y, text, "fx-edge" if row.what is What.EDGE else "")
 
 
