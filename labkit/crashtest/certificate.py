@@ -75,8 +75,8 @@ def _under(report: Report) -> Iterator[str]:
 
 
 def _tested(report: Report) -> str:
-    eyes = "Python's calls" if report.eyes == INSTRUMENTS else "system calls"
-    said = f"{report.settings.subject}: {report.adapter}, killed at its {eyes}; the reader returns {report.shape}."
+    eyes = "Python's libraries" if report.eyes == INSTRUMENTS else "its system calls"
+    said = f"{report.settings.subject}: {report.adapter}, with effects seen in {eyes}; the reader returns {report.shape}."
     return f"<p>{escape(said)}</p>"
 
 
