@@ -25,9 +25,10 @@ SECONDS = {
     "picture": 90,
     "crash": 25,
     "measurement": 20,
+    "crash test": 150,
 }
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
-So is a measurement."""
+So is a measurement, or a whole test on Spark."""
 CALLS = {
     "ask": "ask",
     "show": "picture",
@@ -46,6 +47,8 @@ CALLS = {
     "measure_waits": "measurement",
     "measure_rows": "measurement",
     "count_effects": "measurement",
+    "try_sink": "measurement",
+    "crash_test": "crash test",
 }
 """What takes time besides reading, by the name of `lab` that is called. `crash_each` runs as many jobs side by side."""
 EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}
