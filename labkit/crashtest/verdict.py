@@ -240,11 +240,16 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
     }
 
 
+def _proves_nothing(result: Result) -> bool:
+    """Whether a run says why it is unknown, or its verdict is unknown, as where nobody looked."""
+    return bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN
+
+
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:
     if any(each.found(axis) for each in results):
         return Outcome.VIOLATED
     return (
         Outcome.UNKNOWN
-        if not results or any(each.unknown for each in results)
+        if not results or any(_proves_nothing(each) for each in results)
         else Outcome.HOLDS
     )

@@ -342,3 +342,8 @@ def test_a_model_that_keeps_too_much_is_noticed(
 def test_a_rename_of_a_file_that_was_synced_first(place: Path) -> None:
     with run(place, "put('.f', b'new'); os.rename('.f', 'f'); sync('f')") as journal:
         assert left(journal) == {ALL_LOST: {}}
+
+
+def test_a_folder_that_the_command_makes_holds_nothing_before(tmp_path: Path) -> None:
+    missing = tmp_path / "later"
+    assert disk_module.Disk({missing: missing}).roots[missing].now == {}

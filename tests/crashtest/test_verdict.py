@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
+from labkit.core.records import History
 from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
@@ -208,6 +209,16 @@ def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
     assert said.axes["lost"] is Outcome.UNKNOWN
     assert said.holds(Guarantee.AT_LEAST_ONCE) is None
     assert said.coverage.hit == said.coverage.planned - 1
+
+
+def test_a_verdict_of_a_run_in_which_nobody_looked_is_never_a_pass() -> None:
+    right = Result("a", "a", Group.HEALTHY, verdict=judged(GOOD))
+    due = [named(each, Shape.ROWS) for each in ROWS.expected()]
+    blind = Result("b", "b", Group.CRASH, verdict=judge(due, History([])))
+    assert (blind.guarantee, blind.unknown) == (Guarantee.UNKNOWN, "")
+    found = summarise([right, blind], Coverage(2, 2, 2, 0))
+    assert found.guarantee == Guarantee.UNKNOWN
+    assert Outcome.HOLDS not in found.axes.values()
 
 
 def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:

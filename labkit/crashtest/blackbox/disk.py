@@ -255,7 +255,8 @@ def _changed(before: Content, call: Call) -> bytes:
 
 def _load(copy: Path) -> Folder:
     folder = Folder()
-    for path in sorted(copy.iterdir()):
+    # A folder that the command has not made yet holds nothing.
+    for path in sorted(copy.iterdir()) if copy.is_dir() else ():
         node: Node
         if path.is_symlink():
             node = Link(str(path.readlink()))

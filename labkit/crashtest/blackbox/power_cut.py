@@ -140,7 +140,10 @@ def recorded(
         copies = {}
         for number, folder in enumerate(places):
             copies[folder] = Path(scratch) / str(number)
-            shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
+            if folder.is_dir():
+                shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
+            else:  # the command makes it
+                copies[folder].mkdir()
         recorder = Recorder(places, decide)
         watched = watch(
             command,
