@@ -36,7 +36,6 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
-from labkit.teach import own
 from labkit.teach.cards import Examined, Findings, Trials, compare
 from labkit.teach.chains import Chains, chains
 from labkit.teach.engines import engines, kill_engines
@@ -71,6 +70,7 @@ from labkit.view.totals import Totals, totals_in
 
 if TYPE_CHECKING:
     from labkit.spark.interactive import Session
+    from labkit.teach import own
     from labkit.teach.questions.card import Answer
 
 __all__ = [
@@ -309,12 +309,13 @@ def count_effects(*, sizes: Sequence[int] = BATCHES) -> Effects:
 
 
 @takes("lab.try_sink(write_batch)")
-def try_sink(sink: Callable[..., Any], kind: str = "table") -> own.Tried:
+def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
     """Kills your sink at every statement of its batches, and says on which axis something is wrong; takes seconds.
 
     The store and the kill are real, the engine is simulated. `kind` is `"table"` or `"folder"`. Raises `InvalidInput`.
     """
-    return own.try_sink(sink, kind)
+    found = _own()
+    return found.try_sink(sink, kind) if found else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
@@ -323,17 +324,19 @@ def save_sink(sink: Callable[..., Any], file: str = "my_sink.py") -> str:
 
     The function must need nothing but its arguments. Raises `InvalidInput` where its source is not known.
     """
-    return own.save_sink(sink, file)
+    found = _own()
+    return found.save_sink(sink, file) if found else ""
 
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
-def crash_test(subject: str, **options: Any) -> own.Tested:
+def crash_test(subject: str, **options: Any) -> "own.Tested | None":
     """Kills a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does it.
 
     Takes two to three minutes. `options` are those of the command line, such as `only=("b0.call.returns",)`. Raises
     `InvalidInput` for what cannot be tested, and `ServiceUnavailable` without Java.
     """
-    return own.crash_test(subject, options=options)
+    found = _own()
+    return found.crash_test(subject, options=options) if found else None
 
 
 @takes("lab.memory_sink()")
@@ -418,6 +421,11 @@ def _exercises() -> ModuleType | None:
     if found is None:
         print("Exercises are not checked here.")
     return found
+
+
+def _own() -> ModuleType | None:
+    """What tries a learner's own sink, where the exercises are."""
+    return import_module("labkit.teach.own") if _exercises() else None
 
 
 def _part(name: str) -> ModuleType | None:

@@ -23,7 +23,6 @@ from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.asking_side import step
 from labkit.teach.exercises.own_sink.axes import guarantee
 from labkit.teach.exercises.own_sink.trials import (
     Kill,
@@ -34,6 +33,7 @@ from labkit.teach.exercises.own_sink.trials import (
     verdict_of,
 )
 from labkit.teach.exercises.registry import find
+from labkit.teach.exercises.steps import step
 
 Sink = Callable[..., Any]
 PUBLIC = {

@@ -22,7 +22,7 @@ _SYSTEM = (
 _KEPT = {
     "grading": {"__init__.py", "sandbox"},
     "grading/sandbox": {"__init__.py", "inside"},
-    "teach/exercises": {"__init__.py", "contract.py"},
+    "teach/exercises": {"__init__.py", "contract.py", "steps.py"},
     "teach/questions": {"__init__.py"},
 }
 """The only files of these packages in the copy: no grader, no judges of exercises, no answers to questions."""

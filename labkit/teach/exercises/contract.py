@@ -177,7 +177,7 @@ class Answer(Protocol):
         ...
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """What the learner's sink asks of its store next (`own_sink.asking_side.step`). Raises as `call`."""
+        """What the learner's sink asks of its store next (`teach.exercises.steps.step`). Raises as `call`."""
         ...
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
-from labkit.teach.exercises.own_sink.asking_side import step
+from labkit.teach.exercises.steps import step
 
 SECONDS = 5.0
 """How long one call of a learner's function may take."""

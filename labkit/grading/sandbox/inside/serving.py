@@ -20,7 +20,7 @@ from IPython import get_ipython
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import NotPlain, plain
-from labkit.teach.exercises.own_sink.asking_side import step
+from labkit.teach.exercises.steps import step
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
 """The source of the last cell."""
