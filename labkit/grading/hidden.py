@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from labkit.sim.models.snapshot.parts import ends
-from labkit.teach.exercises.capstone import FOLDER, TABLE, WRITERS, moved, rows
+from labkit.teach.exercises.capstone import EPOCHS, FOLDER, TABLE, WRITERS, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
@@ -853,7 +853,9 @@ ITEMS = ("pen", "book", "lamp", "cup", "ink")
 
 
 def _handed_over(
-    chance: Random, parts: Sequence[tuple[str, int]], *before: int
+    chance: Random,
+    parts: Sequence[tuple[str, int]],
+    epochs: tuple[list[int], list[int]] = ([], []),
 ) -> Drawn:
     """For each axis of a learner's own sink other rows, of which two are alike but for their number."""
     drawn = []
@@ -866,9 +868,9 @@ def _handed_over(
         parameters = {
             "axis": axis,
             "batches": moved(batches, chance.randrange(50)),
-            "query": [*before, query],
+            "query": [*epochs[0], query],
             "others": moved(others, 100),
-            "other": [*before, other],
+            "other": [*epochs[1], other],
         }
         drawn.append((f"drawn rows: {axis}", parameters))
     return drawn
@@ -915,6 +917,6 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "13-best": _best,
     "14-table": lambda chance: _handed_over(chance, TABLE),
     "14-folder": lambda chance: _handed_over(chance, FOLDER),
-    "14-writers": lambda chance: _handed_over(chance, WRITERS + WRITERS, 1),
+    "14-writers": lambda chance: _handed_over(chance, WRITERS, EPOCHS),
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

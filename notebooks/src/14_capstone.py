@@ -422,14 +422,14 @@ lab.check("14-folder")
 # ## Exercise: a writer that comes back (`14-writers`)
 #
 # Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
-# `epoch`. The older one may be stopped at any place, and may go on when the newer one has written. Then it may plan other rows for a
+# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. Then it may plan other rows for a
 # batch. It must write nothing any more, and get the text `"fenced"` back. Any other writer gets `"written"`.
 #
 # For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
 #
-# While an open transaction of a stopped writer holds the lock, the engine tries the newer one again. Points: a crash 1, a stopped writer goes on 3.
+# While an open transaction of a stopped writer holds the lock, the engine tries the newer one again. Points: a crash 1, a stopped writer goes on 3, a second query 1.
 #
-# *complete, hard, 4 points; about 14 lines.*
+# *complete, hard, 5 points; about 14 lines.*
 #
 # <details><summary>Hint 1</summary>When may the epoch change between the look and the rows?</details>
 # <details><summary>Hint 2</summary>Look, raise and insert in one transaction. More: <code>lab.hint("14-writers")</code>.</details>
@@ -468,7 +468,7 @@ def write_fenced(db, epoch, query, batch, rows):
 lab.check("14-writers")
 
 # %% [raw] tags=["expected"]
-# 14-writers: not attempted (4 points); lab.hint("14-writers") helps.
+# 14-writers: not attempted (5 points); lab.hint("14-writers") helps.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: what your sink guarantees (`14-report`)

@@ -83,21 +83,27 @@ FOLDER = (
     (axes.OLDER, 1),
     (axes.QUERY, 1),
 )
-WRITERS = ((axes.CRASH, 1), (axes.STOPPED, 3))
+WRITERS = ((axes.CRASH, 1), (axes.STOPPED, 3), (axes.QUERY, 1))
 """The axes of each exercise, and their points."""
 
 
-def public(parts: tuple[tuple[str, int], ...], *before: int) -> tuple[Variant, ...]:
-    """A visible variant for each axis; `before` the query a sink is told its writer's epoch."""
+EPOCHS = ([5], [1])
+"""Of the writers of two queries: each query has writers of its own, and an older epoch in the other is no older writer."""
+
+
+def public(
+    parts: tuple[tuple[str, int], ...], epochs: tuple[list[int], list[int]] = ([], [])
+) -> tuple[Variant, ...]:
+    """A visible variant for each axis. `epochs`: what a sink is told before the name of either query."""
     return tuple(
         Variant(
             axis,
             (
                 ("axis", axis),
                 ("batches", PUBLIC),
-                ("query", [*before, "orders"]),
+                ("query", [*epochs[0], "orders"]),
                 ("others", OTHERS),
-                ("other", [*before, "refunds"]),
+                ("other", [*epochs[1], "refunds"]),
             ),
         )
         for axis, _ in parts
@@ -175,7 +181,7 @@ EXERCISES = (
             "Look at the epoch, raise it, look at the marker and insert between one BEGIN IMMEDIATE and one COMMIT.",
         ),
         lines=14,
-        public=public(WRITERS, 1),
+        public=public(WRITERS, EPOCHS),
         judge=partial(judge_axis, name="write_fenced", kind="table"),
         axes=WRITERS,
     ),

@@ -129,7 +129,7 @@ def wrong_in_the_end(tried: Tried) -> str:
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
-        return ""
+        return tried.story.told_wrong
     return f"{verdict.guarantee}: {verdict.because}"
 
 

@@ -5,13 +5,21 @@ While it holds a lock, the second writer is refused and comes again behind it, a
 not judge.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
-from labkit.teach.exercises.own_sink.trials import Bench, Delivery, Tried, told, trial
+from labkit.teach.exercises.own_sink.trials import (
+    CHANGES,
+    FENCED,
+    Bench,
+    Delivery,
+    Row,
+    Tried,
+    told,
+    trial,
+)
 
-FENCED = "fenced"
-"""What a sink returns to a writer that is not the newest any more."""
 FIRST, NEWEST = 1, 2
 """The epochs of the two writers."""
 
@@ -38,10 +46,7 @@ def _overtaken(bench: Bench, place: int) -> Tried:
         rows: list[Plain] = [*bench.batches[0]]
         others: list[Plain] = [*bench.others[0]]
         old = Delivery(begun, process, [FIRST, *bench.query[1:], 0, rows])
-        for _ in range(place):
-            request = old.next()
-            assert request is not None
-            old.perform(request)
+        is_there = _until(old, place, bench.batches[0])
         process.stop()
         new = [NEWEST, *bench.query[1:]]
         is_done = begun.run(new, bench.batches[:2])
@@ -51,6 +56,8 @@ def _overtaken(bench: Bench, place: int) -> Tried:
             # The stopped writer held a lock: the second one comes again behind it.
             begun.story.stuck = ""
             is_done = begun.run(new, bench.batches[:2])
+        elif not is_there:
+            _must_be_told(old)
         if ended.how == "returned" and ended.said != FENCED:
             own = [FIRST, *bench.query[1:], 2, others]
             Delivery(begun, process, own).finish()
@@ -74,12 +81,7 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
         process = begun.start()
         rows: list[Plain] = [*own]
         old = Delivery(begun, process, [*old_one, last, rows])
-        for _ in range(place):
-            if (request := old.next()) is not None:
-                old.perform(request)
-        begun.look()
-        ids = {row["id"] for row in own}
-        is_there = any(row.id in ids for row in begun.story.samples[-1].seen)
+        is_there = _until(old, place, own)
         process.stop()
         is_done = begun.run(new_one, before, first=last - 1)
         process.go_on()
@@ -87,6 +89,8 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
         if not is_done and "locked" in begun.story.stuck:
             begun.story.stuck, is_there = "", True
             is_done = begun.run(new_one, before, first=last - 1)
+        elif not is_there:
+            _must_be_told(old)
         due = [*before, own if is_there else planned]
         if is_done:
             begun.run(new_one, due, first=last)
@@ -95,3 +99,24 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
     return tried._replace(
         what=f"{what} checkpoint and other rows, and writer {FIRST} comes back"
     )
+
+
+def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
+    """Performs so many requests of a delivery; whether a reader sees its rows then."""
+    for _ in range(place):
+        request = old.next()
+        if request is None:
+            raise Unusable(f"the sink {CHANGES}")
+        old.perform(request)
+    old.trial.look()
+    ids = {row["id"] for row in rows}
+    return any(row.id in ids for row in old.trial.story.samples[-1].seen)
+
+
+def _must_be_told(old: Delivery) -> None:
+    """Notes a writer that was overtaken before its rows were there, and was not told so."""
+    ended = old.ended
+    if ended is not None and ended.how == "returned" and ended.said != FENCED:
+        old.trial.story.told_wrong = (
+            f'the older writer got {ended.said or "nothing"} back, and not "{FENCED}"'
+        )

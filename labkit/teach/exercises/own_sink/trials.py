@@ -43,6 +43,8 @@ ALLOWED = {
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
 WITHOUT = "without a crash"
+FENCED = "fenced"
+"""What a sink returns to a writer that is not the newest any more."""
 
 
 CHANGES = (
@@ -188,6 +190,8 @@ class Story:
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
     """What the sink raised twice for the same batch; empty: it went on."""
+    told_wrong: str = ""
+    """Which writer got another text back than it should; empty: none, or only one writer was there."""
     unreadable: str = ""
     """Why a reader could not read; empty: it could."""
     left_over: list[str] = field(default_factory=list)
@@ -215,7 +219,7 @@ class Delivery:
     def __init__(
         self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]
     ) -> None:
-        self.process, self._trial, self._arguments = process, trial, arguments
+        self.process, self.trial, self._arguments = process, trial, arguments
         self._known: list[Plain] = []
         self.ended: Ended | None = None
 
@@ -226,7 +230,7 @@ class Delivery:
 
     def next(self) -> list[Any] | None:
         """The next request; None: there is none any more, see `ended`. Raises `Unusable`."""
-        ask, kind = self._trial.ask, self._trial.kind
+        ask, kind = self.trial.ask, self.trial.kind
         said = ask(kind, [*self._known], [*self._arguments])
         if not isinstance(said, list) or not said:
             raise Unusable(f"{ask.name} gave {shown(said)}, which is no request.")
@@ -260,8 +264,8 @@ class Delivery:
         if answer[0] == "raised" and not answer[1]:
             raise Broken(f"{_said(request)} failed: {answer[2]}")
         self._known.append([request, answer])
-        self._trial.story.requests.append(_said(request))
-        self._trial.look()
+        self.trial.story.requests.append(_said(request))
+        self.trial.look()
 
 
 class Trial:
@@ -365,6 +369,8 @@ class Trial:
                 rows.reverse()
             ended = self.deliver([*query, number, rows], number, kill)
             if ended.how == "returned":
+                if ended.said == FENCED:
+                    self.story.told_wrong = f'the newest writer got "{FENCED}" back'
                 number, raised, again = number + 1, 0, False
                 continue
             again = True

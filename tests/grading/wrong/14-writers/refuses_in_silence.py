@@ -1,0 +1,16 @@
+# misconception: a writer that is fenced need not know it
+# says: behind 0 requests, writer 2 goes on for it, and writer 1 comes back: the older writer got written back
+def write_fenced(db, epoch, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+    db.execute("CREATE TABLE IF NOT EXISTS epochs (query, epoch)")
+    db.execute("BEGIN IMMEDIATE")
+    newer = db.execute("SELECT 1 FROM epochs WHERE query = ? AND epoch > ?", [query, epoch])
+    if not newer:
+        db.execute("INSERT INTO epochs VALUES (?, ?)", [query, epoch])
+        if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+            for row in rows:
+                db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+            db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+    db.execute("COMMIT")
+    return "written"
