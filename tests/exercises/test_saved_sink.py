@@ -88,7 +88,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
         (print, "my_sink.py", "define it in a cell, with def"),
         (raises, "my_sink.txt", "no name of a Python file"),
         (raises, "my sink.py", "no name of a Python file"),
-        (raises, "nowhere/my_sink.py", "a folder that is there"),
+        (raises, "nowhere/my_sink.py", "there is no folder"),
     ],
 )
 def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(
