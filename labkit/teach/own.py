@@ -98,6 +98,12 @@ def _picture(name: str, places: Sequence[Place]) -> str:
                 each.request or "the sink returns",
             )
         )
+        if each.torn:
+            could = (
+                "" if each.torn != Guarantee.UNKNOWN else ", and no reader could read"
+            )
+            said = f"killed in the middle of this write{could}"
+            rows.append(Row(What.KILL, said, verdict=each.torn))
     return effect_line(
         rows, title=f"The first batch of {name}, and what came of a kill at each place"
     )

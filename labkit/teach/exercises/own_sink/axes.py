@@ -228,6 +228,8 @@ class Place(NamedTuple):
     request: str
     """What the sink asks for behind it; empty: it has returned."""
     verdict: str
+    torn: str = ""
+    """What came of a kill in the middle of it, where it writes a file."""
 
 
 def tried(
@@ -263,9 +265,19 @@ def _places(bench: Bench) -> Iterator[Place]:
         for at, request in enumerate([*requests, ""]):
             crashed = bench.run([Kill(0, at)])
             verdict = verdict_of(crashed.story, crashed.due).guarantee
-            yield Place(request, verdict.value)
+            torn = _torn(bench, at) if request.startswith("write(") else ""
+            yield Place(request, verdict.value, torn)
     except Broken:
         return
+
+
+def _torn(bench: Bench, at: int) -> str:
+    """What came of a kill in the middle of this write; unknown where nobody could read behind it."""
+    try:
+        torn = bench.run([Kill(0, at, torn=True)])
+    except Broken:
+        return Guarantee.UNKNOWN.value
+    return verdict_of(torn.story, torn.due).guarantee.value
 
 
 def guarantee(
