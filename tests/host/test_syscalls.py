@@ -424,7 +424,7 @@ if os.fork() == 0:
             time.sleep(0.005)
     os._exit(0)
 os.wait()
-while not os.path.exists("beat"):
+while not os.path.exists("beat") or not os.path.getsize("beat"):
     time.sleep(0.01)
 open("ready", "x").close()
 """
