@@ -43,8 +43,8 @@ ALLOWED = {
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
 WITHOUT = "without a crash"
-FENCED = "fenced"
-"""What a sink returns to a writer that is not the newest any more."""
+FENCED, WRITTEN = "fenced", "written"
+"""What a sink returns to a writer that is not the newest any more, and to the newest; only writers have epochs."""
 
 
 CHANGES = (
@@ -369,8 +369,11 @@ class Trial:
                 rows.reverse()
             ended = self.deliver([*query, number, rows], number, kill)
             if ended.how == "returned":
-                if ended.said == FENCED:
-                    self.story.told_wrong = f'the newest writer got "{FENCED}" back'
+                if isinstance(query[0], int) and ended.said != WRITTEN:
+                    got = f'"{ended.said}"' if ended.said else "nothing"
+                    self.story.told_wrong = (
+                        f'the newest writer got {got} back, and not "{WRITTEN}"'
+                    )
                 number, raised, again = number + 1, 0, False
                 continue
             again = True
