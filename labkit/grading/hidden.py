@@ -867,9 +867,9 @@ def _handed_over(
         query, other = chance.sample(("orders", "q-7", "query_2", "5"), 2)
         parameters = {
             "axis": axis,
-            "batches": moved(batches, chance.randrange(50)),
+            "batches": moved(batches, 50 + chance.randrange(50)),
             "query": [*epochs[0], query],
-            "others": moved(others, 100),
+            "others": moved(others, chance.randrange(20)),
             "other": [*epochs[1], other],
         }
         drawn.append((f"drawn rows: {axis}", parameters))

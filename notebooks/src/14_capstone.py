@@ -328,7 +328,7 @@ lab.check("14-judge")
 # ## Exercise: a table that survives (`14-table`)
 #
 # Write `write_batch(db, query, batch, rows)`. `db.execute(statement, parameters)` gives rows as lists. A row is a dict, as
-# `{"id": 1, "item": "pen", "amount": 2}`; two rows may differ in their `id` alone. Readers read `orders`. You may make tables of
+# `{"id": 1, "item": "pen", "amount": 2}`; two rows may differ in their `id` alone, and a second query may have smaller ones. Readers read `orders`. You may make tables of
 # your own. Remember nothing in Python: behind a crash it is gone.
 #
 # For example, behind `write_batch(db, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds `[[1, "pen", 2]]`, and behind a second

@@ -179,6 +179,8 @@ def prepared(sink: Sink) -> Sink:
     return whole
 
 
+LATER = PUBLIC | {"others": capstone.moved(capstone.OTHERS, 200)}
+"""The second query has larger numbers, as the exercise says."""
 QUICK = ("a", "d", "h")
 """One of each guarantee but the rarest, in every run of the tests; the others are slow."""
 
@@ -192,7 +194,7 @@ QUICK = ("a", "d", "h")
 )
 def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
-    found = guarantee(answer, PUBLIC, name="sink", kind="table")
+    found = guarantee(answer, LATER, name="sink", kind="table")
     assert found == capstone.EIGHT[letter]
 
 
@@ -374,6 +376,53 @@ def test_a_finally_that_goes_on_asking_and_a_bare_except_do_no_harm() -> None:
             db.execute("COMMIT")
 
     assert judged("14-table", write_batch).passed
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ["do", []],
+        ["do", [[]]],
+        ["do", [{}]],
+        ["do", ["execute"]],
+        ["do", ["execute", "SELECT 1", [], 0.5]],
+        ["do", ["see"]],
+        ["do", "execute"],
+        ["do"],
+        ["do", None],
+        [[]],
+        [{}, 1],
+        [],
+        "do",
+        7,
+    ],
+)
+def test_a_reply_of_a_sandbox_that_is_no_request_fails_the_answer_and_not_the_judge(
+    reply: Any,
+) -> None:
+    class Hostile(InNotebook):
+        def step(self, *_: Any) -> Any:
+            return reply
+
+    exercise = find("14-table")
+    for variant in exercise.public:
+        found = exercise.judge(Hostile("write_batch", {}), variant)
+        assert not found.passed
+        assert len(found.message) < 1_000
+
+
+def test_the_largest_number_of_all_queries_is_no_marker() -> None:
+    def write_batch(
+        db: Any, _query: str, _batch: int, rows: list[dict[str, Any]]
+    ) -> None:
+        made(db)
+        db.execute("BEGIN")
+        [[most]] = db.execute("SELECT coalesce(max(id), 0) FROM orders")
+        table_of(db, [row for row in rows if row["id"] > most])
+        db.execute("COMMIT")
+
+    assert judged("14-table", write_batch).passed
+    assert not judged("14-table", write_batch, axes.QUERY).passed
 
 
 # --- the trial itself

@@ -65,8 +65,9 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
     ]
 
 
-PUBLIC = rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3")
-OTHERS = moved(rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3"), 100)
+PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
+OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
+"""The second query has smaller numbers: who keeps the largest one for all queries loses its rows."""
 
 TABLE = (
     (axes.CRASH, 2),

@@ -51,9 +51,8 @@ def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill
 def _crashes(bench: Bench) -> Iterator[Tried]:
     healthy = bench.run()
     yield healthy
-    if (
-        healthy.story.stuck
-    ):  # later batches were never handed over, so they have no places
+    # Of a job that is stuck, later batches were never handed over: they have no places.
+    if healthy.story.stuck:
         return
     torn = bench.kind == "folder"
     for kill in places(healthy, (0, len(bench.batches) - 1), torn=torn):

@@ -37,9 +37,10 @@ MOST_REQUESTS = 40
 TORN = 0.5
 """The part of a file that is written when a kill comes in the middle of it."""
 ALLOWED = {
-    "table": {"execute"},
-    "folder": {"names", "read", "write", "rename", "remove"},
+    "table": {"execute": 2},
+    "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1},
 }
+"""How many arguments each request of a store has."""
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
 WITHOUT = "without a crash"
@@ -241,10 +242,11 @@ class Delivery:
             self.ended = Ended(how, str(said[1] or "") if len(said) > 1 else "")
             return None
         request = said[1] if len(said) > 1 else None
-        if not isinstance(request, list) or request[:1][0] not in ALLOWED[kind]:
+        if not _is_request(kind, request):
             raise Unusable(
                 f"{ask.name} asked for {shown(request)}, which no {kind} does."
             )
+        assert isinstance(request, list)
         if self.number >= MOST_REQUESTS:
             raise Unusable(
                 f"{ask.name} asks for more than {MOST_REQUESTS} things in one batch: does a loop never end?"
@@ -266,6 +268,13 @@ class Delivery:
         self._known.append([request, answer])
         self.trial.story.requests.append(_said(request))
         self.trial.look()
+
+
+def _is_request(kind: str, request: Plain) -> bool:
+    """Whether a store of this kind does it. What a sandbox says may be anything."""
+    if not isinstance(request, list) or not request or type(request[0]) is not str:
+        return False
+    return ALLOWED[kind].get(request[0]) == len(request) - 1
 
 
 class Trial:
@@ -308,9 +317,8 @@ class Trial:
         """Reads as somebody would who connects now. Raises `Broken` where that is not possible."""
         said = self._reader.ask("see")
         if said[0] == "raised":
-            if (
-                "locked" not in said[2]
-            ):  # else the reader waits, and reads a little later
+            # Where it is locked, the reader waits, and reads a little later.
+            if "locked" not in said[2]:
                 self.story.unreadable = said[2]
                 kills = self.story.kills
                 behind = f"killed in {kills[-1]}: " if kills else ""
@@ -432,7 +440,8 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
                 {"id": row["id"], "key": row["item"], "amount": row["amount"]}
                 for row in batch
             ]
-            for batch in batches
+            # A second query may have smaller numbers, and the judge reads in their order.
+            for batch in sorted(batches, key=lambda each: int(str(each[0]["id"])))
         ]
     )
     due = rows.expected()
