@@ -312,7 +312,8 @@ def count_effects(*, sizes: Sequence[int] = BATCHES) -> Effects:
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
     """Kills your sink at every statement of its batches, and says on which axis something is wrong; takes seconds.
 
-    The store and the kill are real, the engine is simulated. `kind` is `"table"` or `"folder"`. Raises `InvalidInput`.
+    The store and the kill are real, the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`: a table
+    with two writers, one of which is stopped, replaced, and continued. Raises `InvalidInput`.
     """
     found = _own()
     return found.try_sink(sink, kind) if found else None
@@ -329,11 +330,11 @@ def save_sink(sink: Callable[..., Any], file: str = "my_sink.py") -> str:
 
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
-def crash_test(subject: str, **options: Any) -> "own.Tested | None":
+def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
     """Kills a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does it.
 
-    Takes two to three minutes. `options` are those of the command line, such as `only=("b0.call.returns",)`. Raises
-    `InvalidInput` for what cannot be tested, and `ServiceUnavailable` without Java.
+    Takes two to three minutes. `options` are those of the command line, such as `only=("b0.call.returns",)`. Without Java a
+    card says that nothing was tested, and the guarantee is unknown. Raises `InvalidInput` for what cannot be tested.
     """
     found = _own()
     return found.crash_test(subject, options=options) if found else None

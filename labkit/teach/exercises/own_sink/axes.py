@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from labkit.core.judge import Guarantee
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.contract import Answer, Finding, Variant
-from labkit.teach.exercises.own_sink.fencing import fenced_trials
+from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
 from labkit.teach.exercises.own_sink.trials import (
     CHANGES,
     Bench,
@@ -208,8 +208,12 @@ def _finding(axis: str, tried: Tried, said: str) -> Finding:
     )
 
 
-AXES = (CRASH, READER, SECOND, OLDER, QUERY)
-"""What a table is tried for, and, with what is left over, a folder."""
+AXES: Mapping[str, Sequence[str]] = {
+    "table": (CRASH, READER, SECOND, OLDER, QUERY),
+    "folder": (CRASH, READER, SECOND, OLDER, QUERY, LEFT),
+    "writers": (CRASH, STOPPED, QUERY),
+}
+"""What a sink of each kind is tried for."""
 
 
 class Axis(NamedTuple):
@@ -217,12 +221,13 @@ class Axis(NamedTuple):
 
     axis: str
     runs: int
+    """How often it was tried; 0: not at all, since the sink fails without a crash."""
     wrong: str
     """The first thing that went wrong; empty: nothing did."""
 
 
 class Place(NamedTuple):
-    """One place in the first batch, and what came of a kill there."""
+    """One place in the first batch, and what came of a kill there, or of a stop."""
 
     request: str
     """What the sink asks for behind it; empty: it has returned."""
@@ -234,11 +239,25 @@ class Place(NamedTuple):
 def tried(
     answer: Answer, given: Mapping[str, Any], *, name: str, kind: str
 ) -> tuple[list[Axis], list[Place]]:
-    """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises."""
-    axes = (*AXES, LEFT) if kind == "folder" else AXES
+    """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises.
+
+    For `writers` the places are those at which the older writer is stopped.
+    """
+    first, *others = AXES[kind]
+    store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), kind, **given)
-        return [_all(axis, bench) for axis in axes], list(_places(bench))
+        bench = Bench(server, Asker(Steps(answer), name), store, **given)
+        try:
+            healthy = bench.run()
+        except Broken as error:
+            return [
+                Axis(first, 1, str(error)),
+                *(Axis(each, 0, str(error)) for each in others),
+            ], []
+        stopped = kind == "writers"
+        return [_all(axis, bench) for axis in AXES[kind]], list(
+            _places(bench, healthy, stopped=stopped)
+        )
 
 
 def _all(axis: str, bench: Bench) -> Axis:
@@ -251,23 +270,22 @@ def _all(axis: str, bench: Bench) -> Axis:
             wrong = wrong or (wrong_in_the_end(each) if runs == 1 else "")
             said = said or (f"{each.what}: {wrong}" if wrong else "")
     except Broken as error:
-        said = said or str(error)
+        runs, said = runs + 1, said or str(error)
     return Axis(axis, runs, said)
 
 
-def _places(bench: Bench) -> Iterator[Place]:
-    try:
-        healthy = bench.run()
-        if not healthy.story.deliveries:
-            return
-        requests = healthy.story.requests[: healthy.story.deliveries[0]]
-        for at, request in enumerate([*requests, ""]):
-            crashed = bench.run([Kill(0, at)])
-            verdict = verdict_of(crashed.story, crashed.due).guarantee
-            torn = _torn(bench, at) if request.startswith("write(") else ""
-            yield Place(request, verdict.value, torn)
-    except Broken:
+def _places(bench: Bench, healthy: Tried, *, stopped: bool) -> Iterator[Place]:
+    requests = healthy.story.requests[: healthy.story.deliveries[0]]
+    if stopped and healthy.story.stuck:
         return
+    for at, request in enumerate([*requests, ""]):
+        try:
+            one = overtaken(bench, at) if stopped else bench.run([Kill(0, at)])
+        except Broken:
+            return
+        verdict = verdict_of(one.story, one.due).guarantee
+        writes = request.startswith("write(")
+        yield Place(request, verdict.value, _torn(bench, at) if writes else "")
 
 
 def _torn(bench: Bench, at: int) -> str:
