@@ -252,6 +252,8 @@ def _help(imported: Iterable[str]) -> str:
         if name in names
     ]
     others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
+    if better or others:
+        others.append("--eyes kernel sees the system calls of other programs, too")
     remedies = "; ".join([*better, *others])
     return f" ({remedies})" if remedies else ""
 

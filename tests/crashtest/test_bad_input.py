@@ -325,6 +325,35 @@ def test_a_reset_that_empties_nothing_is_found_out(tmp_path: Path) -> None:
         check_store(reader)
 
 
+NEEDS_STORE = (
+    "def read():\n    return [int(line) for line in STORE.read_text().split()]\n"
+)
+
+
+def test_a_reset_may_make_what_the_reader_reads(tmp_path: Path) -> None:
+    text = STORE + NEEDS_STORE + "def reset():\n    STORE.write_text('')"
+    with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
+        assert check_store(reader) == 0
+        assert reader.read() == []
+
+
+@pytest.mark.parametrize(
+    "reset",
+    ["", "def reset(): ...", "def reset():\n    raise OSError('no')"],
+    ids=["none", "makes nothing", "fails"],
+)
+def test_a_reader_that_fails_before_the_first_run_is_told_in_a_sentence(
+    reset: str, tmp_path: Path
+) -> None:
+    text = STORE + NEEDS_STORE + reset
+    with (
+        Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
+        pytest.raises(InvalidInput, match="No such file|OSError: no") as refused,
+    ):
+        check_store(reader)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_reset_is_used(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("1 2")
     text = STORE + READ + "def reset():\n    STORE.unlink()"

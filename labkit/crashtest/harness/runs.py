@@ -333,11 +333,22 @@ class Harness:
 
 
 def check_store(reader: Reader) -> int:
-    """How many rows the store had before `reset`. Raises `InvalidInput` if the store is not empty for the test."""
-    rows: list[Seen] = reader.read_surely(2.0)
+    """How many rows the store had before `reset`; 0 where nothing can be read yet, as from a table that `reset` makes.
+
+    Raises `InvalidInput` if the store is not empty for the test, or cannot be read even then.
+    """
+    try:
+        rows: list[Seen] = reader.read_surely(2.0)
+    except ReaderFailed as error:
+        if not reader.resets:
+            raise InvalidInput(str(error)) from None
+        rows = []
     if reader.resets:
-        reader.reset()
-        left = reader.read_surely(2.0)
+        try:
+            reader.reset()
+            left = reader.read_surely(2.0)
+        except ReaderFailed as error:
+            raise InvalidInput(str(error)) from None
         if left:
             raise InvalidInput(
                 f"after reset() the reader still finds {len(left)} row(s); reset() must empty the store."
