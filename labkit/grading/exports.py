@@ -74,13 +74,20 @@ def _of_platform(
 
 
 def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
-    """The grading worksheet of one assignment: a number there is a student's in that assignment only."""
+    """The grading worksheet of one assignment: a number there is a student's in that assignment only.
+
+    What an assignment asks for is not known. It is every notebook that anybody has handed in there, so that all have the
+    same maximum; of a number without any notebook it is everything.
+    """
+    together = _handed_in_together(book)
     yield (
         *("Identifier", "Full name", "Email address", "Grade", "Maximum Grade"),
         *("Last modified (grade)", "Feedback comments"),
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
-        notebooks = {record.notebook for record in records if record.notebook}
+        notebooks = {
+            other for record in records for other in together.get(record.notebook, ())
+        }
         asked = [
             one for one in book.asked if one.notebook in notebooks or not notebooks
         ]
@@ -100,6 +107,16 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
             "",
             _comments(row, asked_names={one.name for one in asked}),
         )
+
+
+def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
+    """For each notebook those that came under one number with it, or with one of these."""
+    together: dict[str, set[str]] = {}
+    for _, _, records in _of_platform(book, Platform.MOODLE):
+        own = {record.notebook for record in records if record.notebook}
+        all_of_them = own.union(*(together.get(each, set()) for each in own))
+        together |= dict.fromkeys(all_of_them, all_of_them)
+    return together
 
 
 def _comments(row: Row, asked_names: set[str]) -> str:

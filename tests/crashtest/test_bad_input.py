@@ -348,7 +348,7 @@ def test_a_reader_that_fails_before_the_first_run_is_told_in_a_sentence(
     text = STORE + NEEDS_STORE + reset
     with (
         Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
-        pytest.raises(InvalidInput, match="No such file|OSError: no") as refused,
+        pytest.raises(InvalidInput, match=r"No such file|OSError: no") as refused,
     ):
         check_store(reader)
     assert "\n" not in str(refused.value)

@@ -551,6 +551,46 @@ def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> 
     assert points == {"Participant 1": ("6", "8"), "Participant 2": ("0", "8")}
 
 
+def test_all_of_one_assignment_of_moodle_have_the_same_maximum(tmp_path: Path) -> None:
+    """Numbers 1 to 3 are of an assignment with two notebooks, number 9 of another one with a third."""
+    course = load(None)
+    handed_in = {
+        "1": ("01_guarantees",),
+        "2": ("01_guarantees", "02_delivery"),
+        "3": ("02_delivery",),
+        "9": ("03_snapshots",),
+    }
+    (tmp_path / "records").mkdir()
+    (tmp_path / "feedback").mkdir()
+    for account, notebooks in handed_in.items():
+        for notebook in notebooks:
+            key = f"moodle-{account}"
+            items = [
+                ItemRecord(one.name, one.points, points=one.points, status="right")
+                for one in course.exercises.values()
+                if one.notebook == notebook
+            ]
+            one = record(key, platform="moodle", account=account)
+            one.notebook, one.items = notebook, items
+            path = tmp_path / "records" / f"{records.file_name(key, notebook)}.json"
+            records.write(one, path)
+    write_book(tmp_path, course, Policy())
+
+    def most(*notebooks: str) -> str:
+        known = course.exercises.values()
+        return str(sum(one.points for one in known if one.notebook in notebooks))
+
+    maxima = {
+        row["Identifier"]: row["Maximum Grade"]
+        for row in rows(tmp_path / "exports", "moodle.csv")
+    }
+    both = most("01_guarantees", "02_delivery")
+    numbered = {"1": both, "2": both, "3": both, "9": most("03_snapshots")}
+    assert maxima == {
+        f"Participant {number}": each for number, each in numbered.items()
+    }
+
+
 def test_points_go_into_the_column_that_a_platform_has(tmp_path: Path) -> None:
     said = ruled(tmp_path, '[export]\ncanvas = "Five (4711)"\n')
     booked(tmp_path, record("canvas-2", platform="canvas", account="2"), rules=said)
