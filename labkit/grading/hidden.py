@@ -457,17 +457,19 @@ def _job(chance: Random) -> Drawn:
 
 
 def _sink(chance: Random) -> Drawn:
-    rest = chance.sample([(2, 0), (2, 1), (1, 1), (1, 2)], 2)
-    return tuple(
+    """One run with all words in one batch, since it costs a real job.
+
+    In smaller batches no value of an idempotent sink jumps back, and what fails there fails in this run, too.
+    """
+    return (
         (
-            f"batch {batch}",
+            "batch 0",
             {
                 "point": "sink.after_commit",
-                "batch": batch,
-                "records_per_batch": records,
+                "batch": 0,
+                "records_per_batch": chance.randrange(3, 1_000),
             },
-        )
-        for records, batch in [(chance.choice((3, 100, 1_000)), 0), *rest]
+        ),
     )
 
 

@@ -88,7 +88,9 @@ def test_variants_are_the_same_for_the_same_seed_and_differ_between_seeds():
         if exercise.kind in (Kind.PREDICT, Kind.EXPLAIN):
             assert drawn[0] == list(exercise.public)
             continue
-        assert all(len(each) >= 3 for each in drawn)
+        # A real job for each would cost a class of 300 an hour.
+        fewest = 1 if exercise.needs_spark else 3
+        assert all(len(each) >= fewest for each in drawn), name
         assert len({str(each) for each in drawn}) > 1, name
         assert all(variant not in exercise.public for each in drawn for variant in each)
 
