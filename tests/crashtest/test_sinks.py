@@ -20,7 +20,7 @@ from labkit.crashtest.verdict import AXES
 FAST = ("wrong_marker_after",)
 """Those that every run of the tests has; the others are slow."""
 
-WHOLE = ("wrong_marker_after", "wrong_partitions", "right_marker", "right_stage")
+WHOLE = ("wrong_partitions", "right_marker")
 """Those of which everything is run that `--quick` runs, with what shows enough among it."""
 
 
@@ -88,7 +88,7 @@ def check(name: str, report: Report) -> None:
     [
         name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
         for name in expected()
-        if name in FAST or name not in WHOLE
+        if name not in WHOLE
     ],
 )
 @pytest.mark.usefixtures("java", "server")

@@ -108,7 +108,6 @@ EXECUTOR_KILLED = {
     ("wal", "sink.before_pre_commit"): ("exactly-once", [], []),
     # an attempt's transaction is open, and the next attempt aborts it
     ("two_phase", "sink.mid_write"): ("exactly-once", [], []),
-    ("two_phase", "sink.before_pre_commit"): ("exactly-once", [], []),
 }
 
 

@@ -29,9 +29,15 @@ EARLY = [
     if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"
 ]
 LATE = [
-    cell for cell in CELLS if cell not in EARLY and cell.store in ("files", "sqlite")
+    cell
+    for cell in CELLS
+    if cell not in EARLY
+    and (
+        cell.store == "sqlite"
+        or (cell.store, cell.point) == ("files", FailPoint.MID_COMMIT)
+    )
 ]
-"""Without the servers: the running count is what they are tried with."""
+"""One store for all points, and one point for another store: what stores differ in is tried with the running count."""
 MIDDLE = 1
 """Of the three batches, the one that is killed."""
 
