@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 MINUTES = 600
-QUESTIONS = {"00_start": "00-rows", "06_sinks": "06-hello"}
+QUESTIONS = {"06_sinks": "06-hello"}
 MOST = 400
 """Presses of the Tab key after which everything must have been reached."""
 PALETTE = "Control+Shift+c"

@@ -3,6 +3,8 @@
 Nothing here clicks: scripts only look at what keys have done.
 """
 
+from waiting import until
+
 from bench.jupyter_driving import selected_cell
 
 NOTE = "() => { (window.labkitReached ??= new WeakSet()).add(document.activeElement); }"
@@ -20,12 +22,19 @@ LEFT = """() => {
 
 
 def go_to(page, cell: int) -> None:
-    """Selects a cell from the notebook's own mode for commands."""
+    """Selects a cell from the notebook's own mode for commands.
+
+    A key that comes while JupyterLab lays out its cells anew may be lost, as it is for a person, who presses it again.
+    """
     page.keyboard.press("Escape")
-    at = selected_cell(page)
-    for _ in range(abs(cell - at)):
-        page.keyboard.press("ArrowDown" if cell > at else "ArrowUp")
-    assert selected_cell(page) == cell
+
+    def is_there() -> bool:
+        at = selected_cell(page)
+        if at != cell:
+            page.keyboard.press("ArrowDown" if cell > at else "ArrowUp")
+        return at == cell
+
+    until(is_there, f"cell {cell} to be selected")
 
 
 def go_to_top(page) -> None:
