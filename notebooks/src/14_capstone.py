@@ -16,7 +16,7 @@
 # You will be able to
 #
 # - find the places at which a sink of your own can be killed, and say what is left at each;
-# - repair it, for a table, for a folder of files, and for two writers;
+# - repair it in the exercises, for a table, for a folder of files, and for two writers;
 # - have it tested on real Spark, and hand over a page that says what was measured and what was not.
 
 # %% tags=["parameters"]
@@ -45,8 +45,8 @@ def append(db, query, batch, rows):
 # %% [markdown]
 # The engine keeps Spark's rule. It writes down which rows a batch has, and calls the sink. Behind the sink's return it notes
 # the batch as finished. Both notes stand in the checkpoint: a place of the engine's own, outside of the sink's database.
-# A batch that is not noted as finished comes again after a restart, with the same number and the same rows. Their order may
-# be another one.
+# A batch that is not noted as finished comes again after a restart, with the same number. It has the same rows, as long as the
+# source can give them again. Their order may be another one.
 #
 # A **place** is a moment at which a kill can come: before each request of the sink, and behind its return. Between two
 # requests nothing changes in the database, so no other moment needs a kill of its own.
@@ -70,12 +70,13 @@ lab.answer("14-append", first.kills.count("at-least-once"))
 
 # %% tags=["checked"]
 assert not first["a crash at every place"]
+assert not first["an older checkpoint"]
 assert first["what a reader saw"]
 assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 
 # %% [markdown]
-# The card shows two things. The picture is the first batch from top to bottom, with what came of a kill at each place. The
-# table counts the runs of five **axes**, the parts of the guarantee that are tried apart:
+# The card shows two things. The picture is the first batch, which has three rows, from top to bottom, with what came of a kill
+# at each place. `first.kills` is the same as a list. The table counts the runs of five **axes**, the parts of the guarantee that are tried apart:
 #
 # | axis | what is done |
 # |---|---|
@@ -95,8 +96,8 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 #
 # ## A marker, but where?
 #
-# Whoever repeats a batch needs to know that it is there. A **marker** is a row that says so. It names the query and the
-# batch. Let us write it when the rows are safe.
+# A sink that gets a batch again needs to know that the batch is there. A **marker** is a row that says so. It names the query
+# and the batch. Let us write it when the rows are safe.
 
 
 # %%
@@ -178,7 +179,7 @@ assert third.kills.count("at-most-once") == 5
 # So the order of two commits chooses the harm: behind the rows the marker lets them come twice, before them it lets them get
 # lost. No order removes it. [12, the table of orders](12_engines.ipynb), says the same of whole engines.
 #
-# What removes it is one commit for both. That is your first exercise below.
+# What removes it is one commit for both: rows and marker within the same BEGIN and COMMIT. The exercise `14-table` is yours for that.
 #
 # ## A kill is not all
 #
@@ -187,7 +188,7 @@ assert third.kills.count("at-most-once") == 5
 # | what happens | how | what helps |
 # |---|---|---|
 # | a second query | it counts its batches from 0 again | the marker names the query, too |
-# | an older checkpoint | it is put back, and batches that were finished days ago come again | markers that stay as long as old checkpoints do |
+# | an older checkpoint | it is put back, and batches that were finished days ago come again, as `append` has doubled them above | markers that stay for as long as an older checkpoint may be put back |
 # | a stopped writer | it hangs, is replaced, and goes on later | an epoch: a number that grows with every writer, kept in the store |
 #
 # First, two queries that use one table, one after the other. This sink writes rows and marker in one commit. Its marker names
@@ -220,7 +221,8 @@ alone["a crash at every place"], alone["a second query"]
 #
 # Now two writers. The older one is stopped (a real SIGSTOP) at one place after the other. The engine takes it for dead and
 # starts a newer one with a larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT), at the
-# place where it was stopped. This sink looks first whether somebody newer was there.
+# place where it was stopped. A writer that is fenced may write nothing any more, and the sink tells it so. This sink looks
+# first whether somebody newer was there.
 
 
 # %%
@@ -253,7 +255,7 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # %% [markdown]
 # Stopped before BEGIN, the older writer has looked already. It does not look again, and its rows come twice. BEGIN alone
 # helps nothing: in SQLite it takes no lock until the first change. From the first INSERT on, the lock makes the newer writer wait.
-# So the look belongs to the same lock as the rows.
+# So the look belongs behind the lock, with the rows. `BEGIN IMMEDIATE` takes it at once.
 #
 # ## Files: stage, then rename
 #
@@ -262,7 +264,10 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 #
 # A batch of several files needs one rename for all of them. So one small file names all others: the **manifest**. Readers
 # read what it names, and nothing else. A torn file of rows does no harm, since the manifest does not name it yet; when the
-# batch comes again, it is written anew. A torn manifest is another thing. Here is a sink that writes it in place.
+# batch comes again, it is written anew. A torn manifest is another thing: half a list of JSON cannot be read, so all older
+# batches are gone with it. So the manifest itself is staged and renamed, and readers find the old one or the new one.
+#
+# Here is a sink that writes it in place. A write has one more place for a kill: its middle.
 
 
 # %%
@@ -297,8 +302,12 @@ torn["a crash at every place"]
 # Spark job behind each durable effect of that file, starts it again, and reads from outside. It is what
 # `labkit crashtest my_sink.py:foreach_batch --quick` does. It takes two to three minutes, and more where other programs are busy.
 #
-# Real Spark adds four things to the trial above. A batch is large. An older checkpoint is Spark's own. The source gives other
-# rows for the same batch. A driver is stopped and replaced. The page that the test leaves lists them.
+# Now the driver of the job has the database open: a file of SQLite beside `my_sink.py`. The whole job is killed. Only sinks for
+# a table can be saved so.
+#
+# Real Spark adds four things to the trial above. A large batch is written in more parts, so a kill may come between them.
+# An older checkpoint is Spark's own. The source gives other rows for the same batch, which breaks the engine's rule. A driver
+# is stopped and replaced. The page that the test leaves lists them.
 
 # %%
 tested = lab.crash_test(lab.save_sink(marker_behind, "my_sink.py"))
@@ -331,7 +340,10 @@ def on_spark(sink):
 #
 # Beside the report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
 # the job and how often, and what was **not** measured. It claims nothing else. A test that saw too little says *unknown*
-# there, and not *exactly-once*. Without Java it says that nothing was tested; this page was written where it was.
+# there, and not *exactly-once*. Where there is no Java, the card says that nothing was tested.
+#
+# Whatever a certificate claims has conditions. You have met three of them. The engine repeats an unfinished batch with the same
+# rows. One commit of the store is all or nothing. And nobody writes but the newest writer.
 #
 # **Your turn.** When your own sink passes below, put it in the place of `marker_behind`: `lab.crash_test(lab.save_sink(write_batch))`.
 # Read the page that it leaves, and then write your report.
