@@ -1,7 +1,4 @@
-"""Every sink at every failpoint on real Spark, against the predictions; the heart of the lab.
-
-How often the moment between pre-commit and commit comes out alike is asked in `test_matrix_often`.
-"""
+"""Every sink at every failpoint on real Spark, against the predictions; the heart of the lab."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

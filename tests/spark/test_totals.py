@@ -31,13 +31,9 @@ EARLY = [
 LATE = [
     cell
     for cell in CELLS
-    if cell not in EARLY
-    and (
-        cell.store == "sqlite"
-        or (cell.store, cell.point) == ("files", FailPoint.MID_COMMIT)
-    )
+    if cell.point is FailPoint.MID_COMMIT and cell.store in ("files", "sqlite")
 ]
-"""One store for all points, and one point for another store: what stores differ in is tried with the running count."""
+"""What other points and other stores do is tried with the running count."""
 MIDDLE = 1
 """Of the three batches, the one that is killed."""
 
