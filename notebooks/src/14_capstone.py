@@ -564,7 +564,7 @@ def write_fenced(db, epoch, query, batch, rows):
         for order in rows:
             db.execute("INSERT INTO orders VALUES (?, ?, ?)", [*order.values()])
     db.execute("END")
-    return "written"
+    return "written"  # by the newest one
 
 
 # %% tags=["check", "nbval-check-output"]
