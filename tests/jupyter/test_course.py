@@ -109,6 +109,8 @@ def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> Non
             )
             assert serious(page) == [], theme
             told.keep(f"{name}-{theme.lower()}")
+        # As on a screen: where all cells are in view at once, every key has all of them drawn anew.
+        page.set_viewport_size({"width": 1280, "height": 900})
         assert unreached(page, MOST_TABS) == []
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         for words, width in WIDTHS.items():
