@@ -151,7 +151,7 @@ def takes_too_few(db: Any) -> None:
         (raises_later, "raised ValueError: no such luck"),
         (partial(raises), "raised ValueError: no such luck"),
         (takes_too_few, "takes 1 positional argument but 4 were given"),
-        (lambda *_: None, "7 of 7 records got lost"),
+        (lambda *_: None, "7 of 7 rows got lost"),
     ],
     ids=["raises", "later", "partial", "too few", "lambda"],
 )

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from labkit.core.judge import Guarantee
+from labkit.core.judge import Guarantee, Verdict
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
 from labkit.teach.exercises.own_sink.trials import (
     CHANGES,
+    Batches,
     Bench,
     Broken,
     Kill,
@@ -129,7 +130,24 @@ def wrong_in_the_end(tried: Tried) -> str:
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
         return tried.story.told_wrong
-    return f"{verdict.guarantee}: {verdict.because}"
+    return f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
+
+
+def _in_words(verdict: Verdict, due: Batches) -> str:
+    """What the judge has counted, with the number of the first row of each kind; its own words where it is none of these."""
+    rows = sum(map(len, due))
+    counted = (
+        (verdict.lost, f"of {rows} rows got lost"),
+        (verdict.duplicate, f"of {rows} rows are there more than once"),
+    )
+    said = [
+        f"{len(numbers)} {what}, the first is number {numbers[0]}"
+        for numbers, what in counted
+        if numbers
+    ]
+    if verdict.unexpected:
+        said.append("there are rows that nobody has handed over")
+    return "; ".join(said) or verdict.because
 
 
 def wrong_meanwhile(tried: Tried) -> str:

@@ -120,6 +120,7 @@ def _must_be_told(old: Delivery) -> None:
     """Notes a writer that was overtaken before its rows were there, and was not told so."""
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.said != FENCED:
+        got = f'"{ended.said}"' if ended.said else "nothing"
         old.trial.story.told_wrong = (
-            f'the older writer got {ended.said or "nothing"} back, and not "{FENCED}"'
+            f'the older writer got {got} back, and not "{FENCED}"'
         )
