@@ -12,6 +12,7 @@ from random import Random
 from labkit.sim.models.snapshot.parts import ends
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, TABLE, WRITERS, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
+from labkit.teach.exercises.own_sink.axes import OLDER, QUERY
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
 
@@ -851,7 +852,12 @@ def _best(chance: Random) -> Drawn:
     )
 
 
-ITEMS = ("pen", "book", "lamp", "cup", "ink")
+ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
+"""What is easily mistaken: quotes of both kinds, a number that is text, a letter beyond ASCII."""
+QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
+"""Two queries whose names, or names and numbers of batches, are easily taken for each other."""
+MANY = 12
+"""Batches, so that their numbers have one digit and two."""
 
 
 def _handed_over(
@@ -859,33 +865,36 @@ def _handed_over(
     parts: Sequence[tuple[str, int]],
     epochs: tuple[list[int], list[int]] = ([], []),
 ) -> Drawn:
-    """For each axis of a learner's own sink other rows, of which two are alike but for their number."""
+    """For each axis of a learner's own sink other rows, of which two are alike but for their number.
+
+    Few runs are made of an older checkpoint and of a second query, so these have many batches.
+    """
     drawn = []
     for axis, _ in parts:
-        batches, others = (
-            rows(*(" ".join(_words(chance, batch)) for batch in range(3)))
-            for _ in range(2)
-        )
-        query, other = chance.sample(("orders", "q-7", "query_2", "5"), 2)
-        parameters = {
-            "axis": axis,
-            "batches": moved(batches, 50 + chance.randrange(50)),
-            "query": [*epochs[0], query],
-            "others": moved(others, chance.randrange(20)),
-            "other": [*epochs[1], other],
-        }
-        drawn.append((f"drawn rows: {axis}", parameters))
+        pairs = QUERIES if axis == QUERY else [chance.choice(QUERIES)]
+        for query, other in pairs:
+            size = MANY if axis in (OLDER, QUERY) else 3
+            batches, others = (
+                rows(*map(" ".join, _words(chance, each))) for each in (size, 3)
+            )
+            parameters = {
+                "axis": axis,
+                "batches": moved(batches, 50 + chance.randrange(50)),
+                "query": [*epochs[0], query],
+                "others": moved(others, chance.randrange(20)),
+                "other": [*epochs[1], other],
+            }
+            drawn.append((f"drawn rows: {axis}, {query} and {other}", parameters))
     return drawn
 
 
-def _words(chance: Random, batch: int) -> list[str]:
-    """Rows of a batch: more than one in the first, and two that are alike."""
-    word = f"{chance.choice(ITEMS)}:{chance.randrange(1, 4)}"
-    more = [
-        f"{chance.choice(ITEMS)}:{chance.randrange(1, 4)}"
-        for _ in range(chance.randrange(2))
-    ]
-    return [word, *more, word] if batch < 2 else [word]
+def _words(chance: Random, batches: int) -> list[list[str]]:
+    """Rows of each batch: every item, and in the first two batches two rows that are alike."""
+    items = chance.sample(ITEMS, len(ITEMS))
+    items += chance.choices(ITEMS, k=batches)
+    words = [f"{item}:{chance.randrange(1, 4)}" for item in items]
+    first, second, *others = words[:2], words[2:4], *([word] for word in words[4:])
+    return [[*first, first[0]], [*second, second[0]], *others][:batches]
 
 
 _DRAW: dict[str, Callable[[Random], Drawn]] = {

@@ -432,7 +432,8 @@ lab.check("14-judge")
 #
 # Write `write_batch(db, query, batch, rows)`. `db.execute(statement, parameters)` gives rows as lists. A row is a dict, as
 # `{"id": 1, "item": "pen", "amount": 2}`; two rows may differ in their `id` alone, and a second query may have smaller ones. Readers read `orders`. You may make tables of
-# your own. Remember nothing in Python: behind a crash it is gone.
+# your own. Remember nothing in Python: behind a crash it is gone. An item is any text, and two queries may have names that are
+# nearly alike. However old a checkpoint is, and whatever other queries did meanwhile, must not matter.
 #
 # For example, behind `write_batch(db, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds `[[1, "pen", 2]]`, and behind a second
 # call with the same arguments the same.
@@ -479,7 +480,8 @@ lab.check("14-table")
 #
 # Write `write_files(folder, query, batch, rows)`. Readers read `manifest.json`, a JSON list of names, and of each named file one JSON
 # object a line. `folder` has `names()`, `read(name)`, `write(name, text)`, `rename(old, new)` and `remove(name)`. A kill may come in
-# the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. Put nothing but files of your own there, and leave
+# the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. A name has letters, digits, `_`, `-` and
+# dots, and begins with none. Put nothing but files of your own there, and leave
 # none behind that no reader knows.
 #
 # For example, behind `write_files(folder, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds that one row, also after a
@@ -526,7 +528,7 @@ lab.check("14-folder")
 #
 # Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
 # `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. Then it may plan other rows for a
-# batch. It must write nothing any more, and get the text `"fenced"` back. Any other writer gets `"written"`.
+# batch. It must write nothing any more, and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`.
 #
 # For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
 #

@@ -119,8 +119,18 @@ def one_statement(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -
     )
 
 
+def view(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    db.execute("CREATE TABLE IF NOT EXISTS raw (id PRIMARY KEY, item, amount)")
+    db.execute("CREATE VIEW IF NOT EXISTS Orders AS SELECT id, item, amount FROM raw")
+    db.execute("CREATE TEMP TABLE IF NOT EXISTS stage (id, item, amount)")
+    for row in rows:
+        db.execute("INSERT INTO stage VALUES (?, ?, ?)", [*row.values()])
+    db.execute("INSERT OR IGNORE INTO raw SELECT * FROM stage")
+    db.execute("DELETE FROM stage")
+
+
 @pytest.mark.parametrize(
-    "sink", [upsert, delete_and_insert, unique_marker, one_statement]
+    "sink", [upsert, delete_and_insert, unique_marker, one_statement, view]
 )
 def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
     for exercise in (find("14-table"),):
@@ -274,14 +284,11 @@ def test_a_sink_that_does_nothing_gets_nothing() -> None:
         "SELECT load_extension('x')",
         "CREATE VIRTUAL TABLE v USING fts5(x)",
         "CREATE TRIGGER t AFTER INSERT ON orders BEGIN SELECT 1; END",
-        "CREATE VIEW orders AS SELECT 1",
-        "CREATE TEMP TABLE orders (id, item, amount)",
     ],
 )
 def test_a_statement_beyond_tables_and_rows_is_refused(statement: str) -> None:
     def write_batch(db: Any, *_: Any) -> None:
-        if "VIEW" not in statement:
-            made(db)
+        made(db)
         db.execute(statement)
 
     found = judged("14-table", write_batch)
@@ -297,7 +304,7 @@ LONG = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        (f"{LONG}SELECT count(*) FROM n", "took longer than 5 s"),
+        (f"{LONG}SELECT count(*) FROM n", "took more than 5 s of a processor"),
         (f"{LONG}SELECT x FROM n", "more than 1000 rows"),
         ("SELECT length(hex(zeroblob(400000000)))", "too big|Memory"),
         ("SELECT x'ff'", "JSON serializable"),

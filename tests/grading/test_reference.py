@@ -38,7 +38,8 @@ def check_full(folder: Path, notebooks: list[str]) -> None:
             )
             assert (item.points, item.status) == expected, (notebook, item)
             if exercise.kind in {"complete", "configure", "invariant"}:
-                assert item.hidden[1] >= 3, item
+                # Elsewhere a crash is simulated in thousandths; on Spark one run takes seconds.
+                assert item.hidden[1] >= (1 if exercise.needs_spark else 3), item
 
 
 @pytest.mark.slow  # tests/exercises/test_solutions.py asks the same without sandboxes

@@ -26,12 +26,18 @@ class Waits(BaseException):
 class Store:
     """A store whose answers come from a list; at its end the sink waits."""
 
+    HAS = ""
+    """What a sink may call, for whoever calls something else."""
+
     def __init__(self, known: Known) -> None:
         self._known, self._at = known, 0
         self.wanted: Request | None = None
         """The first request that has no answer yet."""
         self.differs = False
         """Whether the sink asks for something else than it did before the same answers."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no {name} here, only {self.HAS}")
 
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:
@@ -62,13 +68,19 @@ ERRORS: dict[str, type[Exception]] = {
 class Table(Store):
     """A database of SQLite. Every statement commits by itself, unless it stands between BEGIN and COMMIT."""
 
+    HAS = "execute(statement, parameters)"
+
     def execute(self, sql: str, parameters: Sequence[Plain] = ()) -> list[Any]:
         """Runs one statement; gives its rows as lists. Raises the errors of `sqlite3`."""
+        if isinstance(parameters, dict):
+            raise TypeError("parameters are a list, with a value for each ?")
         return list(self._ask("execute", sql, list(parameters)))
 
 
 class Folder(Store):
     """A folder with files of text. `write` makes or replaces a file piece by piece; `rename` is all or nothing."""
+
+    HAS = "names(), read(name), write(name, text), rename(old, new) and remove(name)"
 
     def names(self) -> list[str]:
         """The names of all files, in order."""

@@ -56,7 +56,7 @@ def _crashes(bench: Bench) -> Iterator[Tried]:
     if healthy.story.stuck:
         return
     torn = bench.kind == "folder"
-    for kill in places(healthy, (0, len(bench.batches) - 1), torn=torn):
+    for kill in places(healthy, range(len(bench.batches)), torn=torn):
         yield bench.run([kill])
 
 
@@ -80,18 +80,32 @@ def _second_crashes(bench: Bench) -> Iterator[Tried]:
             if len(tried.story.kills) < 2:  # the recovery has no such request
                 break
             yield tried
+            if two.kind == "folder" and "before write(" in tried.story.kills[1]:
+                yield two.run([first, Kill(0, at, torn=True)])
 
 
 def _older(bench: Bench) -> Iterator[Tried]:
-    for first in range(len(bench.batches)):
-        with trial(bench.server, bench.ask, bench.kind) as begun:
-            if begun.run(bench.query, bench.batches):
-                begun.restart()
-                begun.run(bench.query, bench.batches, first=first)
-            tried = told(begun, bench.batches)
-        yield tried._replace(
-            what=f"all batches done, then once more from batch {first}"
-        )
+    """Once more from the first, the second and the last batch; in a folder also killed within a write of the last one."""
+    last = len(bench.batches) - 1
+    for first in (*range(min(2, last)), last):
+        yield _again(bench, first)
+    if bench.kind == "folder":
+        for at in count():
+            tried = _again(bench, last, [Kill(last, at, torn=True)])
+            if not tried.story.kills:  # the repeated batch has no such request
+                break
+            yield tried
+
+
+def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> Tried:
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        if begun.run(bench.query, bench.batches):
+            begun.restart()
+            begun.run(bench.query, bench.batches, kills, first=first)
+        tried = told(begun, bench.batches)
+    killed = f", {tried.what}" if tried.story.kills else ""
+    what = f"all batches done, then once more from batch {first}{killed}"
+    return tried._replace(what=what)
 
 
 def _queries(bench: Bench) -> Iterator[Tried]:
@@ -108,6 +122,21 @@ def _queries(bench: Bench) -> Iterator[Tried]:
         yield tried._replace(
             what="a second query behind the first, its batches from 0 on"
         )
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        if begun.run(bench.query, bench.batches) and begun.run(
+            bench.other, bench.others
+        ):
+            begun.restart()
+            begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
+        tried = told(begun, [*bench.batches, *bench.others])
+    yield tried._replace(
+        what="a second query behind the first, and then the first one's last batch again"
+    )
+
+
+def _all_crashes(bench: Bench) -> Iterator[Tried]:
+    yield from _crashes(bench)
+    yield from _second_crashes(bench)
 
 
 TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
@@ -117,7 +146,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
     OLDER: _older,
     QUERY: _queries,
     STOPPED: fenced_trials,
-    LEFT: _crashes,
+    LEFT: _all_crashes,
 }
 """The trials of each axis."""
 
@@ -130,7 +159,8 @@ def wrong_in_the_end(tried: Tried) -> str:
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
         return tried.story.told_wrong
-    return f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
+    lost_and_more = f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
+    return "; ".join(filter(None, [lost_and_more, tried.story.told_wrong]))
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
@@ -166,8 +196,19 @@ def left_over(tried: Tried) -> str:
     return f"left over in the end: {', '.join(names[:3])}" if names else ""
 
 
-WRONG = {READER: wrong_meanwhile, LEFT: left_over}
-"""What an axis looks at, where that is not the rows in the end."""
+def wrong_at_any_time(tried: Tried) -> str:
+    """What is wrong in the end, or what a reader saw before; empty: nothing."""
+    return wrong_in_the_end(tried) or wrong_meanwhile(tried)
+
+
+WRONG = {
+    READER: wrong_meanwhile,
+    SECOND: wrong_at_any_time,
+    OLDER: wrong_at_any_time,
+    QUERY: wrong_at_any_time,
+    LEFT: left_over,
+}
+"""What an axis looks at, where that is not the rows in the end alone."""
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
@@ -220,7 +261,7 @@ def _finding(axis: str, tried: Tried, said: str) -> Finding:
         f"{what}: {said}.",
         short,
         "every row once, and nothing else"
-        if axis not in WRONG
+        if axis not in (READER, LEFT)
         else "nothing of that kind",
         general=f"With other rows, {axis}: {short}.",
     )

@@ -20,8 +20,10 @@ from labkit.teach.exercises.own_sink.trials import (
     trial,
 )
 
-FIRST, NEWEST = 1, 2
-"""The epochs of the two writers."""
+FIRST, NEWEST = 9, 12
+"""The epochs of the two writers: as text the newer one would come first, and no epoch lies next to the other."""
+LATER = (0, 2, 5)
+"""Batches that a writer tries after it was told that it is fenced."""
 
 
 def fenced_trials(bench: Bench) -> Iterator[Tried]:
@@ -37,6 +39,7 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
         yield overtaken(bench, place)
     for place in range(alone.story.deliveries[-1] + 1):
         yield _planned_otherwise(bench, place)
+    yield _without_rows(bench)
 
 
 def overtaken(bench: Bench, place: int) -> Tried:
@@ -64,6 +67,10 @@ def overtaken(bench: Bench, place: int) -> Tried:
         if ended.how == "returned" and ended.said != FENCED:
             own = [FIRST, *bench.query[1:], 2, others]
             Delivery(begun, process, own).finish()
+        elif ended.how == "returned":
+            for batch in LATER:
+                own = [FIRST, *bench.query[1:], batch, others]
+                _stays_fenced(Delivery(begun, process, own))
         if is_done:
             begun.run(new, bench.batches, first=2)
         tried = told(begun, bench.batches)
@@ -104,16 +111,43 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
     )
 
 
+def _without_rows(bench: Bench) -> Tried:
+    """A newer writer has an empty batch, and fences the older one all the same."""
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        first, *others = bench.batches
+        old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
+        if begun.run(old_one, [first]):
+            empty = begun.start()
+            Delivery(begun, empty, [*new_one, 1, []]).finish()
+            for number, batch in enumerate(others, start=1):
+                own: list[Plain] = [*batch]
+                _stays_fenced(Delivery(begun, begun.process(), [*old_one, number, own]))
+        tried = told(begun, [first])
+    what = f"writer {NEWEST} has an empty batch, and writer {FIRST} goes on behind it"
+    return tried._replace(what=what)
+
+
+def _stays_fenced(old: Delivery) -> None:
+    samples = old.trial.story.samples
+    before = samples[-1].seen if samples else ()
+    ended = old.finish()
+    _must_be_told(old)
+    if ended.said == FENCED and samples and samples[-1].seen != before:
+        old.trial.story.told_wrong = (
+            f'the older writer got "{FENCED}" back, and has written all the same'
+        )
+
+
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Performs so many requests of a delivery; whether a reader sees its rows then."""
+    """Performs so many requests of a delivery; whether a reader sees all of its rows then."""
     for _ in range(place):
         request = old.next()
         if request is None:
             raise Unusable(f"the sink {CHANGES}")
         old.perform(request)
     old.trial.look()
-    ids = {row["id"] for row in rows}
-    return any(row.id in ids for row in old.trial.story.samples[-1].seen)
+    seen = {row.id for row in old.trial.story.samples[-1].seen}
+    return all(row["id"] in seen for row in rows)
 
 
 def _must_be_told(old: Delivery) -> None:

@@ -37,6 +37,15 @@ ALLOWED = {
     sqlite3.SQLITE_DROP_TABLE,
     sqlite3.SQLITE_DROP_INDEX,
     sqlite3.SQLITE_REINDEX,
+    sqlite3.SQLITE_ALTER_TABLE,
+    sqlite3.SQLITE_CREATE_VIEW,
+    sqlite3.SQLITE_DROP_VIEW,
+    sqlite3.SQLITE_CREATE_TEMP_TABLE,
+    sqlite3.SQLITE_DROP_TEMP_TABLE,
+    sqlite3.SQLITE_CREATE_TEMP_INDEX,
+    sqlite3.SQLITE_DROP_TEMP_INDEX,
+    sqlite3.SQLITE_CREATE_TEMP_VIEW,
+    sqlite3.SQLITE_DROP_TEMP_VIEW,
     33,  # SQLITE_RECURSIVE, which has no name before Python 3.11
 }
 FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"}
@@ -74,7 +83,9 @@ class Table:
         """What a reader sees, who connects at this moment."""
         db = opened()
         try:
-            there = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'")
+            there = db.execute(
+                "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
+            )
             if not there.fetchall():
                 return []
             rows = db.execute("SELECT id, item, amount FROM orders")
@@ -132,7 +143,7 @@ class Folder:
         """What a reader sees at this moment."""
         found = []
         for name in self.listed():
-            for line in self.read(name).splitlines():
+            for line in filter(None, self.read(name).split("\n")):
                 row = json.loads(line)
                 found.append([row["id"], row["item"], row["amount"]])
         return found
@@ -149,19 +160,25 @@ class Folder:
 def named(name: object) -> Path:
     """A file of the folder. Raises `OSError` for a name that could be elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
-        raise OSError("a name has letters, digits, _, - and dots, and no folder")
+        raise OSError(
+            "a name has letters, digits, _, - and dots; it begins with no dot, and names no folder"
+        )
     return Path(name)
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
     """What came of one request."""
     name, *arguments = request
+    if name == "ready":
+        return ["gave", None]
     try:
         return ["gave", getattr(store, name)(*arguments)]
     except sqlite3.Error as error:
         known = ("IntegrityError", "OperationalError")
-        kind = type(error).__name__
-        return ["raised", kind if kind in known else "DatabaseError", str(error)[:300]]
+        kind, said = type(error).__name__, str(error)
+        if "not authorized" in said or "prohibited" in said:
+            said += "; here a sink has tables, views, indexes and rows, and no PRAGMA, ATTACH or trigger"
+        return ["raised", kind if kind in known else "DatabaseError", said[:300]]
     except FileNotFoundError as error:
         return ["raised", "FileNotFoundError", f"there is no {error.filename}"[:300]]
     except OSError as error:

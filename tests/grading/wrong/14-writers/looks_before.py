@@ -1,5 +1,5 @@
 # misconception: the epoch may be looked at before the transaction begins
-# says: behind 4 requests, writer 2 goes on for it, and writer 1 comes back: the older writer got "written" back
+# says: behind 4 requests, writer 12 goes on for it, and writer 9 comes back: the older writer got "written" back
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

@@ -1,5 +1,5 @@
 # misconception: a marker keeps a second writer out
-# says: behind 0 requests, writer 2 goes on for it, and writer 1 comes back: none
+# says: there are rows that nobody has handed over; the older writer got "written" back
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

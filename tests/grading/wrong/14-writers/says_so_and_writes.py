@@ -1,5 +1,5 @@
 # misconception: who is told that it is fenced has written nothing
-# says: behind 4 requests, writer 2 goes on for it, and writer 1 comes back: none
+# says: the older writer got "fenced" back, and has written all the same
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
