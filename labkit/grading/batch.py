@@ -4,7 +4,6 @@ What is done is on disk, record by record; a batch that was killed goes on where
 into submissions.
 """
 
-import os
 import queue
 import socket
 import subprocess
@@ -35,6 +34,7 @@ from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded, settle
+from labkit.host.cores import cores
 from labkit.teach.exercises.moved import now
 
 _TRIES = 2
@@ -256,15 +256,6 @@ def _deal(
         for thread in threads:
             thread.stop()
     return outcomes
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
 
 
 def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:

@@ -5,7 +5,6 @@ driver is always a new process. This module must not judge (that is `labkit.core
 supervisor does).
 """
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from labkit.core.errors import InvalidInput, LabError
+from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
 from labkit.host.processes.events import (
@@ -194,15 +194,7 @@ def _kind(run: Run) -> tuple[str | None, str]:
 
 
 def _drivers_allowed() -> int:
-    return max(1, min(_cores() // 2, psutil.virtual_memory().available // DRIVER_BYTES))
-
-
-def _cores() -> int:
-    return (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
+    return max(1, min(cores() // 2, psutil.virtual_memory().available // DRIVER_BYTES))
 
 
 def _parked_allowed(side_by_side: int) -> int:
@@ -225,7 +217,7 @@ def _master(load: Sequence[Run]) -> str:
     if load[0].scenario.master is not None:
         return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:
-        return f"local[{_cores()}]"
+        return f"local[{cores()}]"
     tasks = max(run.scenario.most_tasks for run in load)
     # A parked query keeps its threads until the kill, so every query of the load has
     # threads of its own.

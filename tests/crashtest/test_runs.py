@@ -12,7 +12,7 @@ from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import Campaign
 from labkit.crashtest.harness import drivers
-from labkit.crashtest.harness.drivers import DriverPool, last_words
+from labkit.crashtest.harness.drivers import BYTES, DriverPool, at_once, last_words
 from labkit.crashtest.harness.outcomes import Finished, follow
 from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.harness.subject import Adapter, Subject
@@ -270,3 +270,13 @@ def test_what_a_driver_says_is_followed_to_its_end() -> None:
         follow(iter([]))
     with pytest.raises(ServiceUnavailable, match="no Java"):
         follow(iter([DriverFailed("no Java", 69)]))
+
+
+@pytest.mark.parametrize(
+    ("memory", "cores", "most"),
+    [(20, 2, 2), (20, 8, 8), (20, 64, 17), (5, 2, 2), (4, 2, 1), (1, 8, 1), (20, 1, 1)],
+)
+def test_drivers_get_warm_on_all_cores_for_which_there_is_memory(
+    memory: int, cores: int, most: int
+) -> None:
+    assert at_once(memory * BYTES, cores) == most

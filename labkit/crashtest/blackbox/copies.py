@@ -26,6 +26,7 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.verdict import Result
+from labkit.host.cores import cores
 from labkit.host.syscalls.calls import Call, CallKind
 
 FEWEST_RUNS = 4
@@ -55,7 +56,7 @@ class Copy:
 def how_many(settings: PipelineSettings) -> int:
     """How many runs are made side by side, if the pipeline allows it."""
     memory = psutil.virtual_memory().available // BYTES
-    return settings.parallel or max(1, min(len(os.sched_getaffinity(0)), memory))
+    return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:

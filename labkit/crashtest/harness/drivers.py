@@ -13,6 +13,7 @@ from labkit.core.errors import LabError
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.subject import SUBJECT
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
+from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.events import AnyEvent, Ending
 from labkit.host.processes.protocol import Launch, RunQueries
@@ -23,6 +24,9 @@ PATIENCE = 300.0
 
 BYTES = 1_300_000_000
 """Memory of one driver with its workers, in bytes."""
+
+RESERVED = 3
+"""Drivers for which memory is left beside those that get warm: the one that runs, the one that takes over, and the rest."""
 
 
 class Driver:
@@ -68,6 +72,13 @@ class Driver:
         return left
 
 
+def at_once(memory: int, cores: int) -> int:
+    """How many drivers get warm at once, with so many bytes free. Runs share the user's one store, so each waits for the
+    one before it; but a start takes far longer than a run and keeps a core busy.
+    """
+    return max(1, min(cores, memory // BYTES - RESERVED))
+
+
 class DriverPool:
     """Starts drivers ahead of time, so that warm ones are ready. `close` ends the drivers that were not taken."""
 
@@ -82,7 +93,7 @@ class DriverPool:
         self.wanted: int | None = None
         """About how many drivers will still be taken; None: unknown. No more drivers than this get warm in advance."""
         check_memory(1)
-        self._most = 2 if psutil.virtual_memory().available > 5 * BYTES else 1
+        self._most = at_once(psutil.virtual_memory().available, cores())
 
     def take(self) -> Driver:
         """Returns a warm driver, and starts others in its place. An error quotes the end of the driver's log."""
