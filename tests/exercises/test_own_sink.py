@@ -135,7 +135,7 @@ def view(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
 def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
     for exercise in (find("14-table"),):
         answer = InNotebook("write_batch", {"write_batch": sink})
-        for variant in [*exercise.public, *variants(exercise.name, 3)]:
+        for variant in variants(exercise.name, 3):
             found = exercise.judge(answer, variant)
             assert found.passed, (variant.name, found.message)
 
@@ -304,7 +304,7 @@ LONG = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        (f"{LONG}SELECT count(*) FROM n", "took more than 5 s of a processor"),
+        (f"{LONG}SELECT count(*) FROM n", "took more than 2 s of a processor"),
         (f"{LONG}SELECT x FROM n", "more than 1000 rows"),
         ("SELECT length(hex(zeroblob(400000000)))", "too big|Memory"),
         ("SELECT x'ff'", "JSON serializable"),

@@ -10,6 +10,7 @@ import mutants
 import pytest
 
 from labkit.teach.exercises import searching
+from labkit.teach.exercises.registry import EXERCISES
 
 FILES = kill_rate.wrong_files()
 CODE = kill_rate.code_items()
@@ -43,7 +44,19 @@ def test_a_wrong_solution_fails_with_its_own_message(path: Path):
     assert not any(says in public(other).message for other in others)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+def of_hidden() -> list[Path]:
+    """All; of exercises with axes, whose hidden variants are some hundred kills, the first: the tool runs the others."""
+    first: dict[str, Path] = {}
+    for path in FILES:
+        first.setdefault(path.parent.name, path)
+    return [
+        path
+        for path in FILES
+        if not EXERCISES[path.parent.name].axes or path in first.values()
+    ]
+
+
+@pytest.mark.parametrize("path", of_hidden(), ids=name_of)
 def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(path: Path):
     for seed in kill_rate.SEEDS[:1]:  # continuous integration runs the tool for more
         found = kill_rate.hidden(path, seed)

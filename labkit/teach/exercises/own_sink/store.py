@@ -80,18 +80,13 @@ class Table:
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
-        """What a reader sees, who connects at this moment."""
-        db = opened()
-        try:
-            there = db.execute(
-                "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
-            )
-            if not there.fetchall():
-                return []
-            rows = db.execute("SELECT id, item, amount FROM orders")
-            return [list(row) for row in rows.fetchmany(MOST_ROWS)]
-        finally:
-            db.close()
+        """What a reader sees, who begins to read at this moment."""
+        there = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
+        if not self.db.execute(there).fetchall():
+            return []
+        # All rows that are asked for are fetched, so that no reading goes on and keeps a lock.
+        rows = "SELECT id, item, amount FROM orders LIMIT ?"
+        return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
     def state(self) -> list[str]:
         """Everything that is committed: two equal states go on equally."""

@@ -29,11 +29,11 @@ from labkit.teach.exercises.contract import Answer, Plain
 PROGRAM = Path(__file__).with_name("store.py")
 MEGABYTES = 16
 """Of the largest file of a store; its process may have sixteen times as much memory."""
-PROCESSOR_SECONDS = 5
+PROCESSOR_SECONDS = 2
 """Of one process; an endless statement ends with them, however busy the machine is."""
 LONGEST = 60.0
 """Seconds of one request: longer than a machine is ever busy with something else."""
-LOCKED = 5.0
+LOCKED = 1.0
 """Seconds until a lock that nobody takes back counts as held for ever."""
 MOST_REQUESTS = 40
 """Requests of one batch."""
