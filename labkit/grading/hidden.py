@@ -8,6 +8,7 @@ module must not judge, and must not be in what learners get.
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import Any
 
 from labkit.sim.models.snapshot.parts import ends
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, TABLE, WRITERS, moved, rows
@@ -867,25 +868,38 @@ def _handed_over(
 ) -> Drawn:
     """For each axis of a learner's own sink other rows, of which two are alike but for their number.
 
-    Few runs are made of an older checkpoint and of a second query, so these have many batches.
+    Few runs are made of an older checkpoint and of a second query, so these have many batches. All other axes have the
+    same rows, since they look at the same runs.
     """
     drawn = []
+    crashed = _one_draw(chance, 3, chance.choice(QUERIES), epochs)
     for axis, _ in parts:
-        pairs = QUERIES if axis == QUERY else [chance.choice(QUERIES)]
-        for query, other in pairs:
-            size = MANY if axis in (OLDER, QUERY) else 3
-            batches, others = (
-                rows(*map(" ".join, _words(chance, each))) for each in (size, 3)
-            )
-            parameters = {
-                "axis": axis,
-                "batches": moved(batches, 50 + chance.randrange(50)),
-                "query": [*epochs[0], query],
-                "others": moved(others, chance.randrange(20)),
-                "other": [*epochs[1], other],
-            }
-            drawn.append((f"drawn rows: {axis}, {query} and {other}", parameters))
+        if axis in (OLDER, QUERY):
+            pairs = QUERIES if axis == QUERY else [chance.choice(QUERIES)]
+            each_of = [_one_draw(chance, MANY, pair, epochs) for pair in pairs]
+        else:
+            each_of = [crashed]
+        for parameters in each_of:
+            query, other = parameters["query"][-1], parameters["other"][-1]
+            named = f"drawn rows: {axis}, {query} and {other}"
+            drawn.append((named, {"axis": axis, **parameters}))
     return drawn
+
+
+def _one_draw(
+    chance: Random,
+    size: int,
+    names: tuple[str, str],
+    epochs: tuple[list[int], list[int]],
+) -> dict[str, Any]:
+    """Batches of two queries with these names."""
+    batches, others = (rows(*map(" ".join, _words(chance, each))) for each in (size, 3))
+    return {
+        "batches": moved(batches, 50 + chance.randrange(50)),
+        "query": [*epochs[0], names[0]],
+        "others": moved(others, chance.randrange(20)),
+        "other": [*epochs[1], names[1]],
+    }
 
 
 def _words(chance: Random, batches: int) -> list[list[str]]:

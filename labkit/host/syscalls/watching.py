@@ -273,8 +273,11 @@ def _asked(notification: Notification) -> Interrupted:
 
 def _created(pid: int) -> float:
     """When a process was started, by the kernel's clock of processes; 0 if it is gone."""
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).create_time()
+    # Its second thread becomes the command (execve), and takes over its number: for a moment the kernel knows neither.
+    for _ in range(10):
+        with contextlib.suppress(psutil.Error, FileNotFoundError):
+            return psutil.Process(pid).create_time()
+        time.sleep(0.001)
     return 0.0
 
 

@@ -4,6 +4,7 @@ Every crash lies before a request of the sink, in the middle of a file that is w
 module must not count rows: that is `labkit.core.judge`.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from labkit.teach.exercises.own_sink.trials import (
     Bench,
     Broken,
     Kill,
+    Runs,
     Steps,
     Tried,
     stores,
@@ -71,7 +73,7 @@ def _second_crashes(bench: Bench) -> Iterator[Tried]:
     yield healthy
     seen = set()
     for first in places(healthy, (0,), torn=two.kind == "folder"):
-        [state] = two.run([first]).story.states or [""]
+        [state] = bench.run([first]).story.states or [""]
         if state in seen:
             continue
         seen.add(state)
@@ -201,6 +203,11 @@ def wrong_at_any_time(tried: Tried) -> str:
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
+GIVEN = ("batches", "query", "others", "other")
+"""What a variant hands over, beside the name of its axis."""
+
+_last: tuple[Answer | None, dict[str, Runs]] = None, {}
+
 WRONG = {
     READER: wrong_meanwhile,
     SECOND: wrong_at_any_time,
@@ -217,15 +224,8 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     wrong, tried_so_far = WRONG.get(axis, wrong_in_the_end), 0
     try:
         with stores() as server:
-            bench = Bench(
-                server,
-                ask,
-                kind,
-                variant["batches"],
-                variant["query"],
-                variant["others"],
-                variant["other"],
-            )
+            given = {each: variant[each] for each in GIVEN}
+            bench = Bench(server, ask, kind, **given, known=_known(answer, given))
             for tried in TRIALS[axis](bench):
                 tried_so_far += 1
                 said = wrong(tried)
@@ -245,6 +245,14 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
         return unusable(name, error)
     seen = f"{axis}: {tried_so_far} runs, and nothing was wrong"
     return Finding(True, f"{seen[:1].upper()}{seen[1:]}.", seen)
+
+
+def _known(answer: Answer, given: Mapping[str, Any]) -> Runs:
+    """The runs that were made of this answer with these rows, for another axis. Only the last answer is remembered."""
+    global _last  # noqa: PLW0603  # a memory, without which everything comes out the same
+    if _last[0] is not answer:
+        _last = answer, {}
+    return _last[1].setdefault(json.dumps(given, sort_keys=True), {})
 
 
 def _hold_still(ask: Asker) -> None:
@@ -305,7 +313,7 @@ def tried(
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), store, **given)
+        bench = Bench(server, Asker(Steps(answer), name), store, **given, known={})
         try:
             healthy = bench.run()
         except Broken as error:
@@ -362,7 +370,7 @@ def guarantee(
     """The guarantee that is left of a sink in all trials together, but those of two writers. Raises what trials raise."""
     lost = doubled = False
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), kind, **given)
+        bench = Bench(server, Asker(Steps(answer), name), kind, **given, known={})
         for axis in (CRASH, SECOND, OLDER, QUERY):
             for each in TRIALS[axis](bench):
                 verdict = verdict_of(each.story, each.due)

@@ -477,6 +477,10 @@ class Tried(NamedTuple):
     """All batches that were handed over, in order."""
 
 
+Runs = dict[tuple[int, tuple[Kill, ...]], Tried]
+"""Runs of one query that were made already, by the number of its batches and the kills: the same run comes out the same."""
+
+
 class Bench(NamedTuple):
     """What every trial of one check needs."""
 
@@ -489,12 +493,17 @@ class Bench(NamedTuple):
     others: Batches
     """The batches of another query."""
     other: Sequence[Plain]
+    known: Runs
+    """Several axes look at the same runs."""
 
     def run(self, kills: Sequence[Kill] = ()) -> Tried:
         """One query from its first batch to its last, killed at these places."""
-        with trial(self.server, self.ask, self.kind) as begun:
-            begun.run(self.query, self.batches, kills)
-            return told(begun, self.batches)
+        key = len(self.batches), tuple(kills)
+        if key not in self.known:
+            with trial(self.server, self.ask, self.kind) as begun:
+                begun.run(self.query, self.batches, kills)
+                self.known[key] = told(begun, self.batches)
+        return self.known[key]
 
 
 def told(begun: Trial, due: Batches) -> Tried:
