@@ -1,26 +1,33 @@
 """The map of the course: its paths lead through notebooks that are there, in an order that their needs allow."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import jupytext
+from nbformat import NotebookNode
 from reading import minutes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
 SOURCES = {
-    path.stem.partition("_")[0]: jupytext.read(path, fmt="py:percent")
+    path.stem.partition("_")[0]: path
     for path in (ROOT / "notebooks" / "src").glob("*.py")
 }
 MOST_MEETINGS, MOST_MINUTES, SHORT_PATH = 12, 40, 90
 
 
+@cache
+def notebook(number: str) -> NotebookNode:
+    return jupytext.read(SOURCES[number], fmt="py:percent")
+
+
 def taking(number: str) -> int:
-    return minutes(SOURCES[number].cells)[0]
+    return minutes(notebook(number).cells)[0]
 
 
 def needs(number: str) -> set[str]:
-    named = SOURCES[number].metadata["labkit"].get("needs", [])
+    named = notebook(number).metadata["labkit"].get("needs", [])
     return {name.partition("_")[0] for name in named}
 
 
