@@ -546,16 +546,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds() - 2 * making
 """
 
 
+# The dearest of each kind; what a large history gives is compared with the definition in test_judge_definitions.
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rows", "upserts"])
 @pytest.mark.parametrize(
-    "case",
+    ("case", "kind"),
     [
-        "ordered few",
-        "ordered distinct",
-        "scattered few",
-        "scattered few gaps",
-        "scattered unexpected",
+        ("ordered distinct", "rows"),
+        ("scattered few gaps", "upserts"),
+        ("scattered unexpected", "rows"),
     ],
 )
 def test_five_million_records_fit_into_20_seconds_and_a_gigabyte(case, kind):
