@@ -21,10 +21,9 @@ help: ## list the verbs
 demo: install java ## install what is missing (first time: one or two minutes), then crash a real Spark job and judge it
 	@$(BIN)/labkit demo
 
-# The notebooks come first: the longest of them would keep one of the processes busy when the others have ended.
 test: install java notebooks-check ## lint, type-check and test, without what is slow (about seven minutes on two cores)
 	@$(BESIDE) lint archive
-	@$(PYTEST) -m "not slow" checked tests
+	@$(PYTEST) -m "not slow" tests checked
 
 test-all: install java notebooks-check ## the same and the slow tests: the whole crash matrix, and nbval on every notebook
 	@$(BESIDE) lint archive

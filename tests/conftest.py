@@ -131,6 +131,8 @@ def browser(
                 *(["--no-sandbox"] if os.geteuid() == 0 else []),
             ],
         )
+        # A page is waited for as long as a machine may be busy with other tests.
+        context.set_default_timeout(120_000)
         yield context
         context.close()
 
