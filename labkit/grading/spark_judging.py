@@ -7,6 +7,7 @@ folder of its own, and with it a checkpoint and a store. This module must not lo
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
 
+import hashlib
 import os
 import shutil
 import socket
@@ -27,6 +28,7 @@ from labkit.grading import course as courses
 from labkit.grading.asking import Unanswered
 from labkit.grading.marking import KnownAnswer
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.host import durable
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
 
@@ -55,9 +57,11 @@ class Judgement(msgspec.Struct):
 class SparkJudge:
     """Judges in a worker process, which is started with the first question, and again when it has died."""
 
-    def __init__(self, file: Path | None, work: Path) -> None:
-        """`work` is a folder for this judge alone, which `close` removes."""
-        self._file, self._work = file, work
+    def __init__(
+        self, file: Path | None, work: Path, shared: Path | None = None
+    ) -> None:
+        """`close` removes the folder `work`, which this judge has for itself. In `shared` lies what all of a batch found."""
+        self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._known: dict[bytes, Judgement] = {}
@@ -65,8 +69,9 @@ class SparkJudge:
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
         """The finding. Raises `GradingError` when the worker dies twice, `Unanswered` for an answer's own failure."""
         question = _question(exercise, answer, [variant])
-        if question not in self._known:
-            [self._known[question]] = self._ask(question, 1)
+        if not self._knows(question):
+            [judgement] = self._ask(question, 1)
+            self._keep(question, judgement)
         judgement = self._known[question]
         if judgement.finding is not None:
             return judgement.finding
@@ -81,11 +86,31 @@ class SparkJudge:
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
-        if len(variants) < 2 or self._known.keys() & set(single):
+        if len(variants) < 2 or any(map(self._knows, single)):
             return
         found = self._ask(_question(exercise, answer, variants), len(variants))
         if all(judgement.finding is not None for judgement in found):
-            self._known |= dict(zip(single, found, strict=True))
+            for question, judgement in zip(single, found, strict=True):
+                self._keep(question, judgement)
+
+    def _knows(self, question: bytes) -> bool:
+        """Whether this judge, or another one of the batch, has judged it."""
+        if question not in self._known and self._shared is not None:
+            with suppress(OSError):
+                written = self._file_of(question).read_bytes()
+                self._known[question] = msgspec.json.decode(written, type=Judgement)
+        return question in self._known
+
+    def _keep(self, question: bytes, judgement: Judgement) -> None:
+        """For this judge; a finding also for the others, since an error may be one of this moment."""
+        self._known[question] = judgement
+        if self._shared is not None and judgement.finding is not None:
+            self._shared.mkdir(parents=True, exist_ok=True)
+            durable.replace(self._file_of(question), msgspec.json.encode(judgement))
+
+    def _file_of(self, question: bytes) -> Path:
+        assert self._shared is not None
+        return self._shared / hashlib.sha256(question).hexdigest()
 
     def _ask(self, question: bytes, count: int) -> list[Judgement]:
         seconds = SECONDS * count

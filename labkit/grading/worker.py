@@ -65,8 +65,11 @@ class Grader:
         self._hidden: dict[str, Sequence[Variant]] = {}
         self._released: dict[str, Notebook] = {}
         self._sandbox: Sandbox | None = None
+        root = Path(setting.place.root)
         self._spark = SparkJudge(
-            file, Path(setting.place.root).with_name(f"spark-{setting.place.user}")
+            file,
+            root.with_name(f"spark-{setting.place.user}"),
+            shared=root.with_name("spark-findings"),
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:

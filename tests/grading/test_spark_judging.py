@@ -117,6 +117,24 @@ def test_several_variants_are_judged_at_once_and_each_gets_its_own_finding(
     assert lines(course) == [["together", "2"]]
 
 
+def test_what_one_judge_of_a_batch_has_found_no_other_runs_again(
+    course: Path,
+) -> None:
+    other, found = Variant("two", (("right", "append"),)), course.parent / "found"
+    for number in (1, 2):
+        work = course.parent / f"work-{number}"
+        judge = SparkJudge(course, work, shared=found)
+        judge.together(exercise(), KnownAnswer("wal"), [VARIANT, other])
+        assert judge(exercise(), KnownAnswer("wal"), VARIANT).passed
+        assert not judge(exercise(), KnownAnswer("wal"), other).passed
+        with pytest.raises(GradingError, match="ZeroDivisionError"):
+            judge(exercise(), KnownAnswer("break"), VARIANT)
+        judge.close()
+    together, *broke = lines(course)
+    assert together == ["together", "2"]
+    assert len(broke) == 2, "an error may be one of this moment"
+
+
 def test_where_they_cannot_be_judged_at_once_each_is_judged_by_itself(
     judge: SparkJudge, course: Path
 ) -> None:
