@@ -253,6 +253,11 @@ def frozen_when_reached(
         )
         seen = SimpleNamespace(**json.loads(armed.evidence.read_text()))
         assert seen.session in cluster.sessions
+        # It leaves its evidence before it stops itself: stopped by us in between, it would stop again when it wakes up.
+        until(
+            lambda: status(seen.pid) == psutil.STATUS_STOPPED,
+            "the process that stops itself",
+        )
         host = session_members(seen.session)
         try:
             signal_all(host, signal.SIGSTOP)

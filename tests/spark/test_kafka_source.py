@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, ServiceUnavailable
@@ -173,9 +174,15 @@ def test_topics_and_groups_are_gone_when_their_runs_are_judged(
     outcomes: Mapping[str, lab.Outcome], kafka_address: str
 ) -> None:
     coordinators = Coordinators(kafka_address)
-    left = [
-        name for name in coordinators.admin.list_topics() if name.startswith("labkit-")
-    ]
+    # The broker confirms that a topic is deleted before it has forgotten it.
+    until(
+        lambda: (
+            not any(
+                name.startswith("labkit-") for name in coordinators.admin.list_topics()
+            )
+        ),
+        "the end of the topics",
+    )
     groups = [group["group_id"] for group in coordinators.admin.list_groups()]
     coordinators.close()
     assert not any(
@@ -183,7 +190,6 @@ def test_topics_and_groups_are_gone_when_their_runs_are_judged(
         for outcome in outcomes.values()
     )
     assert not [group for group in groups if group.endswith(".progress")]
-    assert not left
 
 
 GROWING = """
