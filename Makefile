@@ -30,8 +30,8 @@ test-all: install java notebooks-check ## the same and the slow tests: the whole
 	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
-test-slow: install java archive notebooks-check ## only the slow tests
-	@$(PYTEST) -m slow tests
+test-slow: install java archive notebooks-check ## only the slow tests, without those that only a whole run has time for
+	@$(PYTEST) -m "slow and not longest" tests
 
 # Not part of `make test-all`: most need jars and environments of their own, which are fetched once.
 pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need
