@@ -4,6 +4,7 @@ and by keys alone.
 A slow one is run only here, as its checked copy: what its cells say is compared as nbval compares it.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from keyboard import unreached
 from lab_pages import opened_page
 from outputs import said
+from thinning import only_in_a_whole_run
 
 from bench.jupyter_driving import open_notebook, raised, run_all
 
@@ -19,6 +21,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 CHECKED = FOLDER.parent / "checked"
+CHOSEN = ("00_start", "05_two_phase_commit")
+"""Of the quick notebooks, which nbval runs in every test, those that the slow tests look at, too."""
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 MINUTES = 600.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
@@ -33,6 +37,11 @@ CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output :is(button, 
       && (['auto', 'scroll'].includes(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
     return box.width && !scrolls(each.parentElement) && (box.right > area.right + 1 || box.left < area.left - 1);
   }).map((each) => each.textContent.slice(0, 60))"""
+
+
+def is_slow(name: str) -> bool:
+    notebook = json.loads((CHECKED / f"{name}.ipynb").read_bytes())
+    return bool(notebook["metadata"]["labkit"].get("slow", False))
 
 
 def serious(page) -> list[tuple[str, str]]:
@@ -79,18 +88,23 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if is_slow(name) or name in CHOSEN else only_in_a_whole_run(name)
+        for name in NOTEBOOKS
+    ],
+)
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)
-    is_slow = notebook.metadata.labkit.get("slow", False)
-    copy = CHECKED if is_slow else FOLDER
+    copy = CHECKED if is_slow(name) else FOLDER
     shutil.copy(copy / f"{name}.ipynb", lab_server.folder / f"{name}.ipynb")
     with opened_page(browser, high=12_000) as told:
         page = told.page
         open_notebook(page, lab_server, f"{name}.ipynb")
         run_all(page, MINUTES)
         assert raised(page) == []
-        assert not is_slow or others(page, notebook) == []
+        assert not is_slow(name) or others(page, notebook) == []
         assert page.locator(".jp-Dialog").count() == 0
         code = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
         asks = sum(each.source.count("lab.ask(") for each in code)

@@ -17,6 +17,7 @@ from crashtest_processes import left_over
 from pipeline_records import names_of
 from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
+from thinning import one_in
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy
@@ -207,7 +208,7 @@ HERE = [
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", one_in(4, HERE))
 def test_a_live_run_of_an_engine_has_the_order_of_its_cell(
     name: str, tmp_path: Path
 ) -> None:
@@ -295,9 +296,16 @@ def _watched() -> Iterator[None]:
 
 
 def slow(names: dict[str, Cell]) -> list:
+    """All that are not fast are slow, and of those a third is not left to a whole run."""
+    left = [name for name in names if name not in FAST]
     return [
-        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
-        for name in names
+        *(name for name in names if name in FAST),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in left[::3]),
+        *(
+            pytest.param(name, marks=(pytest.mark.slow, pytest.mark.longest))
+            for place, name in enumerate(left)
+            if place % 3
+        ),
     ]
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from thinning import one_in
 
 from labkit import lab
 from labkit.core.errors import ServiceUnavailable
@@ -70,7 +71,9 @@ def from_archive(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("profile", "job"), [("small", "running"), ("bulk", "totals")])
+@pytest.mark.parametrize(
+    ("profile", "job"), one_in(2, [("small", "running"), ("bulk", "totals")])
+)
 def test_every_profile_takes_nearly_all_classes_from_it(
     profile: str, job: str, cache: Path, tmp_path: Path
 ):

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from thinning import one_in
 from waiting import until
 
 from labkit import lab
@@ -108,7 +109,7 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
+@pytest.mark.parametrize(("sink", "point"), one_in(3, EXECUTOR_KILLED, first=2))
 def test_an_executor_killed_in_write_gives_what_was_predicted(
     sink: str, point: str, cluster: Cluster, tmp_path: Path
 ):
@@ -206,7 +207,7 @@ def driver(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["postgres", "kafka"])
+@pytest.mark.parametrize("store", one_in(2, ["postgres", "kafka"]))
 def test_a_zombie_executor_is_refused_by_the_store(
     store: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

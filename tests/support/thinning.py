@@ -1,0 +1,20 @@
+"""Which cases of a long list the slow tests try: one in so many. `make test-all` tries the others, too (`longest`)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def one_in(number: int, cases: Iterable[Any], first: int = 0) -> list[Any]:
+    """The cases as parameters, all but one in `number` marked `longest`; `first` is the first that is not."""
+    return [
+        case if place % number == first else only_in_a_whole_run(case)
+        for place, case in enumerate(cases)
+    ]
+
+
+def only_in_a_whole_run(case: Any) -> Any:
+    """One case as a parameter that `make test-all` alone tries."""
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.longest)
