@@ -130,7 +130,14 @@ def view(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "sink", [upsert, delete_and_insert, unique_marker, one_statement, view]
+    "sink",
+    [
+        upsert,
+        *(
+            pytest.param(sink, marks=pytest.mark.slow)
+            for sink in (delete_and_insert, unique_marker, one_statement, view)
+        ),
+    ],
 )
 def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
     for exercise in (find("14-table"),):
@@ -140,6 +147,7 @@ def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
             assert found.passed, (variant.name, found.message)
 
 
+@pytest.mark.slow
 def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
     def write_files(
         folder: Any, query: str, batch: int, rows: list[dict[str, Any]]

@@ -41,7 +41,14 @@ def test_a_stub_is_not_attempted(name: str):
             EXERCISES[name].judge(answer, variant)
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "name",
+    # A sink of one's own is killed some hundred times.
+    [
+        pytest.param(name, marks=pytest.mark.slow) if EXERCISES[name].axes else name
+        for name in QUICK
+    ],
+)
 def test_a_solution_passes_every_public_and_hidden_variant(name: str):
     exercise, (_, solution) = EXERCISES[name], SOURCES[name]
     found = judged(exercise, run(solution))

@@ -35,7 +35,17 @@ def test_every_code_item_has_at_least_five_wrong_solutions():
     assert min(counts.values()) >= 5
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
+def slow_with_axes(paths: list[Path]) -> list:
+    """A sink of one's own is killed some hundred times."""
+    return [
+        pytest.param(path, marks=pytest.mark.slow)
+        if EXERCISES[path.parent.name].axes
+        else path
+        for path in paths
+    ]
+
+
+@pytest.mark.parametrize("path", slow_with_axes(FILES), ids=name_of)
 def test_a_wrong_solution_fails_with_its_own_message(path: Path):
     says, found = said_of(path), public(path)
     assert not found.passed
@@ -56,7 +66,7 @@ def of_hidden() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("path", of_hidden(), ids=name_of)
+@pytest.mark.parametrize("path", slow_with_axes(of_hidden()), ids=name_of)
 def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(path: Path):
     for seed in kill_rate.SEEDS[:1]:  # continuous integration runs the tool for more
         found = kill_rate.hidden(path, seed)

@@ -28,6 +28,7 @@ def keys(out: Path) -> set[str]:
     return {path.name for path in (out / "records").glob("*.json")}
 
 
+@pytest.mark.slow
 def test_the_shards_of_a_batch_are_the_batch(tmp_path: Path) -> None:
     generate(tmp_path / "in", 4)
     graded(tmp_path, "whole")
