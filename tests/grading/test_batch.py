@@ -18,7 +18,9 @@ from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [6, pytest.param(60, marks=(pytest.mark.slow, pytest.mark.longest))]
+)
 def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     count: int, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from crashtest_processes import left_over
 from pipeline_records import names_of
 from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
-from thinning import one_in
+from thinning import fast_and_one_in, one_in
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy
@@ -295,18 +295,8 @@ def _watched() -> Iterator[None]:
     assert left_over() == []
 
 
-def slow(names: dict[str, Cell]) -> list:
-    """All that are not fast are slow, and of those a third is not left to a whole run."""
-    left = [name for name in names if name not in FAST]
-    return [
-        *(name for name in names if name in FAST),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in left[::3]),
-        *(
-            pytest.param(name, marks=(pytest.mark.slow, pytest.mark.longest))
-            for place, name in enumerate(left)
-            if place % 3
-        ),
-    ]
+def slow(cells: dict[str, Cell]) -> list:
+    return fast_and_one_in(3, cells, [name for name in FAST if name in cells])
 
 
 @pytest.mark.usefixtures("_watched")

@@ -81,6 +81,7 @@ def test_every_profile_takes_nearly_all_classes_from_it(
 
 
 @pytest.mark.slow
+@pytest.mark.longest
 def test_without_a_cache_everything_works_and_nothing_comes_from_one(
     cache: Path, tmp_path: Path
 ):
@@ -105,6 +106,7 @@ def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
 
 
 @pytest.mark.slow
+@pytest.mark.longest
 def test_a_crash_run_with_it_says_nothing_about_it(cache: Path, tmp_path: Path):
     outcome = lab.crash(
         "sink.after_pre_commit",

@@ -135,6 +135,7 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(
 
 
 @pytest.mark.slow
+@pytest.mark.longest
 def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
     case = {
         "sink": "two_phase",
