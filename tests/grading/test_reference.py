@@ -42,7 +42,8 @@ def check_full(folder: Path, notebooks: list[str]) -> None:
                 assert item.hidden[1] >= (1 if exercise.needs_spark else 3), item
 
 
-@pytest.mark.slow  # tests/exercises/test_solutions.py asks the same without sandboxes
+@pytest.mark.slow
+@pytest.mark.longest  # tests/exercises/test_solutions.py asks the same without sandboxes
 def test_the_reference_gets_full_marks(tmp_path: Path) -> None:
     check_full(tmp_path, [name for name in NOTEBOOKS if name not in WITH_SPARK])
 
