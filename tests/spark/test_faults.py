@@ -177,7 +177,6 @@ def other_disk() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 def test_the_checkpoint_may_lie_on_another_disk(
     java: Java, tmp_path: Path, other_disk: Path
 ):
@@ -301,7 +300,6 @@ def finished(folder: Path) -> dict:
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(
     java: Java, tmp_path: Path
 ):

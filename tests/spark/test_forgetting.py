@@ -139,7 +139,6 @@ def kept(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("state", "ending"), [("hdfs", ".delta"), ("rocksdb", ".zip")])
-@pytest.mark.longest
 def test_what_the_state_store_leaves_at_a_crash(
     state: str, ending: str, kept: dict[str, lab.Outcome | LabError]
 ):

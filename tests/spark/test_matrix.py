@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+from thinning import ONLY_IN_A_WHOLE_RUN
 
 from labkit import lab
 from labkit.cli.matrix import scenario
@@ -117,7 +118,7 @@ def named_grid(cell: Cell) -> str:
 MARKS = {
     "grid": (),
     "slow_grid": (pytest.mark.slow,),
-    "longest_grid": (pytest.mark.slow, pytest.mark.longest),
+    "longest_grid": ONLY_IN_A_WHOLE_RUN,
 }
 
 

@@ -284,7 +284,6 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.longest
 def test_a_standby_that_takes_over_without_waiting_is_refused(
     java: Java, tmp_path: Path
 ):

@@ -27,7 +27,7 @@ EARLY = [
     cell
     for cell in CELLS
     if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"
-][::2]
+]
 LATE = [
     cell
     for cell in CELLS
