@@ -9,6 +9,7 @@ import psutil
 import pytest
 import submitted
 from batches import command, generate, grades
+from thinning import only_in_a_whole_run
 from waiting import until
 
 from labkit.core.errors import InvalidInput
@@ -18,9 +19,7 @@ from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
 
 
-@pytest.mark.parametrize(
-    "count", [6, pytest.param(60, marks=(pytest.mark.slow, pytest.mark.longest))]
-)
+@pytest.mark.parametrize("count", [6, only_in_a_whole_run(60)])
 def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     count: int, tmp_path: Path
 ) -> None:
