@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,6 +61,21 @@ def test_what_a_job_has_written_is_there(tmp_path: Path, way: str) -> None:
     assert len(dues) == ROUNDS
     assert commits == ROUNDS
     assert markers == (ROUNDS if way == "gathered" else 0)
+
+
+def test_who_opens_a_database_waits_for_whoever_opens_it_too(tmp_path: Path) -> None:
+    database = str(tmp_path / "rows.db")
+    with (
+        closing(sqlite3.connect(database)) as first,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first.executescript("PRAGMA locking_mode = EXCLUSIVE;" + SCHEMA)
+        opening = pool.submit(connect, database, 0)
+        with pytest.raises(TimeoutError):
+            opening.result(timeout=0.3)
+        first.close()
+        with closing(opening.result()) as second:
+            assert second.execute("PRAGMA busy_timeout").fetchone() == (0,)
 
 
 def test_a_job_that_dies_is_told_and_nothing_is_left(monkeypatch, tmp_path) -> None:

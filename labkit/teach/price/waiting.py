@@ -269,7 +269,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
     """The wait of each record, as an outside reader has it. Raises `JobFailed` where records stay away."""
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
-    with closing(connect(database, patience)) as connection:
+    with closing(connect(database, writer.PATIENCE)) as connection:
         while len(waits) < count:
             found = connection.execute(
                 "SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]

@@ -35,11 +35,14 @@ def records(interval: float) -> int:
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """A connection whose commits are synced. `patience`: seconds to wait for a lock."""
+    """A connection whose commits are synced. `patience`: seconds to wait for a lock, once it is open."""
     connection = sqlite3.connect(
-        database, timeout=patience, isolation_level=None, check_same_thread=False
+        database, timeout=PATIENCE, isolation_level=None, check_same_thread=False
     )
+    # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
+    # others wait for it, however little patience they have afterwards.
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA busy_timeout = {round(1000 * patience)}")
     return connection
 
 
