@@ -11,7 +11,17 @@ from random import Random
 from typing import Any
 
 from labkit.sim.models.snapshot.parts import ends
-from labkit.teach.exercises.capstone import EPOCHS, FOLDER, TABLE, WRITERS, moved, rows
+from labkit.teach.exercises.capstone import (
+    EPOCHS,
+    FOLDER,
+    ITEMS,
+    MANY,
+    QUERIES,
+    TABLE,
+    WRITERS,
+    moved,
+    rows,
+)
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY
 from labkit.teach.exercises.prices import job
@@ -851,14 +861,6 @@ def _best(chance: Random) -> Drawn:
         ("minutes between two crashes", {"cases": [(cost, 60 * hours)]}),
         ("dear commits", {"cases": [(chance.randrange(20, 90), 86_400)]}),
     )
-
-
-ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
-"""What is easily mistaken: quotes of both kinds, a number that is text, a letter beyond ASCII."""
-QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
-"""Two queries whose names, or names and numbers of batches, are easily taken for each other."""
-MANY = 12
-"""Batches, so that their numbers have one digit and two."""
 
 
 def _handed_over(

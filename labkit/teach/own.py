@@ -17,10 +17,20 @@ from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import columns, nearest, sentence
 from labkit.runs.lifecycle import fresh_folder
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.capstone import EPOCHS, OTHERS, PUBLIC
+from labkit.teach.exercises.capstone import (
+    EPOCHS,
+    ITEMS,
+    MANY,
+    OTHERS,
+    PUBLIC,
+    QUERIES,
+    moved,
+    rows,
+)
 from labkit.teach.exercises.contract import AnswerFailed
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
+from labkit.teach.exercises.own_sink.trials import Batches
 from labkit.view.card import BAD, DIM, GOOD, Card, Html, bundle, items, para, table
 from labkit.view.effects import Row, What, effect_line
 from labkit.view.front_end import is_watched, line
@@ -125,7 +135,8 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     """Kills a sink at every request of three batches, or stops the older of two writers there.
 
-    Raises `InvalidInput` for what is no sink.
+    A sink that survives this gets twelve batches with items that are easily mistaken, from queries with names that are
+    nearly alike: with an older checkpoint, and with a second query. Raises `InvalidInput` for what is no sink.
     """
     if kind not in KINDS:
         raise InvalidInput(
@@ -133,18 +144,27 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
         )
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
-    one, other = KINDS[kind]
-    place = {
-        "batches": PUBLIC,
-        "query": [*one, "orders"],
-        "others": OTHERS,
-        "other": [*other, "refunds"],
-    }
+    usual = _given(kind, PUBLIC, "orders", "refunds")
+    many = moved(
+        rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100
+    )
+    more = [_given(kind, many, *pair) for pair in QUERIES]
     try:
-        axes, places = tried(answer, place, name=name, kind=kind)
+        axes, places = tried(answer, usual, name=name, kind=kind, more=more)
     except (AnswerFailed, Unusable) as error:
         raise InvalidInput(f"lab.try_sink(): {error}") from None
     return Tried(name, axes, places, "stopped" if kind == "writers" else "killed")
+
+
+def _given(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
+    """What is handed to a sink: the batches of one query, and those of another one behind it."""
+    (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
+    return {
+        "batches": batches,
+        "query": [*epoch, query],
+        "others": OTHERS,
+        "other": [*other_epoch, other],
+    }
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,51 @@ def test_a_right_sink_is_called_right_and_nothing_more() -> None:
     assert "guarantee" not in str(tried)
 
 
+def marked_together(
+    db: Any, query: str, batch: int, rows: list[dict[str, Any]]
+) -> None:
+    """Writes the query's name and the batch's number into one word: of two queries `orders1` and 11 is `orders11` both."""
+    db.execute(CREATE)
+    db.execute("CREATE TABLE IF NOT EXISTS marks (name)")
+    db.execute("BEGIN")
+    if not db.execute("SELECT 1 FROM marks WHERE name = ?", [f"{query}{batch}"]):
+        for row in rows:
+            db.execute(INSERT, [row["id"], row["item"], row["amount"]])
+        db.execute("INSERT INTO marks VALUES (?)", [f"{query}{batch}"])
+    db.execute("COMMIT")
+
+
+def pasted(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    """Pastes its values into the statement."""
+    db.execute(CREATE)
+    db.execute("BEGIN")
+    for row in rows:
+        db.execute(f"DELETE FROM orders WHERE id = {row['id']}")
+        values = f"{row['id']}, '{row['item']}', {row['amount']}"
+        db.execute(f"INSERT INTO orders VALUES ({values})")
+    db.execute("COMMIT")
+
+
+@pytest.mark.parametrize(
+    ("sink", "axis", "said"),
+    [
+        (
+            marked_together,
+            "a second query",
+            'Queries called "orders" and "orders1", 12',
+        ),
+        (pasted, "an older checkpoint", 'near "Brien"'),
+    ],
+)
+def test_what_survives_is_tried_with_more_batches_and_names(
+    sink: Callable[..., None], axis: str, said: str
+) -> None:
+    tried = lab.try_sink(sink)
+    assert not tried[axis]
+    assert tried["a crash at every place"]
+    assert said in str(tried)
+
+
 def hangs(db: Any, query: str, batch: int, rows: Any) -> None:
     """Comes to no end."""
     while True:

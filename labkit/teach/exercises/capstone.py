@@ -68,6 +68,12 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
 PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
 """The second query has smaller numbers: who keeps the largest one for all queries loses its rows."""
+QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
+"""Two queries whose names, or names and numbers of batches, are easily taken for each other."""
+MANY = 12
+"""Batches, so that their numbers have one digit and two."""
+ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
+"""What is easily mistaken: quotes of both kinds, a number that is text, a letter beyond ASCII."""
 
 TABLE = (
     (axes.CRASH, 2),

@@ -303,12 +303,22 @@ class Place(NamedTuple):
     """What came of a kill in the middle of it, where it writes a file."""
 
 
+FEW = (OLDER, QUERY)
+"""Axes of which a sink has few runs, so that more batches and more names cost little."""
+
+
 def tried(
-    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str
+    answer: Answer,
+    given: Mapping[str, Any],
+    *,
+    name: str,
+    kind: str,
+    more: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[list[Axis], list[Place]]:
     """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises.
 
-    For `writers` the places are those at which the older writer is stopped.
+    `more`: what else is handed to a sink with which nothing was wrong, on the axes of which there are `FEW` runs. For
+    `writers` the places are those at which the older writer is stopped.
     """
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
@@ -321,10 +331,24 @@ def tried(
                 Axis(first, 1, str(error)),
                 *(Axis(each, 0, str(error)) for each in others),
             ], []
+        found = [_all(axis, bench) for axis in AXES[kind]]
+        for each in more:
+            if not any(axis.wrong for axis in found):
+                other = bench._replace(**each, known={})
+                found = [_more(axis, other) for axis in found]
         stopped = kind == "writers"
-        return [_all(axis, bench) for axis in AXES[kind]], list(
-            _places(bench, healthy, stopped=stopped)
-        )
+        return found, list(_places(bench, healthy, stopped=stopped))
+
+
+def _more(axis: Axis, bench: Bench) -> Axis:
+    """The axis with the runs of another bench, where an axis of this kind has few."""
+    if axis.axis not in FEW:
+        return axis
+    runs, wrong = _all(axis.axis, bench)[1:]
+    if wrong:
+        called = f'queries called "{bench.query[-1]}" and "{bench.other[-1]}"'
+        wrong = f"{called}, {len(bench.batches)} batches: {wrong}"
+    return axis._replace(runs=axis.runs + runs, wrong=wrong)
 
 
 def _all(axis: str, bench: Bench) -> Axis:
