@@ -3,6 +3,7 @@
 What each must show was written down before it was run, in data/sinks/expected.toml.
 """
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -83,6 +84,13 @@ def check(name: str, report: Report) -> None:
     assert report.summary.coverage.hit == report.summary.coverage.planned
 
 
+def written(count: int, path: Path) -> Path:
+    """A file with so many rows, as `--rows` takes it."""
+    rows = ({"id": one, "key": f"k{one}", "amount": one} for one in range(count))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name",
@@ -96,8 +104,11 @@ def check(name: str, report: Report) -> None:
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     wanted = expected()[name]
     sink, only = f"{SINKS / name}.py:{wanted['name']}", tuple(wanted["shown_by"])
+    rows = (
+        written(wanted["rows"], tmp_path / "rows.jsonl") if "rows" in wanted else None
+    )
     report = crash_test(
-        sink, quick=True, only=only, folder=tmp_path / "out", seconds=900
+        sink, quick=True, only=only, rows=rows, folder=tmp_path / "out", seconds=900
     )
     check(name, report)
 

@@ -10,7 +10,7 @@ consumer = KafkaConsumer(
     bootstrap_servers=KAFKA, group_id="copy", enable_auto_commit=False, auto_offset_reset="earliest"
 )
 consumer.assign([SOURCE])
-producer = KafkaProducer(bootstrap_servers=KAFKA)
+producer = KafkaProducer(bootstrap_servers=KAFKA, linger_ms=10_000)  # flush sends a batch as one request
 
 end = consumer.end_offsets([SOURCE])[SOURCE]
 while consumer.position(SOURCE) < end:
