@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from build_sinks import PAGE, SINKS, expected, page
 from crashtest_processes import left_over
-from thinning import one_in
+from thinning import ONLY_IN_A_WHOLE_RUN, fast_and_one_in
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.campaign import crash_test
@@ -94,11 +94,9 @@ def written(count: int, path: Path) -> Path:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
-        for name in expected()
-        if name not in WHOLE
-    ],
+    fast_and_one_in(
+        2, [name for name in expected() if name not in WHOLE], FAST, first=1
+    ),
 )
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
@@ -113,9 +111,12 @@ def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     check(name, report)
 
 
-@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("name", one_in(2, WHOLE))
+@pytest.mark.parametrize(
+    "name",
+    # tests/crashtest/test_commands.py makes a whole quick test, too.
+    [pytest.param(name, marks=ONLY_IN_A_WHOLE_RUN) for name in WHOLE],
+)
 @pytest.mark.usefixtures("java")
 def test_a_whole_quick_test_says_the_same(name: str, tmp_path: Path) -> None:
     report = crash_test(

@@ -19,7 +19,9 @@ from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
 
 
-@pytest.mark.parametrize("count", [6, only_in_a_whole_run(60)])
+@pytest.mark.parametrize(
+    "count", [pytest.param(6, marks=pytest.mark.slow), only_in_a_whole_run(60)]
+)
 def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     count: int, tmp_path: Path
 ) -> None:

@@ -1,4 +1,7 @@
-"""The class-data archive on a real JVM: made whole or not at all, and really used afterwards."""
+"""The class-data archive on a real JVM: made whole or not at all, and really used afterwards.
+
+Everything else that starts Spark does so with the archive that `make archive` has made; here others are made.
+"""
 
 import os
 import subprocess
@@ -8,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from thinning import one_in
 
 from labkit import lab
 from labkit.core.errors import ServiceUnavailable
@@ -71,9 +73,8 @@ def from_archive(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("profile", "job"), one_in(2, [("small", "running"), ("bulk", "totals")])
-)
+@pytest.mark.longest
+@pytest.mark.parametrize(("profile", "job"), [("small", "running"), ("bulk", "totals")])
 def test_every_profile_takes_nearly_all_classes_from_it(
     profile: str, job: str, cache: Path, tmp_path: Path
 ):
@@ -97,6 +98,7 @@ def test_without_a_cache_everything_works_and_nothing_comes_from_one(
 
 
 @pytest.mark.slow
+@pytest.mark.longest
 def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
     found = find_archive(java)
     assert found is not None

@@ -23,12 +23,13 @@ from labkit.spark.options import JABBERWOCKY
 pytestmark = pytest.mark.spark
 
 CELLS = expectations()
-EARLY = [
+BETWEEN = [
     cell
     for cell in CELLS
     if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"
 ]
-LATE = [
+EARLY = BETWEEN[::2]
+LATE = BETWEEN[1::2] + [
     cell
     for cell in CELLS
     if cell.point is FailPoint.MID_COMMIT and cell.store in ("files", "sqlite")

@@ -22,15 +22,20 @@ def one_in(number: int, cases: Iterable[Any], first: int = 0) -> list[Any]:
     ]
 
 
-def fast_and_one_in(number: int, names: Iterable[str], fast: Iterable[str]) -> list:
-    """The fast ones for every run of the tests; the others are slow, and all but one in `number` for a whole run only."""
+def fast_and_one_in(
+    number: int, names: Iterable[str], fast: Iterable[str], first: int = 0
+) -> list:
+    """The fast ones for every run of the tests; the others are slow, and all but one in `number` for a whole run only.
+
+    `first` is the first slow one that is not.
+    """
     fast = tuple(fast)
     slow = [name for name in names if name not in fast]
     return [
         *fast,
         *(
             only_in_a_whole_run(name)
-            if place % number
+            if place % number != first
             else pytest.param(name, marks=pytest.mark.slow)
             for place, name in enumerate(slow)
         ),
