@@ -154,26 +154,28 @@ LONG = (
 """What takes longest, first: `make test` hands whole modules to its processes, and the last one must be short."""
 
 APART = (
-    "tests/crashtest/test_sinks.py",
-    "tests/crashtest/test_pipelines.py",
-    "tests/crashtest/test_pipeline_commands.py",
+    "tests/jupyter/test_course.py",
     "tests/crashtest/test_commands.py",
+    "tests/pipelines/test_engines.py",
+    "tests/crashtest/test_sinks.py",
     "tests/crashtest/test_streams.py",
     "tests/crashtest/test_campaign.py",
-    "tests/pipelines/test_engines.py",
-    "tests/jupyter/test_course.py",
+    "tests/crashtest/test_pipelines.py",
+    "tests/crashtest/test_pipeline_commands.py",
 )
-"""Modules whose tests share nothing and take minutes each: they are handed out one by one, behind everything else."""
+"""Modules whose tests share nothing: they are handed out one by one, behind everything else and the longest first.
+
+A process has two tests in hand at most, so the short ones at the end let all processes end at about the same time.
+"""
 
 
 def place(item: pytest.Item) -> int:
-    """Where a test comes in the order of `LONG`."""
-    if item.nodeid.startswith(APART):
-        return len(LONG) + 1
-    return next(
-        (index for index, prefix in enumerate(LONG) if item.nodeid.startswith(prefix)),
-        len(LONG),
+    """Where a test comes: in the order of `LONG`, then all others, then in the order of `APART`."""
+    prefixes = (*APART, *LONG, "")
+    found = next(
+        index for index, prefix in enumerate(prefixes) if item.nodeid.startswith(prefix)
     )
+    return found + len(prefixes) if found < len(APART) else found
 
 
 class ModulesAndSingleTests(LoadScopeScheduling):

@@ -7,6 +7,7 @@ kafka-python has no public call for that: the private names are those of 3.0. A 
 import json
 import os
 from pathlib import Path
+from threading import Lock
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionState
@@ -17,6 +18,9 @@ SERVER = os.environ.get("SINK_KAFKA", "localhost:9092")
 TOPIC = os.environ.get("SINK_TOPIC", "crashtest-orders")
 VOTES = Path(os.environ.get("SINK_STORE", "sink-votes"))
 PLACE = TopicPartition(TOPIC, 0)
+
+finishing = Lock()
+"""The engine calls its listener in a thread of its own, so it may come while the next call commits the same batch."""
 
 
 def producer_of(name):
@@ -47,13 +51,14 @@ def abort(name):
 
 def finish(query, decided, *, rest):
     """Commits what was decided; `rest`: aborts what was not, since nobody can be about to decide it."""
-    for path in sorted(VOTES.glob(f"{query}-*.json")):
-        if int(path.stem.rpartition("-")[2]) <= decided:
-            commit(f"{TOPIC}-{path.stem}", json.loads(path.read_text()))
-            path.unlink(missing_ok=True)
-        elif rest:
-            abort(f"{TOPIC}-{path.stem}")
-            path.unlink(missing_ok=True)
+    with finishing:
+        for path in sorted(VOTES.glob(f"{query}-*.json")):
+            if int(path.stem.rpartition("-")[2]) <= decided:
+                commit(f"{TOPIC}-{path.stem}", json.loads(path.read_text()))
+                path.unlink(missing_ok=True)
+            elif rest:
+                abort(f"{TOPIC}-{path.stem}")
+                path.unlink(missing_ok=True)
 
 
 class Decided(StreamingQueryListener):

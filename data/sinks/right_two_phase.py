@@ -7,6 +7,7 @@ by `recover`, which a job calls before it starts the query. Needs max_prepared_t
 import json
 import os
 from pathlib import Path
+from threading import Lock
 
 import psycopg
 from pyspark.sql import SparkSession
@@ -16,6 +17,9 @@ SERVER = os.environ.get("SINK_POSTGRES", "dbname=postgres")
 TABLE = "CREATE TABLE IF NOT EXISTS crashtest_orders (id bigint, key text, amount bigint)"
 PREPARED = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE %s ORDER BY prepared"
 INSERT = "INSERT INTO crashtest_orders VALUES (%s, %s, %s)"
+
+finishing = Lock()
+"""The engine calls its listener in a thread of its own, so it may come while the next call commits the same batch."""
 
 
 def connect():
@@ -27,11 +31,12 @@ def connect():
 
 def finish(db, query, decided, *, abort):
     """Commits what was decided; what was not is aborted if nobody can be about to decide it."""
-    for (gid,) in db.execute(PREPARED, (f"orders-{query}-%",)).fetchall():
-        if int(gid.rpartition("-")[2]) <= decided:
-            db.execute(f"COMMIT PREPARED '{gid}'")
-        elif abort:
-            db.execute(f"ROLLBACK PREPARED '{gid}'")
+    with finishing:
+        for (gid,) in db.execute(PREPARED, (f"orders-{query}-%",)).fetchall():
+            if int(gid.rpartition("-")[2]) <= decided:
+                db.execute(f"COMMIT PREPARED '{gid}'")
+            elif abort:
+                db.execute(f"ROLLBACK PREPARED '{gid}'")
 
 
 class Decided(StreamingQueryListener):

@@ -118,6 +118,7 @@ def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.longest  # a whole quick test; notebook 14 makes one, too
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 def test_the_steps_of_the_example_for_github_do_what_they_say(tmp_path: Path) -> None:

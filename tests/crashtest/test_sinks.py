@@ -95,7 +95,7 @@ def written(count: int, path: Path) -> Path:
 @pytest.mark.parametrize(
     "name",
     fast_and_one_in(
-        2, [name for name in expected() if name not in WHOLE], FAST, first=1
+        4, [name for name in expected() if name not in WHOLE], FAST, first=3
     ),
 )
 @pytest.mark.usefixtures("java", "server")
@@ -114,7 +114,7 @@ def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name",
-    # tests/crashtest/test_commands.py makes a whole quick test, too.
+    # Notebook 14 makes a whole quick test, too.
     [pytest.param(name, marks=ONLY_IN_A_WHOLE_RUN) for name in WHOLE],
 )
 @pytest.mark.usefixtures("java")

@@ -72,6 +72,7 @@ def found(outcome: lab.Outcome) -> tuple:
 
 
 @pytest.mark.slow
+@pytest.mark.longest
 def test_a_driver_killed_in_commit_leaves_every_row_once(
     cluster: Cluster, tmp_path: Path
 ):

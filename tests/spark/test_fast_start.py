@@ -1,5 +1,7 @@
 """A real crash with every faster start switched off: the same verdict, by Spark's own daemon and without a zygote."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -28,16 +30,27 @@ def test_without_forks_only_the_labs_own_daemon_is_left_out() -> None:
     assert not crashtest.forks
 
 
+def of_the_run(others: list[psutil.Process]) -> Iterator[psutil.Process]:
+    """The processes below this one that were neither there before the run nor belong to what was."""
+    for child in psutil.Process().children():
+        if child not in others:
+            yield child
+            with suppress(psutil.NoSuchProcess):  # it may have ended meanwhile
+                yield from child.children(recursive=True)
+
+
 @pytest.mark.slow
 def test_a_crash_without_any_faster_start_gets_the_same_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, NONE)
     commands: list[str] = []
+    # Servers and JupyterLab of other tests may live in this process, too, and may start something meanwhile.
+    others = psutil.Process().children()
 
     def note_processes(event: AnyEvent) -> None:
         if isinstance(event, Parked):
-            for process in psutil.Process().children(recursive=True):
+            for process in of_the_run(others):
                 try:
                     commands.append(" ".join(process.cmdline()))
                 except psutil.Error:
