@@ -6,6 +6,7 @@ an error.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from lab_pages import LabPage, opened_page
 
 from bench.jupyter_driving import write_notebook
 from bench.jupyter_server import Server, serving
+from labkit.host import addresses
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +27,12 @@ def lab_server(
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "00_first.py").write_text("# the source\n")
     write_notebook(folder / "00_first.ipynb", ["# First", "print(1 + 1)"])
-    with serving(folder, base / "home") as server:
+    with ExitStack() as stack:
+        # Its kernels start servers of their own: those of this process's tests are not what a notebook may kill.
+        with pytest.MonkeyPatch.context() as patch:
+            for variable in (addresses.POSTGRES, addresses.KAFKA):
+                patch.delenv(variable, raising=False)
+            server = stack.enter_context(serving(folder, base / "home"))
         yield server
 
 

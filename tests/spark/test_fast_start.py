@@ -1,15 +1,15 @@
 """A real crash with every faster start switched off: the same verdict, by Spark's own daemon and without a zygote."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import psutil
 import pytest
 
 from labkit.core.judge import Guarantee
 from labkit.host.fast_start import NONE, VARIABLE
-from labkit.host.processes.events import AnyEvent, Parked
 from labkit.runs.lifecycle import finish
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
@@ -39,25 +39,38 @@ def of_the_run(others: list[psutil.Process]) -> Iterator[psutil.Process]:
                 yield from child.children(recursive=True)
 
 
+@contextmanager
+def commands_of_a_run() -> Iterator[set[str]]:
+    """The commands of all processes that a run starts within the block; complete behind it.
+
+    Servers and JupyterLab of other tests may live below this process, too. A worker of Spark may live for a moment only,
+    so somebody looks all the time.
+    """
+    others, commands, is_over = psutil.Process().children(), set[str](), Event()
+
+    def look() -> None:
+        while not is_over.wait(0.02):
+            for process in of_the_run(others):
+                with suppress(psutil.Error):
+                    commands.add(" ".join(process.cmdline()))
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        yield commands
+    finally:
+        is_over.set()
+        looking.join()
+
+
 @pytest.mark.slow
 def test_a_crash_without_any_faster_start_gets_the_same_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, NONE)
-    commands: list[str] = []
-    # Servers and JupyterLab of other tests may live in this process, too, and may start something meanwhile.
-    others = psutil.Process().children()
-
-    def note_processes(event: AnyEvent) -> None:
-        if isinstance(event, Parked):
-            for process in of_the_run(others):
-                try:
-                    commands.append(" ".join(process.cmdline()))
-                except psutil.Error:
-                    continue
-
     scenario = plan(sink="two_phase", store="files", crashes=["sink.after_pre_commit"])
-    outcome = finish(prepare(scenario, tmp_path / "run"), note_processes)
+    with commands_of_a_run() as commands:
+        outcome = finish(prepare(scenario, tmp_path / "run"), lambda _event: None)
     assert outcome.verdict.guarantee is Guarantee.EXACTLY_ONCE
     assert [crash["signal"] for crash in outcome.record.crashes] == [9]
     at_work = "\n".join(commands)
