@@ -3,6 +3,8 @@
 Every mark has a shape beside its colour. This module must not judge and must not read files.
 """
 
+import base64
+import html
 import io
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, zip_longest
@@ -34,6 +36,18 @@ def png(figure: "Figure") -> bytes:
     return content.getvalue()
 
 
+def words(figure: "Figure") -> str:
+    """All words that a figure draws, in its order of drawing: what is read to a person who cannot see it."""
+    from matplotlib.text import Text
+
+    drawn = [
+        " ".join(text.get_text().split())
+        for text in figure.findobj(Text)
+        if text.get_visible()
+    ]
+    return "Figure: " + "; ".join(filter(None, drawn))
+
+
 def chart(wide: float, high: float) -> "Figure":
     """An empty figure of so many inches, which a notebook shows without pyplot; that would show it twice."""
     from matplotlib.figure import Figure
@@ -41,6 +55,12 @@ def chart(wide: float, high: float) -> "Figure":
     class Chart(Figure):
         def _repr_png_(self) -> bytes:
             return png(self)
+
+        def _repr_html_(self) -> str:
+            # JupyterLab gives a plain PNG no text that could be read aloud, and prefers HTML.
+            source = base64.b64encode(png(self)).decode()
+            alt = html.escape(words(self))
+            return f'<img alt="{alt}" src="data:image/png;base64,{source}">'
 
     return Chart(figsize=(wide, high), layout="constrained", facecolor="white")
 

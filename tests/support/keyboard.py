@@ -3,6 +3,8 @@
 Nothing here clicks: scripts only look at what keys have done.
 """
 
+from functools import partial
+
 from waiting import until
 
 from bench.jupyter_driving import selected_cell
@@ -31,14 +33,15 @@ def go_to(page, cell: int) -> None:
     A key that comes while JupyterLab lays out its cells anew may be lost, as it is for a person, who presses it again.
     """
     page.keyboard.press("Escape")
+    while (at := selected_cell(page)) != cell:
+        key = "ArrowDown" if cell > at else "ArrowUp"
+        until(partial(_leaves, page, at, key), f"cell {at} to be left for cell {cell}")
 
-    def is_there() -> bool:
-        at = selected_cell(page)
-        if at != cell:
-            page.keyboard.press("ArrowDown" if cell > at else "ArrowUp")
-        return at == cell
 
-    until(is_there, f"cell {cell} to be selected")
+def _leaves(page, cell: int, key: str) -> bool:
+    if selected_cell(page) == cell:
+        page.keyboard.press(key)
+    return selected_cell(page) != cell
 
 
 def go_to_top(page) -> None:

@@ -85,3 +85,12 @@ def test_what_was_done_outside_stands_beside_what_is_left():
     assert said == ["mails sent", "rows left"]
     assert not empty.patches
     assert figure._repr_png_()
+
+
+def test_who_cannot_see_a_picture_is_read_its_words():
+    figure, _ = done_and_left({"kept & <left>": [Counted("pen", 2, 1)]})
+    shown = figure._repr_html_()
+    assert shown.startswith('<img alt="Figure: ')
+    told = shown.partition('" src="data:image/png;base64,')[0]
+    for word in ("pen", "2", "mails sent", "rows left", "kept &amp; &lt;left&gt;"):
+        assert f" {word}" in told
