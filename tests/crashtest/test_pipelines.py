@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from crashtest_processes import left_over
 from pipeline_samples import PIPELINES, copied, expected, options, report_on
+from thinning import fast_and_one_in, one_in
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import pipeline_campaign
@@ -64,18 +65,16 @@ def check(name: str, report: Report) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
-        for name in expected()
-        if name in FAST or name not in WHOLE
-    ],
+    fast_and_one_in(
+        2, [name for name in expected() if name in FAST or name not in WHOLE], FAST
+    ),
 )
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     check(name, report_on(name, only=expected()[name]["shown_by"]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", one_in(2, WHOLE))
 def test_a_whole_quick_test_says_the_same(name: str) -> None:
     report = report_on(name)
     check(name, report)
@@ -105,7 +104,7 @@ def chosen(name: str, **more: Any) -> tuple[list[str], frozenset[str], list[str]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wrong_rewind", "wrong_manifest"])
+@pytest.mark.parametrize("name", one_in(2, ["wrong_rewind", "wrong_manifest"]))
 def test_what_is_tried_does_not_depend_on_how_quick_the_reader_is(name: str) -> None:
     usual = chosen(name)
     assert usual[1]
