@@ -25,7 +25,12 @@ CHOSEN = ("00_start",)
 """Of the quick notebooks, which nbval runs in every test, those that the slow tests look at, too."""
 BY_KEYS = ("00_start", "05_two_phase_commit", "11_side_effects", "14_capstone")
 """Notebooks through which Tab is pressed, some hundred times in each: with questions, figures, players and runs of Spark."""
-NOTEBOOKS = sorted((path.stem for path in FOLDER.glob("*.ipynb")), reverse=True)
+MINUTES_LONG = ("07_crash_spark", "14_capstone", "08_postgres", "09_kafka")
+"""Notebooks with so many runs of Spark or a server that they begin first."""
+NOTEBOOKS = [
+    *MINUTES_LONG,
+    *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG}),
+]
 MINUTES = 600.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
 MOST_BYTES = 50_000
