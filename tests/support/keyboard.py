@@ -1,6 +1,6 @@
 """A notebook in JupyterLab by keys alone: to a cell, and through everything that takes a key.
 
-Nothing here clicks: scripts only look at what keys have done.
+Nothing here clicks. Scripts look at what keys have done, and lead to the first cell.
 """
 
 from functools import partial
@@ -14,6 +14,19 @@ NOTE = """() => {
   document.addEventListener("focusin", (event) => window.labkitReached.add(event.target), true);
 }"""
 """Has the page note whatever gets the focus."""
+TO_THE_FIRST_CELL = """async () => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  document.activeElement.blur();
+  notebook.activeCellIndex = 0;
+  notebook.deselectAll();
+  await notebook.scrollToItem(0);
+  await window.jupyterapp.commands.execute("notebook:enter-command-mode");
+  notebook.activeCell.node.focus();
+}"""
+IS_AT_THE_FIRST_CELL = """() => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  return notebook.activeCellIndex === 0 && notebook.activeCell.node.contains(document.activeElement);
+}"""
 LEFT = """() => {
   // Of the options of one question Tab reaches one, and the arrow keys the others.
   const reached = (each) => (each.type === "radio" ? [...document.getElementsByName(each.name)] : [each])
@@ -44,18 +57,15 @@ def _leaves(page, cell: int, key: str) -> bool:
     return selected_cell(page) != cell
 
 
-def go_to_top(page) -> None:
-    """Leaves whatever has the focus by Shift+Tab, and selects the first cell."""
-    while page.evaluate(
-        "() => Boolean(document.activeElement.closest('[data-lm-suppress-shortcuts]'))"
-    ):
-        page.keyboard.press("Shift+Tab")
-    go_to(page, 0)
-
-
 def unreached(page, most: int) -> list[str]:
-    """What takes a key in outputs and texts and is not reached by so many presses of Tab from the first cell."""
-    go_to_top(page)
+    """What takes a key in outputs and texts and is not reached by so many presses of Tab from the first cell.
+
+    A script selects the first cell: by keys that takes minutes in a long notebook on a busy machine.
+    """
+    page.evaluate(TO_THE_FIRST_CELL)
+    until(
+        lambda: page.evaluate(IS_AT_THE_FIRST_CELL), "the first cell to have the focus"
+    )
     left: list[str] = ["nothing was pressed"]
     page.evaluate(NOTE)
     for number in range(1, most + 1):
