@@ -37,15 +37,16 @@ def png(figure: "Figure") -> bytes:
 
 
 def words(figure: "Figure") -> str:
-    """All words that a figure draws, in its order of drawing: what is read to a person who cannot see it."""
+    """All words of a drawn figure, line by line: what is read to a person who cannot see it."""
     from matplotlib.text import Text
 
-    drawn = [
-        " ".join(text.get_text().split())
+    places = {
+        (-round(box.y0, -1), box.x0, " ".join(text.get_text().split()))
         for text in figure.findobj(Text)
-        if text.get_visible()
-    ]
-    return "Figure: " + "; ".join(filter(None, drawn))
+        if text.get_visible() and text.get_text().strip()
+        for box in [text.get_window_extent()]
+    }
+    return "Figure: " + "; ".join(said for _, _, said in sorted(places))
 
 
 def chart(wide: float, high: float) -> "Figure":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from build_sinks import PAGE, SINKS, expected, page
 from crashtest_processes import left_over
-from thinning import ONLY_IN_A_WHOLE_RUN, fast_and_one_in
+from thinning import fast_and_one_in
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.campaign import crash_test
@@ -111,12 +111,10 @@ def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     check(name, report)
 
 
+@pytest.mark.slow
+@pytest.mark.longest  # notebook 14 makes a whole quick test, too
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name",
-    # Notebook 14 makes a whole quick test, too.
-    [pytest.param(name, marks=ONLY_IN_A_WHOLE_RUN) for name in WHOLE],
-)
+@pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.usefixtures("java")
 def test_a_whole_quick_test_says_the_same(name: str, tmp_path: Path) -> None:
     report = crash_test(

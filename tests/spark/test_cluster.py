@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from thinning import one_in, only_in_a_whole_run
+from thinning import one_in
 from waiting import until
 
 from labkit import lab
@@ -110,9 +110,8 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sink", "point"), [only_in_a_whole_run(case) for case in EXECUTOR_KILLED]
-)
+@pytest.mark.longest
+@pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
 def test_an_executor_killed_in_write_gives_what_was_predicted(
     sink: str, point: str, cluster: Cluster, tmp_path: Path
 ):
