@@ -5,8 +5,10 @@ What each must show was written down before it was run, in data/sinks/expected.t
 
 import json
 import os
+import runpy
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,28 @@ def test_a_whole_quick_test_says_the_same(name: str, tmp_path: Path) -> None:
     check(name, report)
     assert {"other_rows", "stopped_driver"} == set(report.summary.conditions)
     assert report.summary.coverage.planned >= 12
+
+
+def test_a_listener_and_the_next_call_may_finish_the_same_batch(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes second finds nothing left to do, and no transaction that is busy."""
+    monkeypatch.setenv("SINK_POSTGRES", postgres)
+    sink = runpy.run_path(str(SINKS / "right_two_phase.py"))
+    query = f"{os.getpid()}-{time.time_ns()}"
+
+    def finish(decided: int) -> None:
+        with sink["connect"]() as db:
+            sink["finish"](db, query, decided, abort=False)
+
+    with ThreadPoolExecutor(4) as pool:
+        for batch in range(20):
+            with sink["connect"]() as db:
+                db.execute("BEGIN")
+                db.execute(sink["INSERT"], (batch, "k", 1))
+                db.execute(f"PREPARE TRANSACTION 'orders-{query}-{batch}'")
+            assert list(pool.map(finish, [batch] * 4)) == [None] * 4
+    sink["reset"]()
 
 
 def test_every_sink_is_in_the_table_and_the_page_in_step() -> None:
