@@ -36,8 +36,9 @@ from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
-from labkit.teach.cards import Examined, Findings, Trials, compare
+from labkit.teach.cards import Examined, Findings, Trials
 from labkit.teach.chains import Chains, chains
+from labkit.teach.comparing import compare
 from labkit.teach.engines import engines, kill_engines
 from labkit.teach.glossary import word
 from labkit.teach.hands_on import copy as copy_topic

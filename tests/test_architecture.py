@@ -210,6 +210,11 @@ BROKEN = {
         "from labkit.sinks import append",
         "labkit.sinks.wal -> labkit.sinks.append",
     ),
+    "a circle within a room": (
+        "spark/jvm.py",
+        "from labkit.spark.fast import zygote",
+        "No cycles are allowed in labkit.spark.",
+    ),
     "a room that nobody planned": (
         "utils/__init__.py",
         "",

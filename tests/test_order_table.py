@@ -11,8 +11,8 @@ from labkit.core.errors import InvalidInput
 from labkit.sim.orders import table
 from labkit.sim.orders.merging import verdicts
 from labkit.sim.orders.named import NAMED, named
-from labkit.sim.orders.writes import Output
 from labkit.sim.trace import parse, replay
+from labkit.sim.writes import Output
 
 ONCE, MORE, LESS = "exactly-once", "at-least-once", "at-most-once"
 IN_A_TRANSACTION = "rows of a step come in one transaction"

@@ -10,7 +10,7 @@ from typing import Any
 
 from labkit.crashtest.engines import pipelines
 from labkit.sim.orders.outcomes import find
-from labkit.sim.orders.writes import Design
+from labkit.sim.writes import Design
 
 CELLS = Path(__file__).parent.parent / "data" / "pipelines" / "cells.toml"
 

@@ -118,7 +118,7 @@ def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
 
 
 def _writes(hold: str) -> Collection[str]:
-    from labkit.sim.orders.writes import Write, word_of
+    from labkit.sim.writes import Write, word_of
 
     return [word_of(Write, each.strip(), "write") for each in hold.split(",") if each]
 

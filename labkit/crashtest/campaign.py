@@ -25,7 +25,6 @@ from labkit.crashtest.harness.runs import (
     check_store,
     forget,
 )
-from labkit.crashtest.harness.subject import Adapter, examine
 from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
@@ -49,6 +48,7 @@ from labkit.crashtest.report import Report
 from labkit.crashtest.rows import LARGE, Rows, Shape
 from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
 from labkit.crashtest.sink_report import finished, sink_report
+from labkit.crashtest.subject import Adapter, examine
 from labkit.crashtest.timeline import Line, lines, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import Group, Result

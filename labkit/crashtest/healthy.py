@@ -10,7 +10,6 @@ from pathlib import Path
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.runs import Harness, Run
-from labkit.crashtest.harness.subject import BY_NAME, IN_JVM, Adapter
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.judging import ours, point_readings
 from labkit.crashtest.rows import Shape, shape_of
@@ -24,6 +23,7 @@ from labkit.crashtest.seeing import (
     unseen_effects,
 )
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.harness.reader import Reader
-from labkit.crashtest.harness.subject import Adapter, examine
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.subject import Adapter, examine
 from labkit.host.java import find_java
 from labkit.host.processes import wire
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
-from labkit.crashtest.harness.subject import BY_NAME, Adapter, Subject
 from labkit.crashtest.instrument.effects import check_id
-from labkit.crashtest.instrument.project import Project
+from labkit.crashtest.project import Project
 from labkit.crashtest.spark_options import SparkOptions, spark_options
+from labkit.crashtest.subject import BY_NAME, Adapter, Subject
 
 EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
 """Who sees the sink's effects: wrappers around Python's libraries, or the kernel that every program asks."""

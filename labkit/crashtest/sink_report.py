@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from labkit.crashtest.diagnosis import diagnose
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import INSTRUMENTS, Settings
+from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Summary
 
 UNTESTED = (

@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 from labkit.spark.cluster import to_properties
-from labkit.spark.session import PROFILES, Profile
+from labkit.spark.jvm import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
 """Seconds within which packages must be resolved and fetched."""

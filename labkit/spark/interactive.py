@@ -26,7 +26,7 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.java import find_java
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
-from labkit.spark.session import (
+from labkit.spark.jvm import (
     PROFILES,
     connect,
     every_run,

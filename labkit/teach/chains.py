@@ -15,7 +15,7 @@ from labkit.sim import chains as links
 from labkit.sim.chains import Chain
 from labkit.sim.explore import explore
 from labkit.sim.trace import make, replay
-from labkit.teach.study import Search
+from labkit.teach.results import Search
 from labkit.view.grid import Grid, Name, Square
 
 __all__ = ["Chains", "chains"]

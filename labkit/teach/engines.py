@@ -15,7 +15,7 @@ from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import Made, Orders, meaning
 from labkit.crashtest.engines import kept, pipelines
 from labkit.host.syscalls.support import supported
-from labkit.sim.orders.writes import Write
+from labkit.sim.writes import Write
 from labkit.teach.engine_kills import broker, kill
 from labkit.view.card import BAD, Card, Cell, Html, para, table
 from labkit.view.lanes import Lane, Stage, picture, text

@@ -19,8 +19,8 @@ from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named, names_of
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.orders.table import built, every, without_plan
-from labkit.sim.orders.writes import Design, Write, word_of
 from labkit.sim.walk import Trace
+from labkit.sim.writes import Design, Write, word_of
 from labkit.view import card
 from labkit.view.card import Card
 from labkit.view.grid import Grid, Square

@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labkit.teach.exercises.alone import PlainCell
-
 PACKAGE = Path(__file__).parents[1]
 STEM = re.compile(r"\d\d[a-z]?_\w+")
 """How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's order."""
@@ -29,6 +27,14 @@ def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
     """The notebooks of the course in a folder, or their sources, in the course's order."""
     found = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(found, key=lambda path: path.stem)
+
+
+class PlainCell(NamedTuple):
+    """A code cell of a notebook."""
+
+    source: str
+    tags: frozenset[str] = frozenset()
+    exercise: str | None = None
 
 
 @cache

@@ -17,9 +17,9 @@ from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import check_store
-from labkit.crashtest.harness.subject import Adapter, Subject, examine, module_name
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import settings
+from labkit.crashtest.subject import Adapter, Subject, examine, module_name
 
 SOURCE = """
 from pyspark.sql.datasource import DataSource
@@ -197,7 +197,7 @@ def test_another_form_of_a_name_is_refused(text: str) -> None:
 def test_a_file_that_waits_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labkit.crashtest.harness.subject.LOAD_SECONDS", 0.5)
+    monkeypatch.setattr("labkit.crashtest.subject.LOAD_SECONDS", 0.5)
     with pytest.raises(InvalidInput, match="took more than"):
         examine(subject(tmp_path, "import time\ntime.sleep(60)"))
 

@@ -12,11 +12,11 @@ from labkit import __version__
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Observation, Record, Visibility
 from labkit.crashtest.certificate import MOST_RUNS, certificate
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_report import sink_report
+from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 
 DUE = [Record(0, "k", 1), Record(1, "l", 1)]

@@ -11,10 +11,10 @@ from crashtest_processes import left_over
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.crashtest.harness.plain_job import PlainJob, reset
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.kernel import as_pipeline, kernel_campaign
 from labkit.crashtest.settings import settings
+from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group
 from labkit.host.processes import wire
 

@@ -15,11 +15,9 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.reader import Reader
-from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
-from labkit.crashtest.instrument.project import Project
-from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import (
     Plan,
     choose,
@@ -28,6 +26,7 @@ from labkit.crashtest.points import (
     unfinished,
     with_lines,
 )
+from labkit.crashtest.project import Project
 from labkit.crashtest.seeing import (
     Gap,
     PointReading,
@@ -36,6 +35,7 @@ from labkit.crashtest.seeing import (
     read_logged,
     unseen_effects,
 )
+from labkit.crashtest.subject import Subject
 
 PROCESS = Path(__file__).parents[1] / "support" / "plain_sink_process.py"
 SINKS = Path(__file__).parents[2] / "data" / "sinks"

@@ -10,13 +10,13 @@ import pytest
 
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Record, Visibility
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.page import effect_rows, page
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import KERNEL, settings
 from labkit.crashtest.sink_report import sink_report
+from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.view.effects import SHADES, Row, What, effect_line
 

@@ -22,9 +22,9 @@ from labkit.crashtest.instrument.jvm import (
     instrument_session,
     kind_of_spark,
 )
-from labkit.crashtest.instrument.project import Project, counts
-from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import points, read_log
+from labkit.crashtest.project import Project, counts
 
 HERE = Path(__file__).parent
 SINKS = HERE.parents[1] / "data" / "sinks"

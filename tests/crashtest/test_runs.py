@@ -15,12 +15,12 @@ from labkit.crashtest.harness import drivers
 from labkit.crashtest.harness.drivers import BYTES, DriverPool, at_once, last_words
 from labkit.crashtest.harness.outcomes import Finished, follow
 from labkit.crashtest.harness.runs import Harness, Run
-from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import RECOVER, Effect, Kind, Point, Side
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.ledger import Ledger, silent
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.subject import Adapter, Subject
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.processes.events import (
     AnyEvent,

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from labkit.crashtest.harness.reader import Reader
-from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind
-from labkit.crashtest.instrument.project import Project
-from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
+from labkit.crashtest.project import Project
 from labkit.crashtest.rows import Seen
 from labkit.crashtest.seeing import (
     Logged,
@@ -25,6 +24,7 @@ from labkit.crashtest.seeing import (
     imports,
     read_logged,
 )
+from labkit.crashtest.subject import Subject
 
 PROCESS = Path(__file__).parents[1] / "support" / "plain_sink_process.py"
 SINKS = Path(__file__).parents[2] / "data" / "sinks"

@@ -13,7 +13,7 @@ from labkit.crashtest.configured import combined
 from labkit.crashtest.settings import settings
 from labkit.crashtest.spark_options import SparkOptions, resolve, spark_options
 from labkit.host.java import Java
-from labkit.spark.session import PROFILES
+from labkit.spark.jvm import PROFILES
 
 
 def jar(path: Path) -> Path:

@@ -16,7 +16,7 @@ from labkit.crashtest.blackbox.standing import (
 )
 from labkit.crashtest.blackbox.writes import engines
 from labkit.crashtest.engines import RECORDS
-from labkit.sim.orders.writes import Design, parse_order
+from labkit.sim.writes import Design, parse_order
 
 SAMPLES = ("write store/all.txt=visible", "write store/done=marker", "create *=nothing")
 STEPS = ["write store/all.txt #{}", "write store/done #{}"]

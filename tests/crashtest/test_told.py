@@ -12,7 +12,6 @@ from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.words import in_their_rows
 from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.runs import Run
-from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.jobs import Job
@@ -22,6 +21,7 @@ from labkit.crashtest.rows import Rows, Seen, Shape, generate
 from labkit.crashtest.samples import Readings, Sample
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_report import sink_report
+from labkit.crashtest.subject import Adapter, Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 
 ROWS = generate(1, per_batch=4)

@@ -10,7 +10,6 @@ import pytest
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.diagnosis import diagnose
-from labkit.crashtest.harness.subject import Adapter, Subject
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.points import points
 from labkit.crashtest.report import Report, weaker
@@ -18,6 +17,7 @@ from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_report import finished, sink_report
+from labkit.crashtest.subject import Adapter, Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
 ROWS = generate(2, per_batch=4)

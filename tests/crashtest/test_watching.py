@@ -7,10 +7,10 @@ import pytest
 
 from labkit.core.judge import judge
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.subject import Subject
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.rows import Seen, Shape, generate, named
 from labkit.crashtest.samples import history
+from labkit.crashtest.subject import Subject
 
 READ = """
 from pathlib import Path

@@ -11,7 +11,7 @@ from labkit.crashtest.blackbox.writes import (
     orders,
     unknown,
 )
-from labkit.sim.orders.writes import Write, parse_order
+from labkit.sim.writes import Write, parse_order
 
 TABLE = {
     "create *": "nothing",

@@ -17,10 +17,11 @@ from labkit.grading.reading import read
 from labkit.teach import shipped
 from labkit.teach.exercises import cells, progress, standalone
 from labkit.teach.exercises import check as checking
-from labkit.teach.exercises.alone import PlainCell, execute, fresh
+from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.contract import NotPassed
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.exercises.standalone import Checked, checked
+from labkit.teach.shipped import PlainCell
 
 NAME, NOTEBOOK = "05-recovery", "05_two_phase_commit"
 STUB, RIGHT = all_sources()[NAME]

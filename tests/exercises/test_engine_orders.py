@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from labkit.sim.orders.writes import AtomicSet, Write, atomic
+from labkit.sim.writes import AtomicSet, Write, atomic
 from labkit.teach.exercises.engines import (
     OUTPUTS,
     forbidden,

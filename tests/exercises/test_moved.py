@@ -8,10 +8,10 @@ from exercise_sources import all_sources
 from labkit import lab
 from labkit.cli import execute
 from labkit.teach.exercises import moved, progress
-from labkit.teach.exercises.alone import PlainCell
 from labkit.teach.exercises.cells import select
 from labkit.teach.exercises.registry import EXERCISES, find
 from labkit.teach.exercises.standalone import opened
+from labkit.teach.shipped import PlainCell
 
 SOURCES = all_sources()
 

@@ -16,10 +16,10 @@ from labkit import lab
 from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Observation, Record, Visibility
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_report import sink_report
+from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.teach import own
 from labkit.teach.exercises import capstone

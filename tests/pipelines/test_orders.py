@@ -35,7 +35,7 @@ from labkit.sim.orders.merging import WORLDS
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.reducing import reduced
-from labkit.sim.orders.writes import Design, Write
+from labkit.sim.writes import Design, Write
 
 SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")
 EVERY = {**SAMPLES, **ENGINES, **SINKS}

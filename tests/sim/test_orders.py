@@ -24,8 +24,8 @@ from labkit.sim.orders.merging import WORLDS, merged, searched
 from labkit.sim.orders.named import NAMED, named
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.table import every as squares
-from labkit.sim.orders.writes import Design, Leftover, Output, Recovery, Start, Write
 from labkit.sim.trace import parse, replay
+from labkit.sim.writes import Design, Leftover, Output, Recovery, Start, Write
 
 GOLDEN = {1: (3, 3), 2: (50, 30), 3: (481, 140), 4: (2_756, 354)}
 """Of all designs of at most so many writes: how many there are, and how many a reader can tell apart."""

@@ -9,7 +9,7 @@ from labkit.sim.orders.cheapest import cheapest
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named
 from labkit.sim.orders.outcomes import find
-from labkit.sim.orders.writes import Write
+from labkit.sim.writes import Write
 from labkit.teach.orders import GRANTED, Order
 
 BY_SOURCE = {

@@ -11,7 +11,8 @@ from labkit.core.verdict import LISTS
 from labkit.sim.readers import reader_account
 from labkit.sim.scenarios import every
 from labkit.sim.trace import blueprint, replay
-from labkit.teach.study import Walk, simulate
+from labkit.teach.results import Walk
+from labkit.teach.study import simulate
 
 TOLD = [
     name for name, found in every().items() if found.model in ("pipeline", "kafka_log")

@@ -13,7 +13,7 @@ from labkit.host.fast_start import NONE, VARIABLE
 from labkit.runs.lifecycle import finish
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
-from labkit.spark.session import PROFILES
+from labkit.spark.jvm import PROFILES
 
 pytestmark = pytest.mark.spark
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from labkit.host.java import Java
-from labkit.spark import session
-from labkit.spark.session import PROFILES, _command, every_run, use_archive
+from labkit.spark import jvm
+from labkit.spark.jvm import PROFILES, _command, every_run, use_archive
 
 JAVA = Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
 SMALL_ONLY = {
@@ -47,7 +47,7 @@ def test_the_class_path_names_no_folder_of_the_run(tmp_path: Path):
 
 
 def test_an_archive_is_used_where_there_is_one(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(session, "find_archive", lambda _: Path("/cache/classes.jsa"))
+    monkeypatch.setattr(jvm, "find_archive", lambda _: Path("/cache/classes.jsa"))
     assert use_archive(JAVA)[0] == "-XX:SharedArchiveFile=/cache/classes.jsa"
-    monkeypatch.setattr(session, "find_archive", lambda _: None)
+    monkeypatch.setattr(jvm, "find_archive", lambda _: None)
     assert use_archive(JAVA) == []

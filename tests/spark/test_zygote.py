@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labkit.host.java import Java
-from labkit.spark import session
+from labkit.spark import jvm, session
 from labkit.spark.fast import zygote
 
 FORKED = "import os, sys; print(os.getppid(), os.environ['WORD'], sys.stdin.read()); sys.exit(3)"
@@ -141,7 +141,7 @@ def test_only_small_runs_on_this_machine_get_one(
     monkeypatch.setattr(
         session, "find_java", lambda: Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
     )
-    monkeypatch.setattr(session, "find_archive", lambda _: None)
+    monkeypatch.setattr(jvm, "find_archive", lambda _: None)
     monkeypatch.setattr(
         session,
         "interpreter",

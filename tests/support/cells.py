@@ -11,8 +11,8 @@ from labkit.sim.model import Action
 from labkit.sim.models.orders import BLUEPRINT
 from labkit.sim.models.orders.parts import Place, Process
 from labkit.sim.models.orders.settings import ROWS_OF_A_STEP, parameters_of
-from labkit.sim.orders.writes import Design, Output, Write
 from labkit.sim.walk import Replay
+from labkit.sim.writes import Design, Output, Write
 
 CELLS = Path(__file__).parents[2] / "data" / "pipelines" / "cells.toml"
 MOST_ROWS = 6

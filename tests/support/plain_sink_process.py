@@ -8,10 +8,11 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from labkit.crashtest.harness.subject import Subject, find
 from labkit.crashtest.instrument import files, install
-from labkit.crashtest.instrument.recorder import Ticket, recorder
+from labkit.crashtest.instrument.recorder import recorder
+from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.rows import generate
+from labkit.crashtest.subject import Subject, find
 
 
 class Frame:

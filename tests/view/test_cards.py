@@ -36,7 +36,8 @@ from labkit.runs.watching import Watch, watched
 from labkit.sinks import SINKS
 from labkit.stores.kafka import timeouts
 from labkit.stores.postgres.session import Answer
-from labkit.teach.cards import Comparison, Findings, Trials
+from labkit.teach.cards import Findings, Trials
+from labkit.teach.comparing import Comparison
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
 from labkit.teach.hands_on import Said, said

@@ -15,7 +15,7 @@ from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.blackbox.expectation import lines
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.subject import Subject
+from labkit.crashtest.subject import Subject
 from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.harness.subject import Subject
+from labkit.crashtest.subject import Subject
 
 CHECKPOINT = "copied_checkpoint"
 """The run in which an older copy of the checkpoint is restored; its name is that of the same run of a sink."""

@@ -29,7 +29,7 @@ from labkit.sim.orders.designs import RECOVERIES, why_not
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.reducing import reduced
-from labkit.sim.orders.writes import AtomicSet, Design, Output, Write, nonsense
+from labkit.sim.writes import AtomicSet, Design, Output, Write, nonsense
 
 SHOWN = 3
 """Kinds of effects that are shown of one write."""

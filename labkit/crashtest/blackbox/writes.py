@@ -1,7 +1,7 @@
 """The order of the durable writes of one step, read from the effects that a real pipeline was seen to have.
 
 Which effect is which write is data: rows of a table, a pattern of the effect's name and what it means. An effect that no
-row knows is refused, since an order with a hole would be a guess. The vocabulary is `labkit.sim.orders.writes`. This module
+row knows is refused, since an order with a hole would be a guess. The vocabulary is `labkit.sim.writes`. This module
 must not run anything, must not judge, and must not know an engine.
 """
 
@@ -16,7 +16,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
-from labkit.sim.orders.writes import (
+from labkit.sim.writes import (
     AtomicSet,
     Write,
     atomic,

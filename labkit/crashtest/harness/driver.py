@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.harness.leftovers import opened
-from labkit.crashtest.harness.subject import (
+from labkit.crashtest.harness.tasks import DriverTask, QueryTask
+from labkit.crashtest.instrument.effects import RECOVER, Kind
+from labkit.crashtest.instrument.recorder import PROPERTY, record_hit, recorder
+from labkit.crashtest.instrument.ticket import Ticket
+from labkit.crashtest.rows import FILES, SCHEMA, generate
+from labkit.crashtest.spark_options import SparkOptions
+from labkit.crashtest.subject import (
     IN_JVM,
     Adapter,
     Subject,
     find,
     load,
 )
-from labkit.crashtest.harness.tasks import DriverTask, QueryTask
-from labkit.crashtest.instrument.effects import RECOVER, Kind
-from labkit.crashtest.instrument.recorder import PROPERTY, Ticket, record_hit, recorder
-from labkit.crashtest.rows import FILES, SCHEMA, generate
-from labkit.crashtest.spark_options import SparkOptions
 from labkit.host.processes import wire
 from labkit.host.processes.events import (
     AwaitsKill,

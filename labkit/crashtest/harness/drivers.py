@@ -11,8 +11,8 @@ import psutil
 
 from labkit.core.errors import LabError
 from labkit.crashtest.harness.leftovers import MARK, end, strays
-from labkit.crashtest.harness.subject import SUBJECT
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
+from labkit.crashtest.subject import SUBJECT
 from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.events import AnyEvent, Ending
@@ -85,7 +85,7 @@ class DriverPool:
     def __init__(
         self, task: DriverTask, folder: Path, *, project: str, mark: str
     ) -> None:
-        """`project`: the user's project as text (`labkit.crashtest.instrument.project`)."""
+        """`project`: the user's project as text (`labkit.crashtest.project`)."""
         self._task, self._folder, self._mark = task, folder, mark
         self._project = project
         self._waiting: list[Driver] = []

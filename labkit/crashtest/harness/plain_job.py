@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from labkit.crashtest.harness.subject import BY_NAME, Adapter, module_name
-from labkit.crashtest.instrument.project import package_root
+from labkit.crashtest.project import package_root
 from labkit.crashtest.rows import FILES
 from labkit.crashtest.spark_options import SparkOptions
+from labkit.crashtest.subject import BY_NAME, Adapter, module_name
 from labkit.host.processes import wire
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.harness.subject import LOAD_SECONDS, Subject, load
 from labkit.crashtest.rows import Seen
+from labkit.crashtest.subject import LOAD_SECONDS, Subject, load
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import end_with_parent

@@ -19,11 +19,10 @@ from labkit.crashtest.harness.drivers import Driver, DriverPool, last_words
 from labkit.crashtest.harness.evidence import check_point_logs, read_evidence
 from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.subject import Adapter
 from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
-from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import (
     SCHEMA,
@@ -34,6 +33,7 @@ from labkit.crashtest.rows import (
     read_rows,
 )
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.subject import Adapter
 from labkit.host.processes.events import Died, Ending, Killed, Unwanted
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import Reached, check_death

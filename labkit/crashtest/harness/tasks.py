@@ -5,8 +5,8 @@ This module must not know how an order is carried out.
 
 from msgspec import Struct
 
-from labkit.crashtest.harness.subject import Adapter
-from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
+from labkit.crashtest.subject import Adapter
 
 
 class DriverTask(Struct, frozen=True):

@@ -19,10 +19,11 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from labkit.crashtest.harness.subject import Subject, find, load
 from labkit.crashtest.instrument import files, install
 from labkit.crashtest.instrument.calls import Call
-from labkit.crashtest.instrument.recorder import Ticket, recorder
+from labkit.crashtest.instrument.recorder import recorder
+from labkit.crashtest.instrument.ticket import Ticket
+from labkit.crashtest.subject import Subject, find, load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

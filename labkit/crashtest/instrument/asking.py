@@ -11,12 +11,9 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.crashtest.instrument.effects import Effect, Kind, Side
-
-if TYPE_CHECKING:
-    from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
 
 _open, _write, _close, _rename, _unlink = (
     os.open,
@@ -66,7 +63,7 @@ class Asker:
         with self._lock:
             self._under_way = max(self._under_way - 1, 0)
 
-    def ask(self, ticket: "Ticket", effect: Effect, side: Side) -> None:
+    def ask(self, ticket: Ticket, effect: Effect, side: Side) -> None:
         """Waits until the reader was asked, within the limits above. Does nothing where no watcher answers."""
         again = effect.kind is Kind.SEND and effect.nth > 1
         if not ticket.asks or self._in_all > IN_ALL or again:

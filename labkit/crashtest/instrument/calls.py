@@ -6,13 +6,10 @@ This module must not write, wait or stop anything.
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.instrument.lines import LineTracer
-
-if TYPE_CHECKING:
-    from labkit.crashtest.instrument.recorder import Ticket
+from labkit.crashtest.instrument.ticket import Ticket
 
 TIMES = 2
 """How many executions of one line are recorded in a call, the first ones; of the others only the last one is."""
@@ -22,7 +19,7 @@ TIMES = 2
 class Call:
     """One call of the sink that is under way in this process."""
 
-    ticket: "Ticket"
+    ticket: Ticket
     batch: int
     where: str
     count: int = 0

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.crashtest.instrument.effects import Kind
-from labkit.crashtest.instrument.project import Project
 from labkit.crashtest.instrument.recorder import recorder
+from labkit.crashtest.project import Project
 
 _open, _fdopen_flags = io.open, os.O_CREAT | os.O_TRUNC
 _fstat, _exists = os.fstat, os.path.exists

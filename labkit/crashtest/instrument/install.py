@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
-from labkit.crashtest.harness.subject import SUBJECT, module_name, reach
 from labkit.crashtest.instrument import files, jvm, kafka, network, psycopg, sql
-from labkit.crashtest.instrument.project import Project
+from labkit.crashtest.project import Project
+from labkit.crashtest.subject import SUBJECT, module_name, reach
 
 INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
     "sqlite3.dbapi2": sql.instrument_sqlite,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from labkit.crashtest.instrument.project import Project, counts
+from labkit.crashtest.project import Project, counts
 
 Tracer = Callable[[FrameType, str, Any], Any]
 

@@ -17,16 +17,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from labkit.crashtest.instrument.asking import Asker
 from labkit.crashtest.instrument.calls import TIMES, Call
-from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind, Side
 from labkit.crashtest.instrument.lines import LineTracer
-from labkit.crashtest.instrument.project import Project
+from labkit.crashtest.instrument.ticket import Ticket
 
 PROPERTY = "labkit.crashtest"
 """The local property of Spark that carries the run's ticket to tasks (TaskContext.getLocalProperty)."""
@@ -39,44 +39,6 @@ _open, _write, _close, _fsync, _rename = (
     os.rename,
 )
 """The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """The facts that a process must know of its run."""
-
-    file: str
-    """The user's file."""
-    log: str
-    driver: int
-    armed: Point | None = None
-    evidence: str = ""
-    then: str = "crash"
-    """`crash`: stop and be killed with the whole driver. `stop`: stop, and be continued later. `task`: die alone."""
-    folders: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    """With `file` the user's project: an effect is the sink's if a frame of it is on the stack."""
-    asks: str = ""
-    """The folder in which the process asks for a reading at each point; empty: the process asks for none."""
-    lines: bool = False
-    """Whether lines of the project are recorded as places, too."""
-
-    @property
-    def project(self) -> Project:
-        """The user's project, whose effects count."""
-        return Project(self.file, self.folders, self.more, self.ignored)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, for another process."""
-        return vars(self) | {"armed": self.armed and self.armed.to_json()}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Ticket":
-        """The ticket that `to_json` gave."""
-        lists = {name: tuple(data[name]) for name in ("folders", "more", "ignored")}
-        armed = data["armed"] and Point.from_json(data["armed"])
-        return cls(**{**data, **lists, "armed": armed})
 
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)

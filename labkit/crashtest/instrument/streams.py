@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import TaskContext
 
-from labkit.crashtest.instrument.recorder import Ticket, recorder
+from labkit.crashtest.instrument.recorder import recorder
+from labkit.crashtest.instrument.ticket import Ticket
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

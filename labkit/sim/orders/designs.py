@@ -1,6 +1,6 @@
 """Every design that makes sense: which writes, in which order, what is atomic, and what recovery may read.
 
-What "makes sense" means stands here and in `labkit.sim.orders.writes.nonsense`, each rule with its reason. Left out is
+What "makes sense" means stands here and in `labkit.sim.writes.nonsense`, each rule with its reason. Left out is
 only what no reader could notice, or what another design says already; tests show that for each rule.
 This module must not run a design.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
-from labkit.sim.orders.writes import (
+from labkit.sim.writes import (
     AtomicSet,
     Design,
     Leftover,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders.outcomes import CLAIMS, Found, find
-from labkit.sim.orders.writes import Design, Output
+from labkit.sim.writes import Design, Output
 
 WORLDS = (World.SAME, World.OTHER)
 """The worlds in which designs are compared: a step that runs again gets the same rows, or others."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
-from labkit.sim.orders.writes import Design, Write
+from labkit.sim.writes import Design, Write
 
 
 class Built(NamedTuple):

@@ -23,9 +23,9 @@ from labkit.sim.models.orders.claims import (
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.parts import Seen, State
 from labkit.sim.models.orders.settings import PARAMETERS, Settings, World, parameters_of
-from labkit.sim.orders.writes import Design, Output
 from labkit.sim.parameters import settle
 from labkit.sim.walk import Trace
+from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
 """What is asked of every end, in this order."""

@@ -5,7 +5,7 @@ changes nothing for any reader; tests compare both designs by all that readers c
 """
 
 from labkit.sim.orders.designs import why_not
-from labkit.sim.orders.writes import (
+from labkit.sim.writes import (
     Design,
     Leftover,
     Output,

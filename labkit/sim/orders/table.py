@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.orders.named import NAMED
-from labkit.sim.orders.writes import Design, Leftover, Output, Start, Write, without
+from labkit.sim.writes import Design, Leftover, Output, Start, Write, without
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,

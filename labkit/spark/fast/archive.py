@@ -127,7 +127,7 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
 
 def _record(java: Java, scratch: Path, unfinished: Path) -> None:
     from labkit.spark.fast.warm import warm_up
-    from labkit.spark.session import PROFILES, connect, every_run, start_jvm
+    from labkit.spark.jvm import PROFILES, connect, every_run, start_jvm
 
     settings = every_run(f"local[{2 * (PARTITIONS + 1)}]", scratch, PARTITIONS)
     options = [

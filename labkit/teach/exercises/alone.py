@@ -20,17 +20,10 @@ from labkit.teach.exercises.cells import (
 )
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import TooLong, time_limit
+from labkit.teach.shipped import PlainCell
 
 CELL_SECONDS = 10.0
 """How long one cell may run, as in grading."""
-
-
-class PlainCell(NamedTuple):
-    """A code cell of a notebook."""
-
-    source: str
-    tags: frozenset[str] = frozenset()
-    exercise: str | None = None
 
 
 class Alone(NamedTuple):

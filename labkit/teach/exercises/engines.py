@@ -9,7 +9,7 @@ from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.outcomes import Found, find
-from labkit.sim.orders.writes import (
+from labkit.sim.writes import (
     AtomicSet,
     Design,
     Leftover,

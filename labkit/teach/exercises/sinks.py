@@ -27,7 +27,7 @@ from labkit.teach.exercises.contract import (
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
 from labkit.teach.exercises.searching import search
-from labkit.teach.study import Walk
+from labkit.teach.results import Walk
 
 NOTEBOOK = "06_sinks"
 

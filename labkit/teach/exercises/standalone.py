@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from labkit.core.errors import InvalidInput
-from labkit.teach.exercises.alone import PlainCell, execute, fresh
+from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.cells import (
     Selection,
     said_exercise,
@@ -29,7 +29,7 @@ from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.moved import now
 from labkit.teach.exercises.registry import EXERCISES
-from labkit.teach.shipped import code_cells, released_cells
+from labkit.teach.shipped import PlainCell, code_cells, released_cells
 
 SECONDS = 900.0
 """How long a notebook may take; one exercise runs real Spark."""

@@ -15,14 +15,15 @@ from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.core.words import columns
+from labkit.core.words import columns, sentence
 from labkit.host import durable
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
-from labkit.view.card import Card, table
+from labkit.view import verdict_parts
+from labkit.view.card import Card, para, table
 
 Trusted = Literal["checkpoint", "group"]
 
@@ -107,9 +108,28 @@ class CopyOutcome:
     """The offset at which the second incarnation began to read."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        from labkit.teach.cards import of_copy
+        return _card(self)._repr_mimebundle_()
 
-        return of_copy(self)._repr_mimebundle_()
+
+def _card(copied: CopyOutcome) -> Card:
+    """A copy of a topic: its verdict, and where the second job began to read."""
+    verdict = copied.verdict
+    began = f"The second job began to read at offset {copied.started_at}."
+    counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
+    return Card(
+        verdict_parts.word(verdict.guarantee),
+        para(began),
+        para(sentence(verdict.because)),
+        title="A copy of a topic",
+        tone=verdict_parts.tone(verdict.guarantee),
+        under=counts,
+        plain=[
+            f"copy of a topic: {verdict.guarantee}",
+            f"  {counts}",
+            f"  {began}",
+            f"  {verdict_parts.why(verdict)}",
+        ],
+    )
 
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
@@ -173,9 +193,9 @@ class Steps:
         rows: list[tuple[str, ...]] = [
             ("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)
         ]
-        for number, (sentence, look) in enumerate(self.steps, start=1):
+        for number, (step, look) in enumerate(self.steps, start=1):
             shown = ("?", "?", "?") if look is None else _shown(look)
-            rows.append((str(number), sentence, *shown))
+            rows.append((str(number), step, *shown))
         return rows
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -5,7 +5,7 @@ from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import KEY, Judge
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.parts import NO_JOB, Job, Note, Place, State
-from labkit.sim.orders.writes import Output, Write
+from labkit.sim.writes import Output, Write
 from labkit.view.scene import (
     Box,
     Channel,

@@ -9,8 +9,8 @@ from labkit.core.records import History, Observation, PlannedBatch, Reading, Rec
 from labkit.sim.model import Property
 from labkit.sim.models.orders.parts import Place, Seen, State
 from labkit.sim.models.orders.settings import ROWS_OF_A_STEP, Settings, World
-from labkit.sim.orders.writes import Output
 from labkit.sim.verdicts import StateJudge
+from labkit.sim.writes import Output
 
 KEY = "hello"
 

@@ -32,9 +32,9 @@ from labkit.sim.models.orders.settings import (
     World,
     settings,
 )
-from labkit.sim.orders.writes import AtomicSet, Output, Write
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.writes import AtomicSet, Output, Write
 
 _CRASH = Action("crash")
 _state = from_fields(State)

@@ -11,8 +11,8 @@ from labkit.sim.models.orders.parts import (
     Seen,
     State,
 )
-from labkit.sim.orders.writes import Recovery, Start, Write
 from labkit.sim.wording import listed
+from labkit.sim.writes import Recovery, Start, Write
 
 WRITTEN = {
     Write.PLAN: "its plan",

@@ -5,7 +5,7 @@ This module must not change what lies in a store.
 
 from labkit.sim.models.orders.parts import NO_JOB, NOTHING, Job, Note, Process
 from labkit.sim.models.orders.settings import Settings, World
-from labkit.sim.orders.writes import Leftover, Start, Write
+from labkit.sim.writes import Leftover, Start, Write
 
 
 def next_job(settings: Settings, process: Process) -> Job:

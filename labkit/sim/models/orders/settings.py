@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.model import Word
-from labkit.sim.orders.writes import (
+from labkit.sim.parameters import Choice, Parameter, Switch, Value, Values, Whole
+from labkit.sim.writes import (
     AtomicSet,
     Design,
     Leftover,
@@ -18,7 +19,6 @@ from labkit.sim.orders.writes import (
     order_text,
     parse_order,
 )
-from labkit.sim.parameters import Choice, Parameter, Switch, Value, Values, Whole
 
 VERSION = 1
 

@@ -21,11 +21,11 @@ from typing import Any
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.instrument.project import package_root
+from labkit.crashtest.project import package_root
 from labkit.host.processes import wire
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
-"""The environment variable that tells a driver's workers the user's project (`labkit.crashtest.instrument.project`)."""
+"""The environment variable that tells a driver's workers the user's project (`labkit.crashtest.project`)."""
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -249,7 +249,7 @@ def examine(subject: Subject) -> Adapter:
     command = [
         sys.executable,
         "-m",
-        "labkit.crashtest.harness.subject",
+        "labkit.crashtest.subject",
         subject.file,
         subject.name,
     ]

@@ -1,0 +1,296 @@
+"""The JVM of a driver, started directly, with settings for small runs or for bulk, and the session in it.
+
+The launcher script of PySpark starts a second JVM and polls; here the JVM starts at once while Python imports
+pyspark. Settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run
+must get none of them. This module must not know any of the faster starts (`labkit.spark.fast`).
+"""
+
+import os
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.host.class_data import USED, find_archive, spark_jars
+from labkit.host.java import Java
+from labkit.spark import cluster
+from labkit.spark.master import is_loopback
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START_PATIENCE = 120.0
+"""Seconds until a JVM that does not answer is given up."""
+
+_OPEN_PACKAGES = [
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+]
+"""What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions)."""
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.manager.name = org.apache.spark.sql.execution.datasources.v2.python
+logger.manager.level = error
+logger.sources.name = org.apache.spark.sql.execution.datasources.DataSourceManager
+logger.sources.level = error
+logger.states.name = org.apache.spark.sql.execution.python.streaming
+logger.states.level = error
+logger.resolve.name = org.apache.spark.sql.execution.streaming
+logger.resolve.level = error
+"""
+"""Warnings that every run of the lab would give, and that say nothing to its reader, are left out."""
+
+_EVERY_RUN = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.log.structuredLogging.enabled": "false",
+}
+"""Configuration of every driver: no page that nobody asked for, no batch without data."""
+
+NO_ZYGOTE: Mapping[str, str] = {}
+"""Spark starts this interpreter for whatever it needs."""
+
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Nothing on the network, unless executors are elsewhere."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How a driver's JVM is set up: its own options, and Spark's configuration beyond that of every run."""
+
+    options: tuple[str, ...]
+    configuration: dict[str, str]
+    forks: bool = False
+    """Whether Spark's Python processes for a query are forked from one that has imported what they need."""
+    connector: bool = False
+    """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
+
+    def extended(self, options: Sequence[str]) -> "Profile":
+        """This profile with more options for the JVM."""
+        return replace(self, options=(*options, *self.options))
+
+    def without_forks(self) -> "Profile":
+        """This profile without forks: Spark starts a new interpreter and its own daemon for every query."""
+        others = {
+            name: value
+            for name, value in self.configuration.items()
+            if value != _FAST_DAEMON
+        }
+        return replace(self, configuration=others, forks=False)
+
+
+_FAST_DAEMON = "labkit.spark.fast.daemon"
+_SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.python.daemon.module": _FAST_DAEMON,
+}
+_NO_CHECKSUMS = {
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"
+}
+"""Without a .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that it
+makes, and those take an eighth of a small run. Files are renamed, and collide, as with Spark's own choice."""
+
+PROFILES = {
+    "small": Profile(
+        ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"),
+        _SMALL | _NO_CHECKSUMS,
+        forks=True,
+    ),
+    "bulk": Profile(("-Xmx2g",), {}),
+    "cluster": Profile(("-Xmx1g",), {}),
+}
+PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
+_CRASHTEST = {
+    "spark.python.daemon.module": "labkit.crashtest.instrument.daemon",
+    "spark.sql.files.minPartitionNum": "2",
+}
+PROFILES["crashtest"] = replace(PROFILES["small"], configuration=_SMALL | _CRASHTEST)
+"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
+a few records on executors of their own, to which the settings of `small` would be handed on. `kafka`: `small`, with
+Spark's Kafka source. `crashtest`: `small`, for a user's own sink: its workers record, two small files are two
+partitions, and checkpoints have their checksums."""
+
+
+def use_archive(java: Java) -> list[str]:
+    """The options with which a JVM uses the class-data archive, none where there is none."""
+    archive = find_archive(java)
+    return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
+
+
+def start_jvm(
+    java: Java,
+    scratch: Path,
+    profile: Profile,
+    configuration: dict[str, str],
+    log: IO[bytes],
+    *,
+    python: Mapping[str, str] = NO_ZYGOTE,
+    apart: bool = False,
+) -> "subprocess.Popen[bytes]":
+    """Starts a JVM with a gateway in it; it ends by itself when its standard input closes.
+
+    `python` is the environment in which Spark finds its Python, if that is not this one. `apart`: in a session of its
+    own, so that an interrupt from a terminal or a kernel does not reach it.
+    """
+    command, environment = (
+        _command(java, scratch, profile, configuration),
+        {**_environment(scratch), **python},
+    )
+    # Without it, Spark would look up the host's name, which may lead to an address that
+    # nothing can reach.
+    if "spark.driver.host" in configuration:
+        environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=apart,
+    )
+
+
+def connect(
+    process: "subprocess.Popen[bytes]",
+    scratch: Path,
+    java: Java,
+    python: Mapping[str, str] = NO_ZYGOTE,
+) -> "SparkSession":
+    """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
+    os.environ.update({**worker_settings(scratch), **python})
+    from pyspark.sql import SparkSession  # imported while the JVM starts
+
+    port, secret = _await_connection(scratch / "connection", process, java)
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = (
+        str(port),
+        secret,
+    )
+    return SparkSession.builder.getOrCreate()
+
+
+def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
+    """Configuration of every driver, whatever its profile."""
+    return {
+        **_EVERY_RUN,
+        **(_LOOPBACK if is_loopback(master) else {}),
+        "spark.master": master,
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+
+
+def _command(
+    java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]
+) -> list[str]:
+    """JVMs that share an archive must have the same class path, so no folder of a run is in it."""
+    (scratch / "home").mkdir(parents=True, exist_ok=True)
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOGGING, encoding="utf-8")
+    options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
+    options += [f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"]
+    options += [
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+    ]
+    options += [
+        f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES
+    ]
+    properties = scratch / "spark.properties"
+    with os.fdopen(
+        # The configuration may hold the password of a server: on a command line
+        # everybody could read it, and in a file of the default mode, too.
+        os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        "w",
+        encoding="ascii",
+    ) as file:
+        file.write(
+            cluster.to_properties(configuration | profile.configuration)
+        )  # everybody may read a command line
+    submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
+    return [
+        str(java.path),
+        *options,
+        *java.flags,
+        *submit,
+        "--properties-file",
+        str(properties),
+        "pyspark-shell",
+    ]
+
+
+def worker_settings(scratch: Path) -> dict[str, str]:
+    """SPARK_HOME has no `python` in it: with the real one, workers import pyspark uncompiled from a zip file."""
+    return {
+        "SPARK_HOME": str(scratch / "home"),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_CONNECT_MODE": "0",
+    }
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    environment = dict(os.environ) | worker_settings(scratch)
+    environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
+    # A killed JVM leaves its temporary files behind; here they go with the driver's
+    # folder.
+    environment["TMPDIR"] = str(scratch)
+    environment["PYTHONPATH"] = python_path()
+    # A JVM with such options says so on its standard error and may have another heap or
+    # agent than the profile asks for.
+    environment.pop("JAVA_TOOL_OPTIONS", None)
+    return environment
+
+
+def python_path() -> str:
+    """Where Spark's Python processes find the lab, and whatever this one finds."""
+    return os.pathsep.join(
+        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    )
+
+
+def _await_connection(
+    path: Path, process: "subprocess.Popen[bytes]", java: Java
+) -> tuple[int, str]:
+    """Port and secret, which Spark's gateway writes (PythonGatewayServer): a length-prefixed pair, renamed in place."""
+    end = time.monotonic() + START_PATIENCE
+    while not path.exists():
+        if process.poll() is not None:
+            raise ServiceUnavailable(
+                f"{java.path} (Java {java.version}) could not start Spark, exit code {process.returncode}; "
+                "the reason is in the driver's log."
+            )
+        if time.monotonic() > end:
+            raise ServiceUnavailable(
+                f"{java.path} did not start Spark within {START_PATIENCE:.0f} s; see the driver's log."
+            )
+        time.sleep(0.02)
+    content = path.read_bytes()
+    port, length = struct.unpack(">ii", content[:8])
+    return port, content[8 : 8 + length].decode()

@@ -1,0 +1,180 @@
+"""Results side by side: real or simulated runs by their verdicts, searches by what they found.
+
+This module must not count anything: verdicts come from the one judge, and what is broken from the models' claims.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+from labkit.core.moments import spoken
+from labkit.core.verdict import Guarantee
+from labkit.core.words import columns, nearest
+from labkit.runs.outcome import Outcome
+from labkit.sim.scenarios import Fact
+from labkit.teach.hands_on.copying import CopyOutcome
+from labkit.teach.results import Search, Walk
+from labkit.view import verdict_parts
+from labkit.view.card import BAD, Card, Cell, bundle, table
+
+BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
+
+
+class Comparison:
+    """Named results side by side: real or simulated runs by their verdicts, or searches by what they found."""
+
+    def __init__(
+        self,
+        named: Mapping[str, Outcome | Walk | Search | CopyOutcome],
+        facts: Sequence[str] = (),
+    ) -> None:
+        self.named = dict(named)
+        self.rows: dict[str, Mapping[str, str]] = {
+            name: {**_told(each, facts), **_compared(each)}
+            for name, each in named.items()
+        }
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what is compared, in order."""
+        return list(dict.fromkeys(name for row in self.rows.values() for name in row))
+
+    def _words(self, row: Mapping[str, str]) -> Iterable[str]:
+        return (row.get(name, "-") for name in self.columns)
+
+    def html(self) -> str:
+        """The table as a card."""
+        rows = [
+            (
+                spoken(name),
+                *(
+                    self._cell(name, column, said)
+                    for column, said in zip(self.columns, self._words(row), strict=True)
+                ),
+            )
+            for name, row in self.rows.items()
+        ]
+        return Card(
+            "", table(("", *self.columns), rows), title="Side by side", plain=()
+        ).html()
+
+    def _cell(self, name: str, column: str, said: str) -> str | Cell:
+        if column == "guarantee":
+            guarantee = _guarantee(self.named[name])
+            return (
+                Cell(said, verdict_parts.tone(guarantee))
+                if guarantee is not None
+                else said
+            )
+        is_bad = column in {"lost", "twice", "jumps back"} and said not in {"0", "-"}
+        return (
+            Cell(said, BAD)
+            if is_bad or (column == "broken" and said != "nothing")
+            else said
+        )
+
+    def __str__(self) -> str:
+        return columns(
+            [
+                ("", *self.columns),
+                *((spoken(name), *self._words(row)) for name, row in self.rows.items()),
+            ]
+        )
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        plain = Card("", plain=str(self).splitlines())
+        return bundle(self.html(), str(plain))
+
+
+def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | None:
+    try:
+        return (
+            result.guarantee if isinstance(result, Search) else result.verdict.guarantee
+        )
+    except InvalidInput:
+        return None
+
+
+def _told(
+    result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]
+) -> Mapping[str, str]:
+    """These facts of a simulated run, in the order in which they were asked for."""
+    if not facts:
+        return {}
+    known: Mapping[str, Fact] = getattr(result, "facts", {})
+    if missing := [name for name in facts if name not in known]:
+        raise InvalidInput(
+            f"lab.compare(): no fact {missing[0][:40]!r} in such a run; {nearest(missing[0][:40], list(known))}"
+            if known
+            else "lab.compare(): facts are those of simulated runs; leave facts= out."
+        )
+    return {name.replace("_", " "): _short(known[name]) for name in facts}
+
+
+def _short(fact: Fact) -> str:
+    if isinstance(fact, list):
+        return ", ".join(map(str, fact))
+    return "-" if fact is None else str(fact)
+
+
+def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str]:
+    guarantee = _guarantee(result)
+    if isinstance(result, Search):
+        states = (
+            f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
+        )
+        said = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
+        return said | {"states": states, "broken": result.broken}
+    if guarantee is None and isinstance(result, Walk):
+        return {"broken": ", ".join(result.violated) or "nothing"}
+    return verdict_parts.in_columns(result.verdict)
+
+
+def compare(
+    *results: Mapping[str, Outcome | Walk | Search | CopyOutcome],
+    facts: Sequence[str] | str = (),
+    **named: Outcome | Walk | Search | CopyOutcome,
+) -> Comparison:
+    """Results side by side, `lab.compare(append=outcome, two_phase=second)`; names with blanks go into a dict.
+
+    `facts` are columns of simulated runs (`facts=["counts"]`). Raises `InvalidInput` for nothing, for results without
+    names, for what has no verdict, and for a fact that a run does not have.
+    """
+    from labkit.runs.outcome import Outcome
+    from labkit.teach.hands_on import CopyOutcome
+
+    chosen = {**_by_name(results), **named}
+    if not chosen:
+        raise InvalidInput(BY_NAME)
+    for name, each in chosen.items():
+        if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
+            raise InvalidInput(
+                f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
+            )
+    return Comparison(chosen, _facts(facts))
+
+
+def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
+    """The one dict of results that may be given. Raises `InvalidInput` for anything else without a name."""
+    given = results[0] if results else {}
+    if (
+        len(results) > 1
+        or not isinstance(given, Mapping)
+        or not all(isinstance(name, str) for name in given)
+    ):
+        raise InvalidInput(BY_NAME)
+    return given
+
+
+def _facts(given: object) -> Sequence[str]:
+    """The names of facts; a single one may stand without a list."""
+    facts = [given] if isinstance(given, str) else given
+    if not isinstance(facts, list | tuple) or not all(
+        isinstance(each, str) for each in facts
+    ):
+        raise InvalidInput(
+            'lab.compare(): facts are names in a list, as in facts=["counts"].'
+        )
+    return facts
