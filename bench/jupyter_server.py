@@ -1,26 +1,31 @@
 """A JupyterLab that a test or a measurement starts and stops: a free port, folders of its own, nothing left behind.
 
-Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. This module
-must not open a browser.
+Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. It ends with the
+process that asked for it, whatever that died of. This module must not open a browser.
 """
 
 import os
 import secrets
 import signal
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.host.processes.sessions import session_members
+from labkit.host.processes.start_server import ServerStarted
+from labkit.host.processes.tether import tethered
 from labkit.host.servers.ports import free_port
 from labkit.teach.jupyter import WORKSPACE, command, environment
 
 PATIENCE = 60.0
 """Seconds until the server must answer."""
+
+GRACE = 20.0
+"""Seconds in which the server may end its kernels and itself."""
 
 
 class Server(NamedTuple):
@@ -50,19 +55,19 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
         "--LabApp.expose_app_in_browser=True",
     ]
     log = home / "server.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            words,
-            env=environment(_apart(home)),
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
-    try:
-        _wait(server, process, log)
-        yield server
-    finally:
-        _stop(process)
+    with tethered(
+        "labkit.host.processes.start_server",
+        "tethered",
+        str(log),
+        *words,
+        environment=environment(_apart(home)),
+    ) as begun:
+        session = begun.read(ServerStarted).pid
+        try:
+            _wait(server, session, log)
+            yield server
+        finally:
+            _stop(session)
 
 
 def _apart(home: Path) -> dict[str, str]:
@@ -78,9 +83,9 @@ def _apart(home: Path) -> dict[str, str]:
     return {**os.environ, **{name: str(home / place) for name, place in names.items()}}
 
 
-def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(server: Server, session: int, log: Path) -> None:
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
+    while time.monotonic() < end and session_members(session):
         try:
             urllib.request.urlopen(server.api("status"), timeout=1).close()  # noqa: S310  # our own server
         except OSError:
@@ -93,11 +98,10 @@ def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
     )
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Told to end, it ends its kernels first; whoever does not end is killed, and its kernels notice."""
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _stop(session: int) -> None:
+    """Told to end, it ends its kernels first; whoever does not end is killed with its session behind the block."""
+    with suppress(ProcessLookupError):
+        os.kill(session, signal.SIGTERM)
+    end = time.monotonic() + GRACE
+    while session_members(session) and time.monotonic() < end:
+        time.sleep(0.02)

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from bench.jupyter_driving import open_notebook
 from bench.jupyter_server import Server, serving
@@ -132,3 +133,33 @@ def test_nothing_is_left_when_the_server_ends(tmp_path):
     with socket.socket() as knocking:
         assert knocking.connect_ex(("127.0.0.1", server.port)) != 0
     assert [path.name for path in folder.iterdir()] == ["1.ipynb"]
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_a_server_whose_asker_was_killed(tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (folder / "1.ipynb").write_text(
+        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+    )
+    code = (
+        "import sys; from pathlib import Path; from bench.jupyter_server import serving\n"
+        "with serving(Path(sys.argv[1]), Path(sys.argv[2])) as server:\n"
+        "    print(server.port, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, folder, tmp_path / "home"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as asker:
+        port = int(asker.stdout.readline())
+        asker.kill()
+
+    def gone() -> bool:
+        with socket.socket() as knocking:
+            return knocking.connect_ex(("127.0.0.1", port)) != 0
+
+    until(gone, "nobody listens any more")

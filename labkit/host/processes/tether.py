@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
@@ -48,8 +48,10 @@ class TetheredProcess(NamedTuple):
 
 
 @contextmanager
-def tethered(module: str, *arguments: str) -> Iterator[TetheredProcess]:
-    """What a guard began, for a block.
+def tethered(
+    module: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[TetheredProcess]:
+    """What a guard began, for a block. `environment`: the guard's, if it is not that of this process.
 
     Raises `ServiceUnavailable` with the guard's reason when it could not begin.
     """
@@ -58,6 +60,7 @@ def tethered(module: str, *arguments: str) -> Iterator[TetheredProcess]:
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=environment,
         start_new_session=True,
     ) as guard:
         assert guard.stdin is not None
