@@ -13,7 +13,7 @@ PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 4 --dist loadscope --no-l
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow pipelines bench lab lock lint notebooks notebooks-check site stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -30,12 +30,15 @@ test-all: install java notebooks-check ## the same and the slow tests: the whole
 	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
-test-slow: install java archive notebooks-check ## only the slow tests, without those that only a whole run has time for
-	@$(PYTEST) -m "slow and not longest" tests
+test-slow: install java archive notebooks-check ## only the slow tests
+	@$(PYTEST) -m slow tests
 
-# Not part of `make test-all`: most need jars and environments of their own, which are fetched once.
+# Campaigns: not part of `make test-all`, see CONTRIBUTING.md. Most of these need jars and environments of their own, which are fetched once.
 pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need
 	@$(BIN)/python tools/pipelines.py $(or $(ONLY),all) --compare $(OPTIONS)
+
+sinks: install java ## crash the sample sinks, e.g. make sinks ONLY=wrong_append,right_marker OPTIONS=--whole (all: a quarter of an hour)
+	@$(BIN)/python tools/sinks.py $(or $(ONLY),all) $(OPTIONS)
 
 # Tests start Spark some forty times. Without an archive everything works, only slower; so nothing here fails.
 archive: install java

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judges import counted
 from plain_runs import Input, failure_free, still_hidden, tokens
-from thinning import only_in_a_whole_run
 
 from labkit.core.errors import InvalidInput
 from labkit.core.explanation import explain, judge_and_explain, settled
@@ -356,10 +355,7 @@ print(seconds() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "keys"),
-    [("rows", "few"), only_in_a_whole_run(("upserts", "distinct"))],
-)
+@pytest.mark.parametrize(("kind", "keys"), [("rows", "few")])
 def test_five_million_observations_cost_at_most_twice_the_judge(kind, keys):
     """A clean history is the dearest: the explanation looks at it up to its end. Both make their own observations."""
 

@@ -8,7 +8,6 @@ from dataclasses import FrozenInstanceError
 import pytest
 from judges import anomalies, counted
 from judges import judge_by_both as judge
-from thinning import only_in_a_whole_run
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import ANOMALY, Guarantee, Outcome, satisfies
@@ -551,7 +550,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds() - 2 * making
 @pytest.mark.parametrize(
     ("case", "kind"),
     [
-        only_in_a_whole_run(("ordered distinct", "rows")),
         ("scattered few gaps", "upserts"),
         ("scattered unexpected", "rows"),
     ],

@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from thinning import only_in_a_whole_run
 
 from labkit.host import addresses
 from labkit.host.java import Java
@@ -175,8 +174,8 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(
     ("point", "between"),
     [
         ("sink.after_pre_commit", "kill-server"),
-        only_in_a_whole_run(("engine.after_commit_log", "kill-server")),
-        only_in_a_whole_run(("sink.mid_commit", "restart-server")),
+        ("engine.after_commit_log", "kill-server"),
+        ("sink.mid_commit", "restart-server"),
     ],
 )
 def test_the_server_dies_too_and_nothing_is_lost_or_doubled(

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from build_sinks import ROOT, SINKS
 from crashtest_processes import left_over
-from thinning import one_in
 
 
 def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -118,7 +117,6 @@ def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.longest  # a whole quick test; notebook 14 makes one, too
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 def test_the_steps_of_the_example_for_github_do_what_they_say(tmp_path: Path) -> None:
@@ -170,7 +168,7 @@ BAD = {
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("kind", one_in(2, BAD, first=1))
+@pytest.mark.parametrize("kind", BAD)
 def test_a_sink_that_does_not_even_do_without_a_crash(
     tmp_path: Path, kind: str
 ) -> None:

@@ -43,7 +43,6 @@ def check_full(folder: Path, notebooks: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.longest  # tests/exercises/test_solutions.py asks the same without sandboxes
 def test_the_reference_gets_full_marks(tmp_path: Path) -> None:
     check_full(tmp_path, [name for name in NOTEBOOKS if name not in WITH_SPARK])
 

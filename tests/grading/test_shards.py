@@ -9,7 +9,6 @@ import psutil
 import pytest
 import submitted
 from batches import SEED, command, generate, grades
-from thinning import only_in_a_whole_run
 from waiting import until
 
 from labkit.cli import execute
@@ -159,7 +158,7 @@ def is_executor(process: psutil.Process) -> bool:
 @pytest.mark.parametrize(
     ("master", "victim"),
     [
-        only_in_a_whole_run(("local-cluster[2,1,512]", "executor")),
+        ("local-cluster[2,1,512]", "executor"),
         ("local[2]", "driver"),
     ],
 )

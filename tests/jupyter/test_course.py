@@ -13,7 +13,6 @@ import pytest
 from keyboard import unreached
 from lab_pages import opened_page
 from outputs import said
-from thinning import only_in_a_whole_run
 
 from bench.jupyter_driving import open_notebook, raised, run_all
 
@@ -97,10 +96,7 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name if is_slow(name) or name in CHOSEN else only_in_a_whole_run(name)
-        for name in NOTEBOOKS
-    ],
+    [name for name in NOTEBOOKS if is_slow(name) or name in CHOSEN],
 )
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)

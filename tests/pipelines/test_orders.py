@@ -17,7 +17,7 @@ from crashtest_processes import left_over
 from pipeline_records import names_of
 from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
-from thinning import fast_and_one_in, one_in
+from thinning import one_in, slow_but
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy
@@ -296,7 +296,7 @@ def _watched() -> Iterator[None]:
 
 
 def slow(cells: dict[str, Cell]) -> list:
-    return fast_and_one_in(3, cells, [name for name in FAST if name in cells])
+    return slow_but([name for name in FAST if name in cells], cells)
 
 
 @pytest.mark.usefixtures("_watched")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from thinning import only_in_a_whole_run
 from waiting import until
 
 from labkit.core.errors import InvalidInput
@@ -39,7 +38,7 @@ def assert_same(found: Exploration, alone: Exploration) -> None:
 @pytest.mark.parametrize(
     ("model", "given"),
     [
-        only_in_a_whole_run(("two_phase_commit", {"broken": "early"})),
+        ("two_phase_commit", {"broken": "early"}),
         ("barriers", {"counts": 1, "words": "hello-world"}),
     ],
 )

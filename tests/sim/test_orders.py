@@ -8,6 +8,7 @@ from pathlib import Path
 
 import plain_orders as plain
 import pytest
+from all_designs import ALL, CLASSES, DESIGNS, EXACTLY_ONCE, GOLDEN, QUIET
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
@@ -26,12 +27,6 @@ from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.table import every as squares
 from labkit.sim.trace import parse, replay
 from labkit.sim.writes import Design, Leftover, Output, Recovery, Start, Write
-
-GOLDEN = {1: (3, 3), 2: (50, 30), 3: (481, 140), 4: (2_756, 354)}
-"""Of all designs of at most so many writes: how many there are, and how many a reader can tell apart."""
-ALL = 7
-DESIGNS, CLASSES = 17_380, 568
-"""Of all designs: how many there are, and how many a reader can tell apart."""
 
 ONCE, MORE, LESS, NONE = "exactly-once", "at-least-once", "at-most-once", "none"
 
@@ -94,46 +89,6 @@ def test_readers_of_both_enumerators_saw_the_same_of_many_more():
     chosen = [*sorted(small), *sorted(texts(ALL) - small)[::50]]
     assert len(chosen) > GOLDEN[3][0] + 300
     assert seen_otherwise(chosen) == []
-
-
-@pytest.mark.slow
-@pytest.mark.longest
-def test_both_enumerators_agree_on_every_design():
-    """Every design, every reader: the figures of the page, in twelve minutes."""
-    found = dict(searched(every(ALL)))
-    told = {str(design): each.digests for design, each in found.items()}
-    again = {
-        text: tuple(
-            outcomes.digest(plain.histories(text, same_rows=same))
-            for same in (True, False)
-        )
-        for text in plain.designs(ALL)
-    }
-    assert told == again
-    small = {
-        most: (
-            len(list(every(most))),
-            len(merged((each, found[each]) for each in every(most))),
-        )
-        for most in GOLDEN
-    }
-    assert small == GOLDEN
-    classes = merged(found.items())
-    assert len(classes) == CLASSES
-    once = [each for each in classes if set(each.verdicts.guarantees) == {ONCE}]
-    quiet = [each for each in once if not any(each.verdicts.broken)]
-    assert (_designs(once), len(once)) == EXACTLY_ONCE
-    assert (_designs(quiet), len(quiet)) == QUIET
-
-
-EXACTLY_ONCE = (2_457, 23)
-"""Designs that are exactly-once in both worlds, and how many of them a reader can tell apart."""
-QUIET = (445, 1)
-"""Those of which no reader sees anything odd on the way either."""
-
-
-def _designs(classes: list[merging.Class]) -> int:
-    return sum(len(each.designs) for each in classes)
 
 
 def test_the_page_has_the_golden_figures():

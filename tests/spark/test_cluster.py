@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from thinning import one_in
 from waiting import until
 
 from labkit import lab
@@ -72,7 +71,6 @@ def found(outcome: lab.Outcome) -> tuple:
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 def test_a_driver_killed_in_commit_leaves_every_row_once(
     cluster: Cluster, tmp_path: Path
 ):
@@ -110,7 +108,6 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 @pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
 def test_an_executor_killed_in_write_gives_what_was_predicted(
     sink: str, point: str, cluster: Cluster, tmp_path: Path
@@ -137,7 +134,6 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(
 
 
 @pytest.mark.slow
-@pytest.mark.longest
 def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
     case = {
         "sink": "two_phase",
@@ -210,7 +206,7 @@ def driver(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", one_in(2, ["postgres", "kafka"]))
+@pytest.mark.parametrize("store", ["postgres", "kafka"])
 def test_a_zombie_executor_is_refused_by_the_store(
     store: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

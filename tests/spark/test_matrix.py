@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from thinning import ONLY_IN_A_WHOLE_RUN
 
 from labkit import lab
 from labkit.cli.matrix import scenario
@@ -35,18 +34,21 @@ def moment(cell: Cell) -> tuple[Strategy, Order, FailPoint]:
     return cell.strategy, cell.order, cell.point
 
 
-def only_in_a_whole_run(cell: Cell) -> bool:
-    """Whether a slow run is left to `make test-all`: each sink is killed at each point on one store, in turn.
+def in_turn(cell: Cell) -> bool:
+    """Whether a slow run is made: each sink is killed at each point on one store, in turn.
 
-    Between pre-commit and commit it is killed on all of them.
+    Between pre-commit and commit it is killed on all of them. `labkit matrix --engine both` runs every cell.
     """
     if cell.point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.MID_COMMIT):
-        return False
+        return True
     slow = [each for each in CELLS if is_slow(each)]
     stores = [each.store for each in slow if moment(each) == moment(cell)]
     turn = list(dict.fromkeys(map(moment, slow))).index(moment(cell))
-    return cell.store != stores[turn % len(stores)]
+    return cell.store == stores[turn % len(stores)]
 
+
+FAST = [cell for cell in CELLS if not is_slow(cell)]
+SLOW = [cell for cell in CELLS if is_slow(cell) and in_turn(cell)]
 
 Outcomes = Mapping[Cell, lab.Outcome | LabError]
 
@@ -92,44 +94,21 @@ def slow_grid(
     kafka_address: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Outcomes:
-    """What is slow, without what only a whole run tries."""
-    cells = [cell for cell in CELLS if is_slow(cell) and not only_in_a_whole_run(cell)]
-    return run(cells, tmp_path_factory.mktemp("servers"))
+    """What is slow."""
+    return run(SLOW, tmp_path_factory.mktemp("servers"))
 
 
-@pytest.fixture(scope="module")
-def longest_grid(
-    java: Java,
-    postgres: str,
-    kafka_address: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Outcomes:
-    """What only a whole run tries."""
-    cells = [cell for cell in CELLS if is_slow(cell) and only_in_a_whole_run(cell)]
-    return run(cells, tmp_path_factory.mktemp("servers"))
+@pytest.mark.parametrize("cell", FAST, ids=str)
+def test_real_spark_gives_what_was_predicted(cell: Cell, grid: Outcomes):
+    check(cell, grid[cell])
 
 
-def named_grid(cell: Cell) -> str:
-    if not is_slow(cell):
-        return "grid"
-    return "longest_grid" if only_in_a_whole_run(cell) else "slow_grid"
-
-
-MARKS = {
-    "grid": (),
-    "slow_grid": (pytest.mark.slow,),
-    "longest_grid": ONLY_IN_A_WHOLE_RUN,
-}
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [pytest.param(cell, marks=MARKS[named_grid(cell)], id=str(cell)) for cell in CELLS],
-)
-def test_real_spark_gives_what_was_predicted(
-    cell: Cell, request: pytest.FixtureRequest
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", SLOW, ids=str)
+def test_real_spark_gives_it_on_a_server_and_at_every_point(
+    cell: Cell, slow_grid: Outcomes
 ):
-    check(cell, request.getfixturevalue(named_grid(cell))[cell])
+    check(cell, slow_grid[cell])
 
 
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):

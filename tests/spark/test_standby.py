@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import msgspec
 import psutil
 import pytest
-from thinning import one_in
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
@@ -320,7 +319,7 @@ def _until_stopped(standby: Standby) -> Iterator[AnyEvent]:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("moment", one_in(2, ["Ready", "Begun"], first=1))
+@pytest.mark.parametrize("moment", ["Ready", "Begun"])
 def test_a_killed_runner_leaves_no_standby_behind(
     moment: str, java: Java, tmp_path: Path
 ):

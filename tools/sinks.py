@@ -1,0 +1,158 @@
+"""Crash the sample sinks: `python tools/sinks.py NAME,NAME`, or `make sinks ONLY=NAME,NAME`.
+
+    python tools/sinks.py                    says which there are, and what is expected of each
+    python tools/sinks.py A,B                tests them (or `all`), killed where a kill tells most (`shown_by`)
+    python tools/sinks.py A,B --whole        the same, as `labkit crashtest --quick` does it
+
+What must come out is written down in data/sinks/expected.toml. Servers and folders end with this process. This module
+must not judge.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from build_sinks import SINKS, expected
+
+from labkit.core.errors import InvalidInput, LabError
+from labkit.core.judge import Outcome
+from labkit.core.words import nearest
+from labkit.crashtest.campaign import crash_test
+from labkit.crashtest.report import Report
+from labkit.host import addresses
+from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
+
+BUDGET_SECONDS = 900
+"""How long one test may take on a busy machine."""
+
+
+def new_topic(address: str) -> str:
+    """The name of a new topic with one partition: the broker makes none by itself."""
+    from kafka.admin import KafkaAdminClient, NewTopic
+
+    name = f"crashtest-{os.getpid()}-{time.time_ns()}"
+    admin = KafkaAdminClient(bootstrap_servers=address)
+    admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+    admin.close()
+    return name
+
+
+def written(count: int, path: Path) -> Path:
+    """A file with so many rows, as `--rows` takes it."""
+    rows = ({"id": one, "key": f"k{one}", "amount": one} for one in range(count))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def report_on(name: str, folder: Path, *, whole: bool = False) -> Report:
+    """The report on a sample; SINK_STORE and the server that it needs are in the environment."""
+    wanted = expected()[name]
+    rows = written(wanted["rows"], folder / "rows.jsonl") if "rows" in wanted else None
+    return crash_test(
+        f"{SINKS / name}.py:{wanted['name']}",
+        quick=True,
+        only=() if whole else tuple(wanted["shown_by"]),
+        rows=rows,
+        folder=folder / "out",
+        seconds=BUDGET_SECONDS,
+    )
+
+
+def differences(name: str, report: Report) -> list[str]:
+    """Where a report says something else than was expected of the sample; empty where it does not."""
+    wanted, summary = expected()[name], report.summary
+    unknown = {each.id: each.unknown for each in summary.unknown()}
+    seeing = unknown.pop("seeing", "")
+    violated = {axis for axis, held in summary.axes.items() if held is Outcome.VIOLATED}
+    certain = violated - set(wanted.get("sometimes", ()))
+    pattern = report.diagnosis.code if report.diagnosis else ""
+    compared = {
+        "why it is unknown": (wanted.get("seeing", "") in seeing, True),
+        "runs that are unknown": (unknown, {}),
+        "guarantee": (summary.guarantee, wanted["guarantee"]),
+        "violated": (certain, set(wanted["axes"])),
+        "pattern": (pattern, wanted["pattern"]),
+        "points that were hit": (summary.coverage.hit, summary.coverage.planned),
+    }
+    return [
+        f"{what}: {found!r}, and not {told!r}"
+        for what, (found, told) in compared.items()
+        if found != told
+    ]
+
+
+@contextmanager
+def surroundings() -> Iterator[None]:
+    """A PostgreSQL and a Kafka of this process for a block."""
+    with ExitStack() as stack:
+        stack.enter_context(tethered_postgres("--no-sync"))
+        stack.enter_context(tethered_kafka())
+        os.environ["SINK_POSTGRES"] = os.environ[addresses.POSTGRES]
+        os.environ["SINK_KAFKA"] = os.environ[addresses.KAFKA]
+        yield
+
+
+def compare(names: Sequence[str], *, whole: bool) -> int:
+    """Tests these sinks, a line for each; exits 1 where one is not what was expected."""
+    differing = 0
+    for name in names:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="labkit-sink-") as folder:
+            os.environ["SINK_STORE"] = str(Path(folder) / "store")
+            os.environ["SINK_TOPIC"] = new_topic(os.environ["SINK_KAFKA"])
+            report = report_on(name, Path(folder), whole=whole)
+        found = differences(name, report)
+        differing += bool(found)
+        said = "; ".join(found) or f"{report.summary.guarantee}, as expected"
+        print(f"{name}: {said} ({time.monotonic() - begun:.0f} s)", flush=True)
+    return 1 if differing else 0
+
+
+def chosen(names: str) -> list[str]:
+    """The samples with these names. Raises `InvalidInput`."""
+    known = expected()
+    asked = list(known) if names == "all" else names.split(",")
+    for name in asked:
+        if name not in known:
+            raise InvalidInput(f"no sample {name!r}; {nearest(name, list(known))}")
+    return asked
+
+
+def _stop(number: int, _frame: object) -> None:
+    """SIGTERM as an exception: servers and folders are tidied up on the way out."""
+    sys.exit(128 + number)
+
+
+def main() -> int:
+    """Reads the command line."""
+    signal.signal(signal.SIGTERM, _stop)
+    parser = argparse.ArgumentParser(
+        description="Crash the sample sinks, and compare with what is expected."
+    )
+    parser.add_argument(
+        "names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them"
+    )
+    parser.add_argument("--whole", action="store_true", help="whole quick tests")
+    said = parser.parse_args()
+    if said.names is None:
+        for name, each in expected().items():
+            print(f"{name:24} {each['guarantee']:14} {each['does']}")
+        return 0
+    try:
+        names = chosen(said.names)
+        with surroundings():
+            return compare(names, whole=said.whole)
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
