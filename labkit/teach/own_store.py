@@ -41,8 +41,9 @@ class Table:
 
     @staticmethod
     def empty(file: str) -> None:
-        """Empties the store between two runs of a test."""
-        Path(file).unlink(missing_ok=True)
+        """Empties the store between two runs of a test. A writer that was killed has left its journal beside it."""
+        for name in (f"{file}-journal", file):
+            Path(name).unlink(missing_ok=True)
 
 
 class Folder(store.Folder):
