@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+from exercise_sources import all_sources
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
@@ -164,3 +166,32 @@ def test_only_a_table_and_a_folder_can_be_saved(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match='write "table" or "folder"'):
         lab.save_sink(raises, str(tmp_path / "my_sink.py"), "writers")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.longest  # two whole quick tests; notebook 14 makes one, too
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("exercise", "answer", "kind"),
+    [("14-table", "write_batch", "table"), ("14-folder", "write_files", "folder")],
+)
+@pytest.mark.usefixtures("java")
+def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(
+    exercise: str,
+    answer: str,
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    solution = tmp_path / "solution.py"
+    solution.write_text(all_sources()[exercise][1], encoding="utf-8")
+    spec = spec_from_file_location("solution", solution)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    saved = lab.save_sink(getattr(module, answer), "my_sink.py", kind)
+    tested = lab.crash_test(saved, seconds=900)
+    assert tested.guarantee == "exactly-once", str(tested)
+    assert tested.violated == []
