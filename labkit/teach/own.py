@@ -223,13 +223,14 @@ class Tested:
         from labkit.crashtest.verdict import Group
 
         report, summary = self.report, self.report.summary
-        runs = [each for each in summary.results if each.group is not Group.SEEING]
+        runs = summary.results
         asked = [each for each in runs if each.id in report.settings.only]
         places = sum(each.group is Group.CRASH for each in asked)
-        weakest = summary.weakest
+        # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
+        weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
             said = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
-        elif any(each.guarantee is Guarantee.UNKNOWN for each in summary.results):
+        elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
             said = "A run that was asked for proves nothing"
         elif places == len(asked):
             said = f"Nothing broke at the {_some(places, 'place')} tried"
@@ -319,7 +320,7 @@ def _what_broke(result: "Result") -> str:
         for axis in result.violated
     ]
     if result.unknown:
-        said.append(f"the rest is unknown, since {result.unknown}")
+        said.append(f"{'the rest is ' * bool(said)}unknown, since {result.unknown}")
     return "; ".join(said) or HELD
 
 
@@ -352,9 +353,7 @@ def crash_test(
             f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}"
         )
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
-    if isinstance(wanted.get("only"), str):
-        wanted["only"] = (wanted["only"],)
-    wanted["only"] = tuple(wanted.get("only", ()))
+    wanted["only"] = _names(wanted.get("only", ()))
     folder = fresh_folder("crashtest")
     if stub := unwritten(Path(subject.rpartition(":")[0])):
         why = f"{stub} is not written yet: the exercise is open."
@@ -366,6 +365,16 @@ def crash_test(
         return Untested(subject, str(missing), folder / "certificate.html")
     keep(report, folder)
     return Tested(report, folder)
+
+
+def _names(only: object) -> tuple[str, ...]:
+    """The runs that were asked for, one or several. Raises `InvalidInput` for what are no names."""
+    names = [only] if isinstance(only, str) else only
+    if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
+        return tuple(names)
+    raise InvalidInput(
+        f'lab.crash_test(): only={only!r:.40} will not do; write names of places, as in only=["b0.call.returns"].'
+    )
 
 
 def _teller() -> "Tell":

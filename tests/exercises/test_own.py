@@ -478,6 +478,32 @@ def test_runs_that_are_no_kills_are_no_places(tmp_path: Path) -> None:
     assert "No guarantee: 0 of 4 places tried." in str(found)
 
 
+@pytest.mark.parametrize("group", [Group.CONDITION, Group.IDENTITY, Group.LARGE])
+def test_whatever_was_asked_for_is_told_if_it_breaks(
+    tmp_path: Path, group: Group
+) -> None:
+    (tmp_path / "only").mkdir()
+    found = crash_tested(tmp_path / "only", 2, group=group)
+    assert str(found).splitlines()[:2] == [
+        "my_sink.py:sink: it breaks",
+        "What still breaks: killed: 1 row there more than once.",
+    ]
+
+
+def test_what_the_test_does_not_see_is_told(tmp_path: Path) -> None:
+    (tmp_path / "only").mkdir()
+    doubt = {"group": Group.SEEING, "unknown": "line 3 writes unseen"}
+    said = str(crash_tested(tmp_path / "only", **doubt))
+    assert "Killed: unknown, since line 3 writes unseen." in said
+    assert "proves nothing" in said
+
+
+@pytest.mark.parametrize("only", [5, None, [None], object()])
+def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
+    with pytest.raises(InvalidInput, match=r"will not do; write names of places"):
+        lab.crash_test("my_sink.py:foreach_batch", only=only)
+
+
 def test_one_place_may_be_named_without_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
