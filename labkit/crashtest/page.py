@@ -202,6 +202,8 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
 def _of_kill(result: Result, *, whole: bool) -> Row:
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
     word = result.guarantee.value
-    if not whole and result.guarantee is not Guarantee.UNKNOWN:
-        word = BROKE if result.violated else HELD
+    if not whole and result.violated:
+        word = BROKE
+    elif not whole and result.guarantee is not Guarantee.UNKNOWN:
+        word = HELD
     return Row(What.KILL, f"killed at {result.id}{axes}", verdict=word)

@@ -95,7 +95,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# To try everything takes two to three minutes. A **short test** tries the places that you name, and takes about 20 seconds.
+# A whole test takes two to three minutes. A **short test** tries the places that you name, and takes about 20 seconds.
 # The name `b0.call.returns` means: batch 0, and the call of the sink has returned.
 
 # %%
@@ -175,7 +175,7 @@ assert behind_commit.violated
 assert not behind_marker.violated
 
 # %% [markdown]
-# What still breaks: the marker has moved the place, and has not removed it. Now the other way round: the marker first, the
+# What still breaks: the marker has moved the place, and has not removed it. The card's picture is the figure to print. Now the other way round: the marker first, the
 # rows behind it.
 
 
@@ -245,8 +245,8 @@ def marker_of_the_batch(db, query, batch, rows):
 
 
 # %% [markdown]
-# This time the whole test: two to three minutes. It kills behind each durable effect and at the edges of each call, and once
-# more in a recovery. It adds a large batch, which is written in more parts, and Spark's own older checkpoint and second query.
+# This time the whole test: two to three minutes. It kills behind each durable effect of two batches, at the edges of calls, and
+# once more in a recovery. It adds a large batch, which is written in more parts, and Spark's own older checkpoint and second query.
 # Two conditions are tried apart. The source gives other rows for the same batch. A driver is stopped and replaced.
 
 # %%
@@ -268,7 +268,7 @@ assert not any(each.violated or each.unknown for each in kills)
 
 # %% [markdown]
 # What still breaks: it survives every kill that was tried, and loses the second query's rows. Batch 0 of that query finds the
-# mark of the first one's batch 0. So the marker has to name the query, too. The card's picture is the figure to print.
+# mark of the first one's batch 0. So the marker has to name the query, too.
 #
 # Beside the report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
 # the job and how often, and what was **not** measured. A test that saw too little says *unknown*
@@ -282,7 +282,7 @@ assert not any(each.violated or each.unknown for each in kills)
 # A stopped writer hangs, is replaced, and goes on later. What helps is an epoch: a number that
 # grows with every writer, kept in the store.
 #
-# In this trial the older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
+# Here the older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
 # larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT), at the
 # place where it was stopped. A writer that is fenced may write nothing any more, and the sink tells it so. This sink looks
 # first whether somebody newer was there.

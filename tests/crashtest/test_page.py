@@ -131,6 +131,10 @@ def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(
     rows = effect_rows(LOG, RESULTS, {}, whole=False)
     kills = [row.verdict for row in rows if row.what is What.KILL]
     assert kills == ["nothing broke", "it breaks", "nothing broke"]
+    dark = replace(RESULTS[0], unknown="no answer", verdict=None)
+    for each, word in ((dark, "unknown"), (replace(dark, stuck="x"), "it breaks")):
+        rows = effect_rows(LOG, [each], {}, whole=False)
+        assert [row.verdict for row in rows if row.what is What.KILL] == [word]
     some = replace(report.settings, only=("b0.call.2.after",))
     assert "No guarantee: only b0.call.2.after of the test was run." in page(
         replace(report, settings=some)
