@@ -26,9 +26,10 @@ SECONDS = {
     "crash": 25,
     "measurement": 20,
     "crash test": 150,
+    "short crash test": 15,
 }
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
-So is a measurement, or a whole test on Spark."""
+So is a measurement, or a whole test on Spark, or a short one, which kills at some places only."""
 CALLS = {
     "ask": "ask",
     "show": "picture",
@@ -113,7 +114,8 @@ def _taken(cell: NotebookNode) -> Iterator[str]:
             and node.func.value.id == "lab"
             and node.func.attr in CALLS
         ):
-            yield CALLS[node.func.attr]
+            is_short = any(each.arg == "only" for each in node.keywords)
+            yield f"{'short ' * is_short}{CALLS[node.func.attr]}"
 
 
 def _exercise_minutes(cell: NotebookNode) -> int:

@@ -63,12 +63,7 @@ def _section(title: str, body: Iterable[str]) -> Iterator[str]:
 
 def _under(report: Report) -> Iterator[str]:
     """What has to be said at once about the large word."""
-    only = report.settings.only
-    if only:
-        yield (
-            f"No guarantee: only {', '.join(only)} of the test was run. "
-            f"What was seen there: {report.summary.guarantee}."
-        )
+    yield from report.restricted()
     weakest = report.summary.weakest
     if weakest is not None:
         yield f"Weakest: {weakest.title}: {weakest.because}."

@@ -207,10 +207,9 @@ def _window(
         {each.points[0].batch for each in crashes},
         key=lambda number: (_harm(axis, crashes, number), -number),
     )
-    of_batch = [
-        each for each in crashes if each.points[0].batch == batch and not each.unknown
+    violating = [
+        each for each in crashes if each.points[0].batch == batch and each.found(axis)
     ]
-    violating = [each for each in of_batch if each.found(axis)]
     lasting = lasting_of(log, batch)
     first, last = violating[0].points[0], violating[-1].points[0]
     happened = [each for each in lasting if _reached(each, first)]

@@ -16,7 +16,7 @@ from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
 from labkit.crashtest.settings import INSTRUMENTS, KERNEL, VARIANTS
 from labkit.crashtest.verdict import Group, Result
-from labkit.view.effects import SHADES, Row, What, effect_line
+from labkit.view.effects import BROKE, HELD, SHADES, Row, What, effect_line
 
 STYLE = """
 body{font:15px/1.5 sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
@@ -40,6 +40,7 @@ def page(report: Report) -> str:
     parts = [
         f"<h1>{escape(title)}: {verdict_mark(report.guarantee)}</h1>",
         f"<p>{escape('; '.join(_facts(report)))}.</p>",
+        *(f"<p>{escape(said)}</p>" for said in report.restricted()),
         *_why(report),
         _section("Again", f"<pre>{escape(report.replay())}</pre>"),
         _section("What holds", axis_table(report)),
@@ -139,7 +140,8 @@ def effects_and_kills(report: Report) -> str:
         log = [Effect.from_json(dict(each)) for each in report.effects]
     except (KeyError, ValueError):
         return ""  # of a test that is none of a sink
-    rows = effect_rows(log, report.summary.results, _source(report.settings))
+    source, whole = _source(report.settings), not report.settings.only
+    rows = effect_rows(log, report.summary.results, source, whole=whole)
     return effect_line(rows, title="Effects of the run without a crash, and kills")
 
 
@@ -154,9 +156,16 @@ def _source(settings: Any) -> Mapping[int, str]:
 
 
 def effect_rows(
-    log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str]
+    log: Sequence[Effect],
+    results: Sequence[Result],
+    source: Mapping[int, str],
+    *,
+    whole: bool = True,
 ) -> list[Row]:
-    """Effects, edges of calls and kills, in the order of their batches, calls and numbers."""
+    """Effects, edges of calls and kills, in the order of their batches, calls and numbers.
+
+    `whole`: whether all that belongs to the test was run; else no kill is told by a guarantee.
+    """
     kills = {
         each.points[0]: each
         for each in results
@@ -167,7 +176,9 @@ def effect_rows(
         if effect.driver == 1 and not effect.failed and not effect.late:
             at = (effect.batch, place(effect.where), effect.place, 1)
             ordered.append((at, _of_effect(effect, source)))
-    ordered += [(_order(point), _of_kill(each)) for point, each in kills.items()]
+    ordered += [
+        (_order(point), _of_kill(each, whole=whole)) for point, each in kills.items()
+    ]
     return [row for _, row in sorted(ordered, key=lambda pair: pair[0])]
 
 
@@ -188,8 +199,11 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
     return Row(what, said, f"{effect.line}  {code}" if effect.line else "")
 
 
-def _of_kill(result: Result) -> Row:
+def _of_kill(result: Result, *, whole: bool) -> Row:
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
-    return Row(
-        What.KILL, f"killed at {result.id}{axes}", verdict=result.guarantee.value
-    )
+    word = result.guarantee.value
+    if not whole and result.violated:
+        word = BROKE
+    elif not whole and result.guarantee is not Guarantee.UNKNOWN:
+        word = HELD
+    return Row(What.KILL, f"killed at {result.id}{axes}", verdict=word)

@@ -3,7 +3,7 @@
 This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from xml.sax.saxutils import escape, quoteattr
@@ -69,6 +69,14 @@ class Report:
             axis: Outcome.UNKNOWN if some and held is Outcome.HOLDS else held
             for axis, held in self.summary.axes.items()
         }
+
+    def restricted(self) -> Iterator[str]:
+        """Of a test of which only some runs were asked for: that it gives no guarantee; of a whole one nothing."""
+        if self.settings.only:
+            yield (
+                f"No guarantee: only {', '.join(self.settings.only)} of the test was run. "
+                f"What was seen there: {self.summary.guarantee}."
+            )
 
     def replay(self) -> str:
         """The one command that repeats the weakest run, or the test."""

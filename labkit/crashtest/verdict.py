@@ -87,14 +87,16 @@ class Result:
     @property
     def because(self) -> str:
         """The reason for the guarantee, in a sentence."""
-        if self.unknown:
-            return f"unknown: {self.unknown}"
         reasons = (
             [f"stuck: after the crash the job fails again and again ({self.stuck})"]
             if self.stuck
             else []
         )
-        return "; ".join([*reasons, self.verdict.because if self.verdict else ""])
+        if self.unknown:
+            reasons.append(f"unknown: {self.unknown}")
+        elif self.verdict is not None:
+            reasons.append(self.verdict.because)
+        return "; ".join(reasons)
 
     def beside_verdict(self) -> list[tuple[str, str]]:
         """What is to be said beside the verdict; see `labkit.core.exposure.beside_verdict`."""

@@ -6,9 +6,8 @@ Both are judged elsewhere, by the same judge. This module must not judge, and mu
 import inspect
 import re
 import shutil
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +30,15 @@ from labkit.teach.exercises.contract import AnswerFailed
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
 from labkit.teach.exercises.own_sink.trials import Batches
+from labkit.teach.own_file import unwritten
 from labkit.view.card import BAD, DIM, GOOD, Card, Html, bundle, items, para, table
-from labkit.view.effects import Row, What, effect_line
+from labkit.view.effects import BROKE, HELD, Row, What, effect_line
 from labkit.view.front_end import is_watched, line
 
 if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
     from labkit.crashtest.report import Report
+    from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
     "table": ([], []),
@@ -169,7 +170,7 @@ def _given(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested:
-    """A crash test on real Spark; shows itself as a card. The pages lie in `folder`."""
+    """A crash test on real Spark, whole or only some of its runs; shows itself as a card. The pages lie in `folder`."""
 
     report: "Report"
     folder: Path
@@ -195,7 +196,9 @@ class Tested:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """The guarantee, the weakest run, and where the pages are."""
+        """The guarantee, the weakest run, and where the pages are; of some runs alone what broke, and no guarantee."""
+        if self.report.settings.only:
+            return self._short()
         report, weakest = self.report, self.report.summary.weakest
         tone = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}.get(
             self.guarantee, BAD
@@ -212,15 +215,56 @@ class Tested:
             *([sentence(why)] if why else []),
             *[sentence(each) for each in unknown[:2]],
             report.untested,
-            f"Pages: {self.folder / 'report.html'}, {self.certificate}",
         ]
+        return self._card("Crash test", self.guarantee.value, lines, tone, report)
+
+    def _short(self) -> Card:
+        """Some runs alone: they can show that something breaks, and no guarantee."""
+        from labkit.crashtest.verdict import Group
+
+        report, summary = self.report, self.report.summary
+        runs = summary.results
+        asked = [each for each in runs if each.id in report.settings.only]
+        places = sum(each.group is Group.CRASH for each in asked)
+        # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
+        weakest = next((each for each in summary.ranked() if each.violated), None)
+        if weakest:
+            said = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
+        elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
+            said = "A run that was asked for proves nothing"
+        elif places == len(asked):
+            said = f"Nothing broke at the {_some(places, 'place')} tried"
+        else:
+            said = f"Nothing broke in the {_some(len(asked), 'run')} asked for"
+        lines = [
+            sentence(said),
+            *(
+                sentence(f"{each.title}: {_what_broke(each)}")
+                for each in runs
+                if each is not weakest
+            ),
+            f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried. Any other one may break.",
+        ]
+        # Of each batch in which nobody was killed there is nothing to show.
+        batches = {each.batch for run in runs for each in run.points}
+        effects = [each for each in report.effects if each["batch"] in batches]
+        drawn = replace(report, effects=tuple(effects))
+        word = BROKE if weakest else Guarantee.UNKNOWN.value
+        tone = BAD if weakest else DIM
+        return self._card("Short crash test", word, lines, tone, drawn)
+
+    def _card(
+        self, what: str, word: str, lines: Sequence[str], tone: str, drawn: "Report"
+    ) -> Card:
+        subject = drawn.settings.subject
+        lines = [*lines, f"Pages: {self.folder / 'report.html'}, {self.certificate}"]
         return Card(
-            self.guarantee.value,
+            word,
             items(lines),
-            Html(_line(report)),
-            title=f"Crash test of {report.settings.subject} on real Spark",
+            Html(_line(drawn)),
+            title=f"{what} of {subject} on real Spark",
             tone=tone,
-            plain=[f"{report.settings.subject}: {self.guarantee}", *lines],
+            plain=[f"{subject}: {word}", *lines],
         )
 
     def __str__(self) -> str:
@@ -256,6 +300,34 @@ class Untested:
         return "\n".join(self.card().plain)
 
 
+_BROKE = {
+    "lost": "{n} lost",
+    "duplicate": "{n} there more than once",
+    "unexpected": "{n} there that nobody has handed over",
+    "aborted_read": "{n} seen by a reader, and gone later",
+    "precommitted_read": "{n} seen by a reader before the sink had finished",
+    "fractured_read": "a reader saw a part of a batch",
+    "regression": "a reader saw a value go back",
+    "stuck": "the job fails again and again",
+}
+"""What a run has done wrong, for each axis, with the number of rows that the judge has counted."""
+
+
+def _what_broke(result: "Result") -> str:
+    """What is wrong behind one run, without a word about any other."""
+    said = [
+        _BROKE[axis].format(n=_some(len(result.found(axis)), "row"))
+        for axis in result.violated
+    ]
+    if result.unknown:
+        said.append(f"{'the rest is ' * bool(said)}unknown, since {result.unknown}")
+    return "; ".join(said) or HELD
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def _line(report: "Report") -> str:
     from labkit.crashtest.page import effects_and_kills
 
@@ -265,7 +337,9 @@ def _line(report: "Report") -> str:
 def crash_test(
     subject: str, *, options: Mapping[str, Any] | None = None
 ) -> Tested | Untested:
-    """A quick crash test of FILE:NAME on real Spark; without Java, or a server that the sink needs, a card says so.
+    """A quick crash test of FILE:NAME on real Spark, or only some runs of it.
+
+    Of a sink that is a stub, and without Java or a server that the sink needs, a card says that nothing was tested.
 
     Raises what else `labkit.crashtest.campaign.crash_test` raises.
     """
@@ -278,8 +352,12 @@ def crash_test(
         raise InvalidInput(
             f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}"
         )
-    folder = fresh_folder("crashtest")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
+    wanted["only"] = _names(wanted.get("only", ()))
+    folder = fresh_folder("crashtest")
+    if stub := unwritten(Path(subject.rpartition(":")[0])):
+        why = f"{stub} is not written yet: the exercise is open."
+        return Untested(subject, why, folder / "certificate.html")
     try:
         report = test(subject, folder=folder, tell=_teller(), **wanted)
     except ServiceUnavailable as missing:
@@ -289,77 +367,14 @@ def crash_test(
     return Tested(report, folder)
 
 
-WRITTEN = "Written by lab.save_sink."
-"""By these words a file of `save_sink` is known: it replaces no other."""
-SPARK = '''
-
-# How Spark and a reader call the sink above. Written by lab.save_sink.
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
-from labkit.teach.own_table import Table
-
-STORE = Path({store!r})
-
-
-def foreach_batch(frame, batch):
-    """A foreachBatch function: hands the rows of one batch to the sink."""
-    query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    rows = [{{"id": row.id, "item": row.key, "amount": row.amount}} for row in frame.collect()]
-    with closing(Table(STORE)) as table:
-        {name}(table, query, batch, rows)
-
-
-def read():
-    """What everybody can see."""
-    with closing(sqlite3.connect(STORE)) as db:
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'orders'").fetchall():
-            return []
-        return db.execute("SELECT id, item, amount FROM orders").fetchall()
-
-
-def reset():
-    """Empties the store between two runs of a test."""
-    STORE.unlink(missing_ok=True)
-'''
-"""What a sink for a table needs around it, so that Spark can call it and a reader can read."""
-
-
-def save_sink(sink: Callable[..., Any], file: str) -> str:
-    """Writes a sink's source, with what Spark needs, into a file. Raises `InvalidInput`."""
-    path = Path(file)
-    try:
-        source = textwrap.dedent(inspect.getsource(sink))
-    except (OSError, TypeError):
-        source = ""
-    name = getattr(sink, "__name__", "")
-    if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
-        raise InvalidInput(
-            "lab.save_sink(): the source of this sink is not known; define it in a cell, with def."
-        )
-    if path.suffix != ".py" or not path.stem.isidentifier():
-        raise InvalidInput(
-            f'lab.save_sink(): {file or "an empty name"} is no name of a Python file; write it as in "my_sink.py".'
-        )
-    if not path.parent.is_dir():
-        raise InvalidInput(
-            f"lab.save_sink(): there is no folder {path.parent}; make it first, or leave it out."
-        )
-    around = SPARK.format(name=name, store=f"{path.stem}.db")
-    try:
-        if path.exists() and WRITTEN not in path.read_text(
-            encoding="utf-8", errors="replace"
-        ):
-            raise InvalidInput(
-                f"lab.save_sink(): {file} is there, and is none of its files; choose another name."
-            )
-        path.write_text(source + around, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(
-            f"lab.save_sink(): {file} cannot be written: {error.strerror}; name a file in a folder that is there."
-        ) from None
-    return f"{path}:foreach_batch"
+def _names(only: object) -> tuple[str, ...]:
+    """The runs that were asked for, one or several. Raises `InvalidInput` for what are no names."""
+    names = [only] if isinstance(only, str) else only
+    if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
+        return tuple(names)
+    raise InvalidInput(
+        f'lab.crash_test(): only={only!r:.40} will not do; write names of places, as in only=["b0.call.returns"].'
+    )
 
 
 def _teller() -> "Tell":

@@ -17,14 +17,19 @@ SIZE = 13
 SPACE = 24
 """Pixels: the height of a row, where the lane is and where its texts begin, their size, the space between columns."""
 
+HELD, BROKE = "nothing broke", "it breaks"
+"""What one kill shows, where a word for a guarantee would say too much: only some places were tried."""
+
 SHADES = {
     "exactly-once": ("#2e7d32", "✓"),
     "at-least-once": ("#b26a00", "+"),
     "at-most-once": ("#7b1fa2", "−"),
     "none": ("#b71c1c", "±"),
     "unknown": ("#616161", "?"),
+    HELD: ("#00695c", "○"),
+    BROKE: ("#b71c1c", "✗"),
 }
-"""Of a verdict: its shade and its sign."""
+"""Of a verdict, and of a run of a test that was not whole: its shade and its sign."""
 
 STYLE = (
     "text{font:13px sans-serif;fill:#222}text.fx-code{font:12px monospace}text.fx-edge{font-weight:bold}"

@@ -328,6 +328,21 @@ def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
     assert only(bad, tmp_path).axes["duplicate"] is Outcome.VIOLATED
 
 
+def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(
+    tmp_path: Path,
+) -> None:
+    bad = results(TWO, GOOD, "b0.call.2.after", "b0.call.4.before")
+    place = next(n for n, each in enumerate(bad) if each.points)
+    more = {"verdict": None, "stuck": "ValueError", "unknown": "the reader raised"}
+    bad[place] = replace(bad[place], **more)
+    made = report(bad, tmp_path)
+    assert made.guarantee is Guarantee.UNKNOWN
+    assert made.axes["stuck"] is Outcome.VIOLATED
+    assert "(ValueError); unknown: the reader raised" in made.text()
+    assert made.diagnosis is not None
+    assert made.diagnosis.code == "stuck on the replay"
+
+
 def test_the_report_says_which_batches_were_not_tested(tmp_path: Path) -> None:
     made = finished(report(results(TWO, GOOD, "", ""), tmp_path), "", (), 10, 3)
     assert "batches of more than 10 rows, what is done in later batches" in made.text()

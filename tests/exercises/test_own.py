@@ -16,6 +16,7 @@ from labkit import lab
 from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Observation, Record, Visibility
+from labkit.crashtest.instrument.effects import Kind, Point, Side
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_report import sink_report
@@ -267,7 +268,7 @@ def test_a_saved_sink_is_a_file_that_works_alone(tmp_path: Path) -> None:
     assert subject == f"{tmp_path / 'my_sink.py'}:foreach_batch"
     text = (tmp_path / "my_sink.py").read_text()
     assert text.startswith("def append(")
-    assert "append(table, query, batch, rows)" in text
+    assert "append(store, query, batch, rows)" in text
     compile(text, "my_sink.py", "exec")
 
 
@@ -402,14 +403,18 @@ def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> 
 DUE = [Record(0, "k", 1), Record(1, "l", 1)]
 
 
-def crash_tested(folder: Path, copies: int = 1, **more: Any) -> own.Tested:
+def crash_tested(
+    folder: Path, copies: int = 1, group: Group = Group.CRASH, **more: Any
+) -> own.Tested:
     """A crash test with one kill, after which the first of two rows is there so many times."""
     file = folder / "my_sink.py"
     file.write_text("def sink(df, batch): ...\n")
     one, other = (Observation(*row, 0, 1, Visibility.COMMITTED) for row in DUE)
     seen = History([*[one] * copies, other], keyed=False, planned_batches=[])
     name = "b0.call.returns"
-    runs = [Result(name, "killed", Group.CRASH, verdict=judge(DUE, seen), **more)]
+    point = Point(0, "call", 1, Kind.RETURN, Side.AFTER)
+    verdict = judge(DUE, seen)
+    runs = [Result(name, "killed", group, (point,), verdict=verdict, **more)]
     summary = summarise(runs, Coverage(4, 0, 1, 1))
     wanted = settings(f"{file}:sink", only=(name,) if folder.name == "only" else ())
     report = sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, [])
@@ -439,14 +444,88 @@ def test_the_card_of_a_crash_test_says_what_the_report_says(
         assert more["unknown"][1:] in str(found)
 
 
-def test_the_card_of_one_run_alone_claims_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("copies", "more", "word", "said"),
+    [
+        (1, {}, "unknown", "Nothing broke at the 1 place tried."),
+        (2, {}, "it breaks", "killed: 1 row there more than once."),
+        (0, {}, "it breaks", "killed: 1 row lost."),
+        (1, {"unknown": "no proof"}, "unknown", "asked for proves nothing."),
+        (1, {"stuck": "Error"}, "it breaks", "killed: the job fails again and again."),
+        (1, {"stuck": "Error", "unknown": "no answer"}, "it breaks", "since no answer"),
+    ],
+    ids=["right", "twice", "lost", "unknown", "stuck", "stuck and unknown"],
+)
+def test_a_short_test_says_what_breaks_and_claims_no_guarantee(
+    tmp_path: Path, copies: int, more: dict[str, str], word: str, said: str
+) -> None:
     (tmp_path / "only").mkdir()
-    found = crash_tested(tmp_path / "only")
+    found = crash_tested(tmp_path / "only", copies, **more)
     assert found.guarantee is Guarantee.UNKNOWN
-    large = re.findall(
-        r'class="lkc-word[^>]*>([^<]*)<', found._repr_mimebundle_()["text/html"]
-    )
-    assert large == ["unknown"]
+    page = found._repr_mimebundle_()["text/html"]
+    assert re.findall(r'class="lkc-word[^>]*>([^<]*)<', page) == [word]
+    assert 'class="lkc-word good' not in page
+    assert said in str(found)
+    assert "No guarantee: 1 of 4 places tried." in str(found)
+    for claim in ("exactly-once", "at-least-once", "at-most-once"):
+        assert claim not in page + str(found)
+
+
+def test_runs_that_are_no_kills_are_no_places(tmp_path: Path) -> None:
+    (tmp_path / "only").mkdir()
+    found = crash_tested(tmp_path / "only", group=Group.IDENTITY)
+    assert "Nothing broke in the 1 run asked for." in str(found)
+    assert "No guarantee: 0 of 4 places tried." in str(found)
+
+
+@pytest.mark.parametrize("group", [Group.CONDITION, Group.IDENTITY, Group.LARGE])
+def test_whatever_was_asked_for_is_told_if_it_breaks(
+    tmp_path: Path, group: Group
+) -> None:
+    (tmp_path / "only").mkdir()
+    found = crash_tested(tmp_path / "only", 2, group=group)
+    assert str(found).splitlines()[:2] == [
+        "my_sink.py:sink: it breaks",
+        "What still breaks: killed: 1 row there more than once.",
+    ]
+
+
+def test_what_the_test_does_not_see_is_told(tmp_path: Path) -> None:
+    (tmp_path / "only").mkdir()
+    doubt = {"group": Group.SEEING, "unknown": "line 3 writes unseen"}
+    said = str(crash_tested(tmp_path / "only", **doubt))
+    assert "Killed: unknown, since line 3 writes unseen." in said
+    assert "proves nothing" in said
+
+
+@pytest.mark.parametrize("only", [5, None, [None], object()])
+def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
+    with pytest.raises(InvalidInput, match=r"will not do; write names of places"):
+        lab.crash_test("my_sink.py:foreach_batch", only=only)
+
+
+def test_one_place_may_be_named_without_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="--only nowhere: write an id of a point"):
+        lab.crash_test(lab.save_sink(append), only="nowhere")
+
+
+def test_a_stub_is_not_crash_tested_and_its_card_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def write_batch(db: Any, query: str, batch: int, rows: Any) -> None:
+        """Writes the rows of one batch, exactly once."""
+        raise NotImplementedError
+
+    for kind in ("table", "folder"):
+        tested = lab.crash_test(lab.save_sink(write_batch, "my_sink.py", kind))
+        assert tested.guarantee is Guarantee.UNKNOWN
+        assert "Nothing was tested. write_batch is not written yet" in str(tested)
+    assert [path.name for path in tmp_path.iterdir()] == ["my_sink.py"]
 
 
 def test_a_crash_test_in_a_program_prints_nothing(

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+from exercise_sources import all_sources
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-from labkit.teach.own import WRITTEN
+from labkit.teach.own_file import WRITTEN
 
 ORDERS = "CREATE TABLE IF NOT EXISTS orders (id, item, amount)"
 
@@ -133,3 +135,63 @@ def test_the_file_has_no_statement_but_those_of_the_sink(
     assert called.count(".execute(") == 1
     assert "execute(ORDERS)" in called
     assert "def reset()" in reading
+
+
+def keyed(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    import json
+
+    folder.write(f"{query}-{batch}", "\n".join(map(json.dumps, rows)))
+    names = {*folder.names()} - {"manifest.json", "new"}
+    folder.write("new", json.dumps(sorted(names)))
+    folder.rename("new", "manifest.json")
+
+
+def test_a_sink_for_a_folder_gets_a_folder_and_its_reader_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lab.save_sink(keyed, "my_files.py", "folder")
+    names: dict[str, Any] = {"Any": Any}
+    exec((tmp_path / "my_files.py").read_text(encoding="utf-8"), names)  # our own file
+    names["reset"]()
+    assert names["read"]() == []
+    many = [{"id": n, "item": "pen", "amount": 1} for n in range(9_000)]
+    keyed(names["Folder"](names["STORE"]), "orders", 0, many)
+    assert names["read"]() == [[row["id"], "pen", 1] for row in many]
+    names["reset"]()
+    assert list((tmp_path / "my_files.files").iterdir()) == []
+
+
+def test_only_a_table_and_a_folder_can_be_saved(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match='write "table" or "folder"'):
+        lab.save_sink(raises, str(tmp_path / "my_sink.py"), "writers")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.longest  # two whole quick tests; notebook 14 makes one, too
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("exercise", "answer", "kind"),
+    [("14-table", "write_batch", "table"), ("14-folder", "write_files", "folder")],
+)
+@pytest.mark.usefixtures("java")
+def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(
+    exercise: str,
+    answer: str,
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    solution = tmp_path / "solution.py"
+    solution.write_text(all_sources()[exercise][1], encoding="utf-8")
+    spec = spec_from_file_location("solution", solution)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    saved = lab.save_sink(getattr(module, answer), "my_sink.py", kind)
+    tested = lab.crash_test(saved, seconds=900)
+    assert tested.guarantee == "exactly-once", str(tested)
+    assert tested.violated == []

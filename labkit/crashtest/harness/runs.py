@@ -174,7 +174,12 @@ class Harness:
             shutil.rmtree(folder / used, ignore_errors=True)
 
     def settle(self, run: Run) -> None:
-        """Watches the store for a while after the end, longer while rows are missing, then takes the last reading."""
+        """Watches the store for a while after the end, longer while rows are missing, then takes the last reading.
+
+        Not where a reading has failed before: no later one could make up for it.
+        """
+        if run.unknown:
+            return
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
         while (
@@ -317,7 +322,10 @@ class Harness:
             if number == 1 and unfinished(point, run.usual or self.healthy_log)
             else ()
         )
-        run.watcher.look(f"crash {number}", batches)
+        try:
+            run.watcher.look(f"crash {number}", batches)
+        except ReaderFailed as error:  # what becomes of the job is still worth knowing
+            run.unknown = str(error)
 
     def record_task_crash(self, run: Run, point: Point) -> None:
         """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""

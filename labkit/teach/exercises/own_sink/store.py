@@ -101,28 +101,32 @@ class Table:
 class Folder:
     """The folder itself: everything in it is there for everybody at once."""
 
+    def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
+        """`most`: letters that are read of a file; -1: all."""
+        self.root, self.most = Path(root), most
+
     def names(self) -> list[str]:
         """All files, in order."""
-        return sorted(path.name for path in Path().iterdir())
+        return sorted(path.name for path in self.root.iterdir())
 
     def read(self, name: str) -> str:
         """A file's text."""
-        with named(name).open(encoding="utf-8") as file:
-            return file.read(MOST_TEXT)
+        with (self.root / named(name)).open(encoding="utf-8") as file:
+            return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
         """Makes or replaces a file; only this part of it, where the process dies in the middle."""
         data = text.encode()
-        with named(name).open("wb") as file:
+        with (self.root / named(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
 
     def rename(self, old: str, new: str) -> None:
         """All or nothing."""
-        named(old).replace(named(new))
+        (self.root / named(old)).replace(self.root / named(new))
 
     def remove(self, name: str) -> None:
         """Removes a file."""
-        named(name).unlink()
+        (self.root / named(name)).unlink()
 
     def listed(self) -> list[str]:
         """The files that the manifest names: a reader knows no others."""
@@ -152,13 +156,13 @@ class Folder:
         return sorted({*self.names()} - {*self.listed(), "manifest.json"})
 
 
-def named(name: object) -> Path:
-    """A file of the folder. Raises `OSError` for a name that could be elsewhere."""
+def named(name: object) -> str:
+    """The name of a file of the folder. Raises `OSError` for a name that could be elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
             "a name has letters, digits, _, - and dots; it begins with no dot, and names no folder"
         )
-    return Path(name)
+    return name
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:

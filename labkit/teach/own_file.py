@@ -1,0 +1,104 @@
+"""A learner's sink as a file that Spark can call: its source, and around it what hands it batches and reads its store.
+
+This module must not run a sink, and must not write one for anybody.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+
+WRITTEN = "Written by lab.save_sink."
+"""By these words a file of `save_sink` is known: it replaces no other."""
+STORES: Mapping[str, tuple[str, str]] = {
+    "table": ("Table", ".db"),
+    "folder": ("Folder", ".files"),
+}
+"""Of each kind of store its class in `labkit.teach.own_store`, and how its name ends."""
+SPARK = '''
+
+# How Spark and a reader call the sink above. Written by lab.save_sink.
+from contextlib import closing
+
+from labkit.teach.own_store import {store}
+
+STORE = {place!r}
+
+
+def foreach_batch(frame, batch):
+    """A foreachBatch function: hands the rows of one batch to the sink."""
+    query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    rows = [{{"id": row.id, "item": row.key, "amount": row.amount}} for row in frame.collect()]
+    with closing({store}(STORE)) as store:
+        {name}(store, query, batch, rows)
+
+
+def read():
+    """What everybody can see."""
+    return {store}.seen(STORE)
+
+
+def reset():
+    """Empties the store between two runs of a test."""
+    {store}.empty(STORE)
+'''
+"""What a sink needs around it, so that Spark can call it and a reader can read."""
+
+
+def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
+    """Writes a sink's source, with what Spark needs, into a file. Raises `InvalidInput`."""
+    path = Path(file)
+    try:
+        source = textwrap.dedent(inspect.getsource(sink))
+    except (OSError, TypeError):
+        source = ""
+    name = getattr(sink, "__name__", "")
+    if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
+        raise InvalidInput(
+            "lab.save_sink(): the source of this sink is not known; define it in a cell, with def."
+        )
+    if kind not in STORES:
+        raise InvalidInput(
+            f'lab.save_sink(): kind="{kind[:40]}" will not do; write "table" or "folder".'
+        )
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise InvalidInput(
+            f'lab.save_sink(): {file or "an empty name"} is no name of a Python file; write it as in "my_sink.py".'
+        )
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"lab.save_sink(): there is no folder {path.parent}; make it first, or leave it out."
+        )
+    store, end = STORES[kind]
+    around = SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
+    try:
+        if path.exists() and WRITTEN not in path.read_text(
+            encoding="utf-8", errors="replace"
+        ):
+            raise InvalidInput(
+                f"lab.save_sink(): {file} is there, and is none of its files; choose another name."
+            )
+        path.write_text(source + around, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(
+            f"lab.save_sink(): {file} cannot be written: {error.strerror}; name a file in a folder that is there."
+        ) from None
+    return f"{path}:foreach_batch"
+
+
+def unwritten(file: Path) -> str:
+    """The name of the sink in a file of `save_sink`, where it is a stub still; empty: it is none, or no such file."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        first = ast.parse(text).body[0] if WRITTEN in text else None
+    except (OSError, ValueError, SyntaxError, IndexError):
+        return ""
+    if not isinstance(first, ast.FunctionDef):
+        return ""
+    last = first.body[-1]
+    is_stub = isinstance(last, ast.Raise) and "NotImplementedError" in ast.unparse(last)
+    return first.name if is_stub and len(first.body) < 3 else ""  # a docstring above it
