@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from labkit.host import durable
 from labkit.search import rows
+from labkit.search.collector import without_collector
 from labkit.search.files import Files
 from labkit.sim.explore import (
     MAX_STATES,
@@ -336,6 +337,7 @@ class _Expansion:
         )
 
 
+@without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
     """Expands the states of a part, and leaves what they reached for the parts that own it."""
     expansion = _Expansion(_tools(search).at(step.level), step)
