@@ -51,8 +51,8 @@ lab: install java ## open JupyterLab on the first notebook
 doctor: install ## look at this machine: Java, memory, disk, ports, folders
 	@$(BIN)/labkit doctor
 
-bench: install java ## measure this machine, e.g. make bench ONLY="crash explore" ROUNDS=3; STORE, WORDS, JSON=1 (see python -m bench --help)
-	@$(BIN)/python -m bench $(ONLY:%=--only %) $(ROUNDS:%=--rounds %) $(STORE:%=--store %) $(WORDS:%=--words %) $(if $(JSON),--json)
+bench: install java ## measure this machine, e.g. make bench ONLY="crash explore" ROUNDS=3; STORE, WORDS, STATES, JSON=1 (see python -m bench --help)
+	@$(BIN)/python -m bench $(ONLY:%=--only %) $(ROUNDS:%=--rounds %) $(STORE:%=--store %) $(WORDS:%=--words %) $(STATES:%=--states %) $(if $(JSON),--json)
 
 lint: install ## ruff and mypy
 	@echo "ruff and mypy"

@@ -45,6 +45,10 @@ def bench(
         int | None,
         typer.Option(help="Words that totals counts. Default: five million."),
     ] = None,
+    states: Annotated[
+        int | None,
+        typer.Option(help="States at which spark's search stops. Default: a million."),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -55,7 +59,7 @@ def bench(
     """Runs the chosen measurements one after the other. Raises `InvalidInput` before the first one begins."""
     if rounds is not None and not 1 <= rounds <= 100:
         raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
-    chosen = select(only or [], store or [], words)
+    chosen = select(only or [], store or [], words, states)
     before = machine()
     measured: dict[str, Rows] = {}
     for name, measurement in chosen.items():

@@ -8,7 +8,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bench import crash, explore, grade, kafka, live, player, postgres, start, totals
+from bench import (
+    crash,
+    explore,
+    grade,
+    kafka,
+    live,
+    player,
+    postgres,
+    spark_search,
+    start,
+    totals,
+)
 from bench.rows import Rows
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -30,6 +41,7 @@ class Measurement(NamedTuple):
 MEASUREMENTS = {
     "start": Measurement(start.measure, 5),
     "explore": Measurement(explore.measure, 5),
+    "spark": Measurement(spark_search.measure, 1),
     "player": Measurement(player.measure, 3),
     "live": Measurement(live.measure, 3),
     "crash": Measurement(crash.measure, 3),
@@ -42,18 +54,26 @@ MEASUREMENTS = {
 
 
 def select(
-    only: Sequence[str], stores: Sequence[str] = (), words: int | None = None
+    only: Sequence[str],
+    stores: Sequence[str] = (),
+    words: int | None = None,
+    states: int | None = None,
 ) -> dict[str, Measurement]:
-    """The named measurements, or all; `stores` and `words` are for totals. Raises `InvalidInput`."""
+    """The named measurements, or all; `stores` and `words` are for totals, `states` for spark. Raises `InvalidInput`."""
     _refuse_unknown("--only", only, list(MEASUREMENTS))
     _refuse_unknown("--store", stores, list(totals.STORES))
     if words is not None and not 1_000 <= words <= 1_000_000_000:
         raise InvalidInput(f"--words {words}: choose 1,000 to 1,000,000,000.")
+    if states is not None and not 1_000 <= states <= 1_000_000_000:
+        raise InvalidInput(f"--states {states}: choose 1,000 to 1,000,000,000.")
     counting = partial(
         totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES
     )
     configured = MEASUREMENTS | {
-        "totals": MEASUREMENTS["totals"]._replace(measure=counting)
+        "totals": MEASUREMENTS["totals"]._replace(measure=counting),
+        "spark": MEASUREMENTS["spark"]._replace(
+            measure=partial(spark_search.measure, states=states or spark_search.STATES)
+        ),
     }
     return {name: configured[name] for name in only or MEASUREMENTS}
 

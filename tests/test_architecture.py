@@ -58,6 +58,7 @@ ONLY_IN = {
     "matplotlib": ("view", "runs"),
     "anywidget": ("view",),
     "papermill": ("grading",),
+    "numpy": ("search",),
 }
 
 

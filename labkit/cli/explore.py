@@ -4,7 +4,6 @@ Clock, memory and progress are here, outside the pure core; the search itself is
 processes `labkit.search`.
 """
 
-import gc
 import json
 import random
 import time
@@ -20,6 +19,7 @@ from rich.console import Console
 from labkit.cli.common import Json
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
+from labkit.search.collector import without_collector
 from labkit.search.cores import on_cores
 from labkit.sim import MODELS
 from labkit.sim.explore import Exploration, Progress, Violation, walk
@@ -143,10 +143,6 @@ def run_explore(
         raise InvalidInput(
             "--cores and --master exclude each other: Spark's master says how many tasks run at once."
         )
-    if master is not None and symmetry:
-        raise InvalidInput(
-            "--symmetry and --master exclude each other: tasks of Spark count every state; leave one of them out."
-        )
     whole = make(name, parameters)
     model = Quotient(whole) if symmetry else whole
     begun = time.perf_counter()
@@ -227,18 +223,6 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Se
         return
     with on_cores(model, cores) as searchers:
         yield searchers.explore
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """No search for cycles in memory: states are tuples and make none, and there are millions of them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextmanager

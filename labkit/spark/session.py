@@ -57,7 +57,11 @@ def start_session(
 
 @contextmanager
 def session_for_a_block(
-    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str
+    master: str,
+    scratch: Path,
+    partitions: int,
+    log: IO[bytes],
+    profile: str | Profile,
 ) -> Iterator["SparkSession"]:
     """A session as `start_session` gives, whose JVM has ended and whose environment is gone behind the block.
 

@@ -6,11 +6,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
+from waiting import until
 
 import labkit
-from bench import explore, player, postgres, start, totals
+from bench import explore, player, postgres, spark_search, start, totals
 from bench.__main__ import app
 from bench.postgres import Spent
 from bench.registry import MEASUREMENTS, select
@@ -160,6 +162,7 @@ def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same
         ({"stores": ["kafka"]}, "--store kafka: unknown"),
         ({"only": ["explor"]}, "--only explor: unknown; did you mean 'explore'"),
         ({"words": 3}, "--words 3: choose 1,000 to"),
+        ({"states": 3}, "--states 3: choose 1,000 to"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_runs(
@@ -227,6 +230,34 @@ def test_a_search_is_measured_with_its_ratio_and_its_memory(
 def test_the_bare_search_sees_the_same_states():
     model = make("pipeline", {"crashes": 2})
     assert explore.bare(model) == search(model).unique_states
+
+
+def test_a_search_on_spark_stands_beside_one_core():
+    found = search(make("pipeline", {}))
+    states, steps = found.unique_states, found.generated_states
+    on_spark = [
+        spark_search.Spent(found, 9.0, each * steps / 1e6, 700) for each in (4, 5)
+    ]
+    alone = [spark_search.Spent(found, 9.0, each * steps / 1e6, 90) for each in (2, 5)]
+    row = spark_search.row(on_spark, alone)
+    assert (row["unique states"], row["generated states"]) == (states, steps)
+    assert (row["µs/step"], row["its µs/step"], row["step vs one core"]) == (
+        *(4.5, 3.5),
+        1.5,
+    )
+    assert row["µs/state"] == round(4.5 * steps / states, 2)
+    assert row["MB in all"] == 700
+
+
+def test_what_a_process_below_uses_counts_also_when_it_has_ended():
+    with spark_search.watched() as watch:
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        until(lambda: watch.processor > 0.3, "a process to be seen", seconds=30)
+        busy.kill()
+        busy.wait()
+        watch.look()
+        assert watch.processor > 0.3
+    assert watch.bytes > psutil.Process().memory_full_info().pss
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:

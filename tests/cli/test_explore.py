@@ -178,8 +178,6 @@ REFUSED = {
     "many tasks run at once.",
     "explore pipeline --symmetry": "pipeline with --symmetry: no two of its processes may change places; leave --symmetry "
     "out.",
-    "explore two_phase_commit --symmetry --master local[2]": "--symmetry and --master exclude each other: tasks of Spark "
-    "count every state; leave one of them out.",
     "explore two_phase_commit --symmetry --walks 3": "--symmetry and --walks exclude each other: a walk counts no states; "
     "leave one of them out.",
     "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, or spark://HOST:PORT "

@@ -1,0 +1,136 @@
+"""A search as Spark's tasks beside one core: what a state costs, and the memory of all processes.
+
+Both stop at so many states of one model. A step is one that was generated; a search that stops early has steps of
+fewer states, so costs of a step are what to compare. Processor time is that of all processes, since another job on a
+core would count otherwise.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from bench.rows import Rows, median, ratio
+from labkit.search.collector import without_collector
+from labkit.search.on_spark import explore_on_spark
+from labkit.sim.explore import Exploration, explore
+from labkit.sim.trace import make
+
+GIVEN: dict[str, object] = {"participants": 5, "crashes": 2}
+"""Of `two_phase_commit`: tens of millions of states."""
+STATES = 1_000_000
+ALONE = 1_000_000
+"""States after which one core stops in any case: it has all of them in memory."""
+EVERY = 0.5
+"""Seconds between two looks at the processes."""
+
+
+class Spent(NamedTuple):
+    """What one search found, and took."""
+
+    found: Exploration
+    seconds: float
+    processor: float
+    megabytes: float
+
+    @property
+    def a_state(self) -> float:
+        """Microseconds of processor time."""
+        return self.processor / self.found.unique_states * 1e6
+
+    @property
+    def a_step(self) -> float:
+        """Microseconds of processor time."""
+        return self.processor / self.found.generated_states * 1e6
+
+
+class Watch:
+    """What this process and those below it have used since this began, as far as somebody looked."""
+
+    def __init__(self) -> None:
+        self._me = psutil.Process()
+        self._by_process: dict[psutil.Process, float] = {}
+        self.bytes = 0
+        self.look()
+        self._before = sum(self._by_process.values())
+
+    def look(self) -> None:
+        """Notes the processor time of each process, also of one that may soon have ended, and how much memory is used."""
+        used = 0
+        for process in (self._me, *self._me.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                self._by_process[process] = sum(process.cpu_times()[:2])
+                used += process.memory_full_info().pss
+        self.bytes = max(self.bytes, used)
+
+    @property
+    def processor(self) -> float:
+        """Seconds of all processes."""
+        return sum(self._by_process.values()) - self._before
+
+
+def measure(rounds: int, states: int = STATES) -> Rows:
+    """One row: a search of so many states on two cores of Spark, and on one core without."""
+    model = make("two_phase_commit", GIVEN)
+    on_spark, alone = [], []
+    for _ in range(rounds):
+        with watched() as watch, without_collector():
+            begun = time.perf_counter()
+            found = explore_on_spark(model, "local[2]", max_states=states)
+        on_spark.append(_spent(found, begun, watch))
+        with watched() as watch, without_collector():
+            begun = time.perf_counter()
+            found = explore(model, max_states=min(states, ALONE))
+        alone.append(_spent(found, begun, watch))
+    return [row(on_spark, alone)]
+
+
+def _spent(found: Exploration, begun: float, watch: Watch) -> Spent:
+    seconds = time.perf_counter() - begun
+    return Spent(found, seconds, watch.processor, watch.bytes / 1e6)
+
+
+def row(on_spark: Sequence[Spent], alone: Sequence[Spent]) -> dict[str, Any]:
+    """Medians of both searches, side by side."""
+    a_step = [each.a_step for each in on_spark], [each.a_step for each in alone]
+    return {
+        "searched": " ".join(f"{name}={value}" for name, value in GIVEN.items()),
+        "unique states": on_spark[0].found.unique_states,
+        "generated states": on_spark[0].found.generated_states,
+        "seconds": median([each.seconds for each in on_spark]),
+        "µs/state": median([each.a_state for each in on_spark]),
+        "µs/step": median(a_step[0]),
+        "MB in all": round(max(each.megabytes for each in on_spark)),
+        "one core: states": alone[0].found.unique_states,
+        "its µs/state": median([each.a_state for each in alone]),
+        "its µs/step": median(a_step[1]),
+        "step vs one core": ratio(*a_step),
+    }
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Looks at all processes again and again, in a folder that goes behind the block."""
+    watch, over = Watch(), threading.Event()
+
+    def look() -> None:
+        while not over.wait(EVERY):
+            watch.look()
+
+    thread = threading.Thread(target=look)
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
+        os.chdir(folder)
+        thread.start()
+        try:
+            yield watch
+        finally:
+            over.set()
+            thread.join()
+            os.chdir(before)
