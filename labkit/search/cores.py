@@ -15,8 +15,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any, Generic, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -31,7 +32,7 @@ from labkit.sim.explore import (
     step_between,
 )
 from labkit.sim.model import Model, Mood, StateT
-from labkit.sim.shard import Found, Shard, Strange, rank_of, ranks
+from labkit.sim.shard import Batch, Found, Shard, rank_of, ranks
 from labkit.sim.walk import Trace
 
 MOST_CORES = 64
@@ -58,7 +59,7 @@ class _Answer(NamedTuple):
     ended: list[Found]
     unreached: list[str]
     generated: int
-    strange: list[Strange]
+    strange: Batch
     theirs: list[bytes]
 
 
@@ -117,7 +118,7 @@ def _serve(
 
 
 def _begin(shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> "array[int]":
-    return shard.admit([[]] * shard.of, [])
+    return shard.admit([Batch([], [], [])] * shard.of, [])
 
 
 def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Answer:
@@ -131,14 +132,14 @@ def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _An
         taken.ended,
         [claim.name for claim in shard.claims.sometimes],
         shard.generated(len(own)),
-        taken.strange,
+        taken.strange.shrunk(),
         [pickle.dumps(batch.shrunk(), -1) for batch in taken.theirs],
     )
 
 
 def _admit(
     shard: Shard[Any],
-    said: tuple[list[list[Strange]], list[bytes]],
+    said: tuple[list[Batch], list[bytes]],
     _poll: Callable[[], bool],
 ) -> "array[int]":
     strange, batches = said
@@ -180,6 +181,9 @@ class Searchers(Generic[StateT]):
         self.model, self.processes = begun.model, processes
         self._begun = begun
         self._pipes = pipes
+        self._selector = DefaultSelector()
+        for me, pipe in enumerate(pipes):
+            self._selector.register(pipe, EVENT_READ, me)
         self._keep_going: Callable[[Progress], bool] = go_on
         self._progress = begun.progress
         self._is_told_to_stop = self._has_stopped = False
@@ -295,11 +299,15 @@ class Searchers(Generic[StateT]):
             self._send(me, verb, each)
         answers: dict[int, Any] = {}
         while len(answers) < len(self._pipes):
-            missing = [pipe for me, pipe in enumerate(self._pipes) if me not in answers]
-            for pipe in wait(missing, _PATIENCE):
-                me = self._pipes.index(pipe)
+            ready = self._selector.select(_PATIENCE)
+            for me in (key.data for key, _ in ready if key.data not in answers):
                 answers[me] = self._receive(me)
-            if not self._is_told_to_stop and not self._keep_going(self._progress):
+            is_time = not ready or len(answers) == len(self._pipes)
+            if (
+                is_time
+                and not self._is_told_to_stop
+                and not self._keep_going(self._progress)
+            ):
                 self._is_told_to_stop = True
                 # Whoever is busy sees that something has come, stops, and answers both.
                 for me in range(len(self._pipes)):

@@ -10,7 +10,7 @@ What searchers hand each other are numbers; this module must not know how they t
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, count
 from typing import Any, Generic, NamedTuple
 
@@ -34,15 +34,8 @@ def ranks(orders: Sequence["array[int]"], me: int) -> "array[int]":
     return array("Q", compress(count(), map(mine.__contains__, sorted(chain(*orders)))))
 
 
-class Strange(NamedTuple):
-    """A state with a value that has no code yet: its order, and the state before it."""
-
-    order: int
-    parent: int
-
-
 class Batch(NamedTuple):
-    """States that one searcher reached and another one owns: their numbers, orders and parents."""
+    """States that one searcher reached, with their orders and parents; without numbers where a value has no code yet."""
 
     numbers: "list[int] | array[int]"
     orders: "list[int] | array[int]"
@@ -69,7 +62,7 @@ class Taken(NamedTuple):
 
     met: list[Found]
     ended: list[Found]
-    strange: list[Strange]
+    strange: Batch
     theirs: list[Batch]
 
 
@@ -123,7 +116,8 @@ class Shard(Generic[StateT]):
         is_last: bool = False,
     ) -> Taken:
         """Asks the claims about the states of the level, and takes every action in them, until it has to stop."""
-        taken = Taken([], [], [], [Batch([], [], []) for _ in range(self.of)])
+        theirs = [Batch([], [], []) for _ in range(self.of)]
+        taken = Taken([], [], Batch([], [], []), theirs)
         self._enabled, self._strange = array("I"), []
         first, is_stopped = 0, is_last
         for numbers in at_once(self._level):
@@ -173,7 +167,8 @@ class Shard(Generic[StateT]):
                 try:
                     reached = pack(successor)
                 except KeyError:  # a value of it is new
-                    taken.strange.append(Strange(order, number))
+                    taken.strange.orders.append(order)
+                    taken.strange.parents.append(number)
                     self._strange.append(successor)
                     continue
                 if reached in parents or reached in sent:
@@ -189,29 +184,20 @@ class Shard(Generic[StateT]):
                     orders_of.append(order)
                     parents_of.append(number)
 
-    def admit(
-        self, strange: Sequence[Sequence[Strange]], batches: Iterable[Batch]
-    ) -> "array[int]":
+    def admit(self, strange: Sequence[Batch], batches: Iterable[Batch]) -> "array[int]":
         """Takes what all reached of its states; the orders of its states of the next level, in order.
 
         `strange` are those of all searchers, its own among them: all learn the same values in the same order.
         """
-        pack = self.packer.pack
         self.packer.close(is_closed=False)
         learnt = [
-            (pack(state), order, parent)
+            Batch(list(map(self.packer.pack, self._states(sender, told))), *told[1:])
             for sender, told in enumerate(strange)
-            for state, (order, parent) in zip(
-                self._states(sender, told), told, strict=True
-            )
         ]
         self.packer.close()
         self._mask = self.packer.mask(self._anchors)
-        mine = (each for each in learnt if self.owner(each[0]) == self.me)
         known, fresh = self.parents, self._fresh
-        for number, order, parent in chain(
-            mine, *(zip(*each, strict=True) for each in batches)
-        ):
+        for number, order, parent in self._mine(learnt, batches):
             before = fresh.get(number)
             if order < before if before is not None else number not in known:
                 known[number] = parent
@@ -220,14 +206,27 @@ class Shard(Generic[StateT]):
         self._level = sorted(fresh, key=fresh.__getitem__)
         return array("Q", map(fresh.__getitem__, self._level))
 
-    def _states(self, sender: int, told: Sequence[Strange]) -> Iterable[StateT]:
+    def _states(self, sender: int, told: Batch) -> Iterable[StateT]:
         """The states that a searcher has told: another one's are reached once more."""
-        return self._strange if sender == self.me else map(self._again, told)
+        if sender == self.me:
+            return self._strange
+        return map(self._again, told.parents, told.orders)
 
-    def _again(self, told: Strange) -> StateT:
-        state = self.packer.unpack(told.parent)
-        action = self.model.actions(state)[told.order & _WHICH]
+    def _again(self, parent: int, order: int) -> StateT:
+        state = self.packer.unpack(parent)
+        action = self.model.actions(state)[order & _WHICH]
         return self.model.apply(state, action)
+
+    def _mine(
+        self, learnt: Iterable[Batch], batches: Iterable[Batch]
+    ) -> Iterator[tuple[int, int, int]]:
+        """What others have sent, and of what all have learnt that which belongs to this one."""
+        for batch in learnt:
+            for each in zip(*batch, strict=True):
+                if self.owner(each[0]) == self.me:
+                    yield each
+        for batch in batches:
+            yield from zip(*batch, strict=True)
 
     def whence(self, number: int) -> tuple[StateT, tuple[int, int] | None]:
         """A state, and the searcher that owns its parent with the parent's number; None: it is the first one."""
