@@ -1,7 +1,8 @@
 """A search in several processes of this machine, each with a part of the states (`labkit.sim.shard`).
 
-The searchers are forked, so that they hash alike and know the model; they go through the levels in step, and this
-process hands on what they say to each other. They find what one process finds: the same counts, violations and traces.
+This process begins the search, and forks the searchers when a level is wide enough to be shared: they know the model,
+all states so far and their numbers. They go through the levels in step, and this process hands on what they say to each
+other. They find what one process finds: the same counts, violations and traces.
 A searcher ends when its pipe closes, whatever this process died of. This module must not look into a state.
 """
 
@@ -13,9 +14,10 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
-from multiprocessing.connection import Connection, wait
+from itertools import chain
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any, Generic, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -23,58 +25,69 @@ from labkit.sim.explore import (
     MAX_STATES,
     Exploration,
     Progress,
+    Search,
     Violation,
+    explore,
     go_on,
     step_between,
 )
 from labkit.sim.model import Model, Mood, StateT
-from labkit.sim.shard import Found, Shard, first_owner, rank_of
+from labkit.sim.shard import Batch, Found, Shard, rank_of, ranks
 from labkit.sim.walk import Trace
 
 MOST_CORES = 64
+WIDE = 150
+"""States of the first level that is shared: to go through a smaller one in step takes longer than to go through it alone."""
+_LONG = 20_000
+"""States after which a search is shared whose levels never become wide."""
 _PATIENCE = 0.2
 """Seconds between two questions whether to go on, while the searchers are busy."""
 
 
 class _Level(NamedTuple):
-    """What each searcher is told when a level begins: orders and ranks of its states, and claims that are settled."""
+    """What each searcher is told when a level begins: orders of all its states, and claims that are settled."""
 
-    orders: "array[int]"
-    ranks: "array[int]"
+    orders: list["array[int]"]
     settled: frozenset[str]
     is_last: bool
 
 
 class _Answer(NamedTuple):
-    """What a searcher answers."""
+    """What a searcher answers; the batches are pickled for whoever owns their states."""
 
     met: list[Found]
     ended: list[Found]
     unreached: list[str]
     generated: int
-    batches: dict[int, bytes]
+    strange: Batch
+    theirs: list[bytes]
 
 
 @contextmanager
-def on_cores(model: Model[StateT], cores: int) -> Iterator["Searchers[StateT]"]:
-    """Searchers for a block, in so many processes. Raises `InvalidInput`."""
+def on_cores(
+    model: Model[StateT], cores: int, wide: int = WIDE
+) -> Iterator["Searchers[StateT]"]:
+    """Searchers for a block, in so many processes once a level has `wide` states. Raises `InvalidInput`."""
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
+    begun = Search(model)
+    while 0 < len(begun.level) < wide and len(begun.parents) < _LONG:
+        begun.advance()
     forking = multiprocessing.get_context("fork")
     ours: list[Connection[Any, Any]] = []
     processes = []
     try:
-        for me in range(cores):
+        for me in range(cores if begun.level else 0):
             mine, theirs = forking.Pipe()
             ours.append(mine)
             # A searcher gets the ends of all pipes so far, and closes those that are not its own.
             process = forking.Process(
-                target=_serve, args=(model, me, cores, theirs, list(ours)), daemon=True
+                target=_serve, args=(begun, me, cores, theirs, list(ours)), daemon=True
             )
             process.start()
             processes.append(process)
             theirs.close()
-        yield Searchers(model, ours, processes)
+        yield Searchers(begun, ours, processes)
     finally:
         for pipe in ours:
             pipe.close()
@@ -84,7 +97,7 @@ def on_cores(model: Model[StateT], cores: int) -> Iterator["Searchers[StateT]"]:
 
 
 def _serve(
-    model: Model[Any],
+    begun: Search[Any],
     me: int,
     cores: int,
     pipe: "Connection[Any, Any]",
@@ -95,7 +108,7 @@ def _serve(
     gc.disable()  # states are tuples and make no cycles
     for other in others:
         other.close()
-    shard = Shard(model, me, cores)
+    shard = Shard(begun, me, cores)
     try:
         while True:
             verb, said = _read(pipe.recv_bytes())
@@ -104,28 +117,33 @@ def _serve(
         return
 
 
+def _begin(shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> "array[int]":
+    return shard.admit([Batch([], [], [])] * shard.of, [])
+
+
 def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Answer:
-    shard.cut(len(level.orders))
+    own = level.orders[shard.me]
+    shard.cut(len(own))
     shard.claims.settle(level.settled)
-    met = shard.meet(level.orders)
-    unreached = [claim.name for claim in shard.claims.sometimes]
-    if level.is_last:
-        return _Answer(met, [], unreached, 0, {})
-    ended, batches = shard.expand(level.ranks, poll)
+    places = ranks(level.orders, shard.me)
+    taken = shard.take(own, places, poll, is_last=level.is_last)
     return _Answer(
-        met,
-        ended,
-        unreached,
-        shard.generated(len(level.ranks)),
-        {owner: pickle.dumps(batch, -1) for owner, batch in batches.items()},
+        taken.met,
+        taken.ended,
+        [claim.name for claim in shard.claims.sometimes],
+        shard.generated(len(own)),
+        taken.strange.shrunk(),
+        [pickle.dumps(batch.shrunk(), -1) for batch in taken.theirs],
     )
 
 
 def _admit(
-    shard: Shard[Any], batches: list[tuple[int, bytes]], _poll: Callable[[], bool]
-) -> bytes:
-    read = [(sender, _read(batch)) for sender, batch in batches]
-    return shard.admit(read).tobytes()
+    shard: Shard[Any],
+    said: tuple[list[Batch], list[bytes]],
+    _poll: Callable[[], bool],
+) -> "array[int]":
+    strange, batches = said
+    return shard.admit(strange, map(_read, batches))
 
 
 def _generated(shard: Shard[Any], states: int, _poll: Callable[[], bool]) -> int:
@@ -142,6 +160,7 @@ def _whence(shard: Shard[Any], number: int, _poll: Callable[[], bool]) -> Any:
 
 
 _ANSWERS: dict[str, Callable[[Shard[Any], Any, Callable[[], bool]], Any]] = {
+    "begin": _begin,
     "level": _on_level,
     "admit": _admit,
     "generated": _generated,
@@ -155,19 +174,21 @@ class Searchers(Generic[StateT]):
 
     def __init__(
         self,
-        model: Model[StateT],
+        begun: Search[StateT],
         pipes: Sequence["Connection[Any, Any]"],
         processes: Sequence["BaseProcess"],
     ) -> None:
-        self.model, self.processes = model, processes
+        self.model, self.processes = begun.model, processes
+        self._begun = begun
         self._pipes = pipes
+        self._selector = DefaultSelector()
+        for me, pipe in enumerate(pipes):
+            self._selector.register(pipe, EVENT_READ, me)
         self._keep_going: Callable[[Progress], bool] = go_on
-        self._progress = Progress(1, 0, 0)
+        self._progress = begun.progress
         self._is_told_to_stop = self._has_stopped = False
         self._found: list[tuple[int, Found]] = []
-        self._unreached = {
-            claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES
-        }
+        self._unreached = {claim.name for claim in begun.claims.sometimes}
 
     def explore(
         self,
@@ -176,26 +197,27 @@ class Searchers(Generic[StateT]):
         keep_going: Callable[[Progress], bool] = go_on,
     ) -> Exploration:
         """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a searcher dies."""
+        if not self._begun.level or len(self._begun.parents) >= max_states:
+            return explore(self.model, max_states=max_states, keep_going=keep_going)
         self._keep_going = keep_going
-        everybody = range(len(self._pipes))
-        owner = first_owner(self.model, len(everybody))
-        orders = [array("Q", [0] if me == owner else []) for me in everybody]
+        orders = self._ask("begin", [None] * len(self._pipes))
         stopped = ""
         while True:
-            ranks = _ranked(orders)
-            answers = self._look_and_expand(orders, ranks, is_last=bool(stopped))
+            answers = self._take(orders, is_last=bool(stopped))
             unique, generated, depth = self._progress
             if stopped or self._is_told_to_stop:
                 generated += sum(each.generated for each in answers)
                 self._progress = Progress(unique, generated, depth)
                 break
-            orders = self._admit(answers)
+            before, orders = orders, self._admit(answers)
             if unique + sum(map(len, orders)) >= max_states:
                 stopped = f"{max_states} states were reached"
                 last = _last_rank(orders, max_states - unique)
                 orders = [_up_to(each, last) for each in orders]
-                before = [bisect_right(each, last) for each in ranks]
-                generated += sum(self._ask("generated", before))
+                expanded = [
+                    bisect_right(ranks(before, me), last) for me in range(len(before))
+                ]
+                generated += sum(self._ask("generated", expanded))
             else:
                 last = None
                 generated += sum(each.generated for each in answers)
@@ -206,13 +228,7 @@ class Searchers(Generic[StateT]):
                 break
         return self._result("it was told to stop" if self._is_told_to_stop else stopped)
 
-    def _look_and_expand(
-        self,
-        orders: Sequence["array[int]"],
-        ranks: Sequence["array[int]"],
-        *,
-        is_last: bool,
-    ) -> list[_Answer]:
+    def _take(self, orders: list["array[int]"], *, is_last: bool) -> list[_Answer]:
         settled = frozenset(found.claim for _, found in self._found)
         reached = {
             claim.name
@@ -221,10 +237,7 @@ class Searchers(Generic[StateT]):
         }
         answers: list[_Answer] = self._ask(
             "level",
-            [
-                _Level(own, rank, settled | reached, is_last)
-                for own, rank in zip(orders, ranks, strict=True)
-            ],
+            [_Level(orders, settled | reached, is_last)] * len(orders),
         )
         met = _first(answers, lambda each: each.met)
         self._found += [
@@ -235,15 +248,13 @@ class Searchers(Generic[StateT]):
 
     def _admit(self, answers: Sequence[_Answer]) -> list["array[int]"]:
         """Hands each searcher what the others reached of its states; the orders of its states of the next level."""
-        batches = [
-            [
-                (sender, each.batches[me])
-                for sender, each in enumerate(answers)
-                if me in each.batches
-            ]
+        strange = [each.strange for each in answers]
+        said = [
+            (strange, [each.theirs[me] for each in answers])
             for me in range(len(answers))
         ]
-        return [array("Q", orders) for orders in self._ask("admit", batches)]
+        orders: list[array[int]] = self._ask("admit", said)
+        return orders
 
     def _note_ends(self, answers: Sequence[_Answer], last: int | None) -> None:
         """Keeps of each claim the first end that breaks it, as long as it is not behind the last rank that counts."""
@@ -256,7 +267,7 @@ class Searchers(Generic[StateT]):
 
     def _result(self, stopped: str) -> Exploration:
         claims = {claim.name: claim for claim in self.model.properties()}
-        violations = []
+        violations = list(self._begun.result().violations)
         for me, found in self._found:
             claim = claims[found.claim]
             state, trace = self._trace_to(me, found.number)
@@ -288,11 +299,15 @@ class Searchers(Generic[StateT]):
             self._send(me, verb, each)
         answers: dict[int, Any] = {}
         while len(answers) < len(self._pipes):
-            missing = [pipe for me, pipe in enumerate(self._pipes) if me not in answers]
-            for pipe in wait(missing, _PATIENCE):
-                me = self._pipes.index(pipe)
+            ready = self._selector.select(_PATIENCE)
+            for me in (key.data for key, _ in ready if key.data not in answers):
                 answers[me] = self._receive(me)
-            if not self._is_told_to_stop and not self._keep_going(self._progress):
+            is_time = not ready or len(answers) == len(self._pipes)
+            if (
+                is_time
+                and not self._is_told_to_stop
+                and not self._keep_going(self._progress)
+            ):
                 self._is_told_to_stop = True
                 # Whoever is busy sees that something has come, stops, and answers both.
                 for me in range(len(self._pipes)):
@@ -333,12 +348,6 @@ class Searchers(Generic[StateT]):
 def _read(pickled: bytes) -> Any:
     """What another process of this search has pickled."""
     return pickle.loads(pickled)  # noqa: S301  # only forked searchers and their parent hold the ends of these pipes
-
-
-def _ranked(orders: Sequence["array[int]"]) -> list["array[int]"]:
-    """Of each searcher's states the places among all, which are in the order of all orders."""
-    place = dict(zip(sorted(chain(*orders)), count(), strict=False))
-    return [array("Q", map(place.__getitem__, each)) for each in orders]
 
 
 def _last_rank(orders: Sequence["array[int]"], missing: int) -> int:

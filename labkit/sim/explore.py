@@ -5,7 +5,7 @@ stopped says so (`exhausted` is false) and claims only what it saw. Only states,
 are kept: the action between two states is found again when a trace is asked for. This module must not know any model.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import filterfalse
 from typing import Any, Generic, NamedTuple
@@ -20,8 +20,8 @@ MAX_STATES = 1_000_000
 _ASK_EVERY = 1_024
 """States expanded between two questions whether to go on."""
 
-_REMEMBERED = 4_096
-"""States that were reached last, which are told apart without their numbers."""
+_AT_ONCE = 512
+"""States of a level that are at hand as states at one time."""
 
 
 class Progress(NamedTuple):
@@ -93,17 +93,14 @@ def explore(
     keep_going: Callable[[Progress], bool] = go_on,
 ) -> Exploration:
     """Visits every state that any schedule reaches, until none is new or a limit is reached."""
-    search = _Search(model, max_states, keep_going)
-    search.run()
-    return search.result()
+    return Search(model, max_states, keep_going).run().result()
 
 
 def reachable(
     model: Model[StateT], *, max_states: int = MAX_STATES
 ) -> Iterable[StateT]:
     """Every reachable state, in the order in which the search meets them."""
-    search = _Search(model, max_states, go_on)
-    search.run()
+    search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
 
 
@@ -153,42 +150,65 @@ class Claims(Generic[StateT]):
                 self.broken.append((claim, state))
 
 
-class _Search(Generic[StateT]):
-    """One search: every state that is known with the state from which it was first reached, both as numbers."""
+class Search(Generic[StateT]):
+    """One search: every state that is known with the state from which it was first reached, both as numbers.
+
+    The states of a level are numbers, too, in the order in which they were reached, and only `_AT_ONCE` of them at a
+    time are unpacked.
+    """
 
     def __init__(
         self,
         model: Model[StateT],
-        max_states: int,
-        keep_going: Callable[[Progress], bool],
+        max_states: int = MAX_STATES,
+        keep_going: Callable[[Progress], bool] = go_on,
     ) -> None:
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = Claims(model)
         self.packer = Packer(model)
-        self.parents: dict[int, int | None] = {}
+        self.level = [self.packer.pack(model.initial())]
+        self.parents: dict[int, int | None] = {self.level[0]: None}
+        self.found: list[tuple[Property[StateT], StateT]] = []
         self.generated = self.depth = self.asked = 0
         self.stopped = ""
 
-    def run(self) -> None:
-        """Level by level, until a level is empty."""
-        initial = self.model.initial()
-        level = {self.packer.pack(initial): initial}
-        self.parents.update(dict.fromkeys(level))
-        while level:
-            self.claims.meet(list(level.values()))
-            if self.stopped:
-                break
-            level = self.expand(level)
-            self.depth += bool(level)
+    @property
+    def progress(self) -> Progress:
+        """How far it has come."""
+        return Progress(len(self.parents), self.generated, self.depth)
 
-    def expand(self, level: dict[int, StateT]) -> dict[int, StateT]:
-        """Every new state that one action leads to from this level, by its number."""
-        parents, actions, apply = self.parents, self.model.actions, self.model.apply
-        pack, fresh = self.packer.pack, dict[int, StateT]()
-        # To remember the last states that were reached costs less than to pack each again, where most are reached often.
-        are_often_met = self.generated > 2 * len(parents)
+    @property
+    def are_often_met(self) -> bool:
+        """Whether most states are reached often: then to remember the last ones costs less than to pack each again."""
+        return self.generated > 2 * len(self.parents)
+
+    def run(self) -> "Search[StateT]":
+        """Level by level, until a level is empty."""
+        while self.level:
+            self.advance()
+        return self
+
+    def advance(self) -> None:
+        """Looks at every state of the level and takes every action in it; the level is then the next one.
+
+        A search that has to stop looks at all states that it has reached and takes no more actions.
+        """
+        level, self.level = self.level, []
+        for numbers in at_once(level):
+            states = list(map(self.packer.unpack, numbers))
+            self.claims.meet(states)
+            if not self.stopped:
+                self._expand(numbers, states)
+        self._note_broken()
+        self.depth += bool(self.level)
+
+    def _expand(self, numbers: list[int], states: list[StateT]) -> None:
+        """Adds every new state that one action leads to from these to the next level."""
+        parents, level = self.parents, self.level
+        actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
+        are_often_met = self.are_often_met
         met, count = set[StateT](), 0
-        for key, state in level.items():
+        for number, state in zip(numbers, states, strict=True):
             enabled = actions(state)
             if not enabled:
                 self.claims.end(state)
@@ -199,27 +219,32 @@ class _Search(Generic[StateT]):
                     if len(met) == count:  # asking first would hash the state twice
                         continue
                     count += 1
-                number = pack(successor)
-                if number not in parents:
-                    parents[number] = key
-                    fresh[number] = successor
-            if count > _REMEMBERED:
-                met, count = set(), 0
+                reached = pack(successor)
+                if reached not in parents:
+                    parents[reached] = number
+                    level.append(reached)
             self.generated += len(enabled)
             self.asked += 1
             if (
                 len(parents) >= self.max_states or not self.asked % _ASK_EVERY
             ) and self.must_stop():
                 break
-        return fresh
+
+    def _note_broken(self) -> None:
+        """Keeps what a level broke: what every state must keep in the order of the claims, then ends as they were met."""
+        claims = self.model.properties()
+        places = {
+            claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place
+            for place, claim in enumerate(claims)
+        }
+        found, self.claims.broken = self.claims.broken, []
+        self.found += sorted(found, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
         """Whether a limit is reached; notes which."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
-        elif not self.keep_going(
-            Progress(len(self.parents), self.generated, self.depth)
-        ):
+        elif not self.keep_going(self.progress):
             self.stopped = "it was told to stop"
         return bool(self.stopped)
 
@@ -228,13 +253,11 @@ class _Search(Generic[StateT]):
         return Exploration(
             self.model.name,
             self.model.values,
-            len(self.parents),
-            self.generated,
-            self.depth,
+            *self.progress,
             self.stopped,
             tuple(
                 Violation(claim.name, claim.because(state), self.trace_to(state))
-                for claim, state in self.claims.broken
+                for claim, state in self.found
             ),
             tuple(claim.name for claim in self.claims.sometimes),
         )
@@ -248,6 +271,12 @@ class _Search(Generic[StateT]):
             steps.append(step_between(self.model, parent, reached))
             key = before
         return Trace.of(self.model, steps[::-1])
+
+
+def at_once(level: list[int]) -> Iterator[list[int]]:
+    """The states of a level, some at a time."""
+    for first in range(0, len(level), _AT_ONCE):
+        yield level[first : first + _AT_ONCE]
 
 
 def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:

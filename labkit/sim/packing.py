@@ -16,27 +16,30 @@ News = tuple[int, list[tuple[int, Any]]]
 """Of one field the bits that it owns, and codes with their values."""
 
 
-class Bits:
-    """Which bits of a number are taken, by all fields together."""
+class _Bits:
+    """Which bits of a number are taken, by all parts together and by each of them."""
 
     def __init__(self) -> None:
         self.taken = 0
+        self.masks: list[int] = []
 
-    def take(self) -> int:
-        """A bit that was free."""
+    def take(self, part: int) -> int:
+        """A bit that was free, for one part."""
+        bit = 1 << self.taken
         self.taken += 1
-        return 1 << self.taken - 1
+        self.masks[part] |= bit
+        return bit
 
 
 class _Codes(dict[Any, int]):
     """The code of each value of one field. A value that was never seen gets the next number, written in own bits."""
 
-    def __init__(self, bits: Bits) -> None:
+    def __init__(self, bits: _Bits) -> None:
         super().__init__()
-        self._bits = bits
+        self._bits, self._part = bits, len(bits.masks)
+        bits.masks.append(0)
         self._own: list[int] = []
         self.is_closed = False
-        self.mask = 0
         self.values_by_code: dict[int, Any] = {}
 
     def __missing__(self, value: Any) -> int:
@@ -44,8 +47,7 @@ class _Codes(dict[Any, int]):
             raise KeyError(value)
         number = len(self)
         if number >> len(self._own):
-            self._own.append(self._bits.take())
-            self.mask |= self._own[-1]
+            self._own.append(self._bits.take(self._part))
         code = sum(bit for place, bit in enumerate(self._own) if number >> place & 1)
         self[value] = code
         self.values_by_code[code] = value
@@ -64,8 +66,10 @@ class Packer(Generic[StateT]):
             initial._fields.index(model.row) if model.row in initial._fields else -1
         )
         self._length = len(initial[self._row]) if self._row >= 0 else 0
-        self.bits = Bits()
-        self._tables = [_Codes(self.bits) for _ in self._parts(initial)]
+        bits = _Bits()
+        self._tables = [_Codes(bits) for _ in self._parts(initial)]
+        self._masks = bits.masks
+        self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
         """The fields of a state, and in place of a row of processes the processes themselves."""
@@ -80,9 +84,7 @@ class Packer(Generic[StateT]):
 
     def mask(self, fields: Iterable[int]) -> int:
         """The bits that these fields of a state own by now; others may follow."""
-        return sum(
-            table.mask for field in fields for table in self._tables[self._slice(field)]
-        )
+        return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
         """Where the parts of a field stand among all parts."""
@@ -110,17 +112,25 @@ class Packer(Generic[StateT]):
         """
         counts = [len(table) for table in self._tables]
         return counts, [
-            (table.mask, list(islice(table.values_by_code.items(), first, None)))
-            for table, first in zip(self._tables, since, strict=True)
+            (mask, list(islice(values.items(), first, None)))
+            for mask, values, first in zip(
+                self._masks, self._values, since, strict=True
+            )
         ]
+
+    def close(self, *, is_closed: bool = True) -> None:
+        """From then on gives no value a code: to pack a state with one that has none raises `KeyError`."""
+        for table in self._tables:
+            table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
         """Takes over another packer's codes. From then on this one reads and writes that one's numbers alone.
 
         To pack a state with a value that the other one has not told raises `KeyError`.
         """
-        for table, (mask, values) in zip(self._tables, news, strict=True):
-            table.mask, table.is_closed = mask, True
+        self.close()
+        self._masks[:] = [mask for mask, _ in news]
+        for table, (_, values) in zip(self._tables, news, strict=True):
             table.values_by_code.update(values)
             table.update((value, code) for code, value in values)
 
@@ -136,30 +146,10 @@ class Packer(Generic[StateT]):
 
     def unpack(self, key: int) -> StateT:
         """The state of a number that `pack` gave."""
-        parts = [table.values_by_code[key & table.mask] for table in self._tables]
-        if self._row >= 0:
-            row = slice(self._row, self._row + self._length)
-            parts[row] = [tuple(parts[row])]
+        parts = tuple(map(getitem, self._values, map(key.__and__, self._masks)))
+        row = self._row
+        if row >= 0:
+            end = row + self._length
+            parts = (*parts[:row], parts[row:end], *parts[end:])
         state: StateT = self._build(parts)
         return state
-
-
-class Translation(Generic[StateT]):
-    """Another packer's numbers as those of this one, without the states."""
-
-    def __init__(self, packer: Packer[StateT]) -> None:
-        self._packer = packer
-        self._masks = [0] * packer.width
-        self._codes: list[dict[int, int]] = [{} for _ in self._masks]
-
-    def read_on(self, news: Sequence[News]) -> None:
-        """Takes over what the other packer told (`Packer.news`)."""
-        for field, (mask, values) in enumerate(news):
-            self._masks[field] = mask
-            self._codes[field].update(
-                (code, self._packer.learn(field, value)) for code, value in values
-            )
-
-    def read(self, number: int) -> int:
-        """This packer's number of the state to which the other one gave that number."""
-        return sum(map(getitem, self._codes, map(number.__and__, self._masks)))

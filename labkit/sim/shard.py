@@ -1,25 +1,26 @@
 """One of several searchers that share a search: those states that belong to it, level by level.
 
-A state belongs to the searcher that the hash of its anchors names, so searchers must hash alike, as forked processes do.
+All go on from one search that has begun (`labkit.sim.explore.Search`), and give the same values the same codes: a state
+with a value that is new in a level has no number before the level ends, and is told to all as the state before it and
+the choice that leads to it. Then all learn these values in one order, so a number means the same everywhere. A state
+belongs to the searcher that the bits of its anchors name.
 Order is kept: within a level states stand in the order of the least sequence of choices that leads there, as in
 `labkit.sim.explore`, so that every number of searchers finds the same states, the same violations and the same traces.
-What searchers hand each other are values; this module must not know how they travel, and must not know any model.
+What searchers hand each other are numbers; this module must not know how they travel, and must not know any model.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress, count
 from typing import Any, Generic, NamedTuple
 
-from labkit.sim.explore import Claims
+from labkit.sim.explore import Search, at_once
 from labkit.sim.model import Model, StateT
-from labkit.sim.packing import News, Packer, Translation
 
 _CHOICES = 16
 """Bits of an order that hold which of a state's actions was taken; those above hold the state's rank in its level."""
 
-_ASK_EVERY = 1_024
-"""States expanded between two questions whether somebody wants to stop."""
+_WHICH = (1 << _CHOICES) - 1
 
 
 def rank_of(order: int) -> int:
@@ -27,13 +28,25 @@ def rank_of(order: int) -> int:
     return order >> _CHOICES
 
 
-class Batch(NamedTuple):
-    """States that one searcher reached and another one owns: their numbers, orders and parents, and how to read them."""
+def ranks(orders: Sequence["array[int]"], me: int) -> "array[int]":
+    """The places of one searcher's states among those of all, whose orders are given, each searcher's in order."""
+    mine = set(orders[me])
+    return array("Q", compress(count(), map(mine.__contains__, sorted(chain(*orders)))))
 
-    news: list[News]
-    numbers: list[int]
-    orders: list[int]
-    parents: list[int]
+
+class Batch(NamedTuple):
+    """States that one searcher reached, with their orders and parents; without numbers where a value has no code yet."""
+
+    numbers: "list[int] | array[int]"
+    orders: "list[int] | array[int]"
+    parents: "list[int] | array[int]"
+
+    def shrunk(self) -> "Batch":
+        """The same in less space, where numbers have no more than 64 bits."""
+        try:
+            return Batch(*(array("Q", each) for each in self))
+        except OverflowError:
+            return self
 
 
 class Found(NamedTuple):
@@ -44,8 +57,13 @@ class Found(NamedTuple):
     number: int
 
 
-_Candidate = tuple[int, int, StateT | None]
-"""The order of a state that may be new, its parent as `Shard.parents` has it, and the state, if it is at hand."""
+class Taken(NamedTuple):
+    """What a searcher found in a level: states that break a claim, and what it reached that others must know of."""
+
+    met: list[Found]
+    ended: list[Found]
+    strange: Batch
+    theirs: list[Batch]
 
 
 def anchors(model: Model[Any]) -> list[int]:
@@ -55,38 +73,33 @@ def anchors(model: Model[Any]) -> list[int]:
     return chosen or list(range(len(fields)))
 
 
-def first_owner(model: Model[Any], of: int) -> int:
-    """To which of several searchers the initial state belongs."""
-    return hash(itemgetter(*anchors(model))(model.initial())) % of
-
-
 class Shard(Generic[StateT]):
-    """The states of one searcher of several. Their parents may be those of others."""
+    """The states of one searcher of several, and all those with which the search has begun."""
 
-    def __init__(self, model: Model[StateT], me: int, of: int) -> None:
-        self.model, self.me, self.of = model, me, of
-        self.claims = Claims(model)
-        self._anchors = anchors(model)
-        self._anchor: Any = itemgetter(*self._anchors)
-        self._owners: dict[int, int] = {}
-        self._taken = self._mask = 0
-        self.packer = Packer(model)
-        self.parents: dict[int, int | None] = {}
-        self._fresh: dict[int, _Candidate[StateT]] = {}
-        self._level: list[tuple[int, StateT]] = []
+    def __init__(self, begun: Search[StateT], me: int, of: int) -> None:
+        self.model, self.me, self.of = begun.model, me, of
+        self.claims, self.packer = begun.claims, begun.packer
+        self.parents = begun.parents
+        self._anchors = anchors(self.model)
+        self._mask = self.packer.mask(self._anchors)
+        self._are_often_met = begun.are_often_met
         self._enabled = array("I")
-        # Of each other searcher: how to read its numbers, and what it has been told of how to read this one's.
-        self._theirs = [Translation(self.packer) for _ in range(of)]
-        self._told = [[0] * self.packer.width for _ in range(of)]
-        initial = model.initial()
-        number = self.packer.pack(initial)
-        if self._owner(number, initial) == me:
-            self.parents[number] = None
-            self._level = [(number, initial)]
+        self._strange: list[StateT] = []
+        # Of each state of the next level its order.
+        self._fresh = {
+            number: rank << _CHOICES
+            for rank, number in enumerate(begun.level)
+            if self.owner(number) == me
+        }
+        self._level: list[int] = []
+
+    def owner(self, number: int) -> int:
+        """Whose a state is."""
+        return hash((number & self._mask,)) % self.of
 
     def cut(self, size: int) -> None:
         """Forgets all states of the new level but the first ones."""
-        for number, _ in self._level[size:]:
+        for number in self._level[size:]:
             del self.parents[number]
         del self._level[size:]
 
@@ -94,114 +107,128 @@ class Shard(Generic[StateT]):
         """How many actions the first states of the level that was expanded last have together."""
         return sum(self._enabled[:states])
 
-    def meet(self, orders: Sequence[int]) -> list[Found]:
-        """Asks the claims about the states of the level, whose orders are given."""
-        self.claims.meet([state for _, state in self._level])
-        broken = self._broken()
-        if not broken:
-            return []
-        numbers = [number for number, _ in self._level]
-        return [
-            Found(name, orders[numbers.index(number)], number)
-            for name, number in broken
-        ]
+    def take(
+        self,
+        orders: Sequence[int],
+        ranks: Sequence[int],
+        must_stop: Callable[[], bool],
+        *,
+        is_last: bool = False,
+    ) -> Taken:
+        """Asks the claims about the states of the level, and takes every action in them, until it has to stop."""
+        theirs = [Batch([], [], []) for _ in range(self.of)]
+        taken = Taken([], [], Batch([], [], []), theirs)
+        self._enabled, self._strange = array("I"), []
+        first, is_stopped = 0, is_last
+        for numbers in at_once(self._level):
+            states = list(map(self.packer.unpack, numbers))
+            self.claims.meet(states)
+            taken.met.extend(
+                Found(name, orders[first + numbers.index(number)], number)
+                for name, number in self._broken()
+            )
+            is_stopped = is_stopped or (first > 0 and must_stop())
+            if not is_stopped:
+                self._expand(numbers, states, ranks[first:], taken)
+            first += len(numbers)
+        return taken
 
     def _broken(self) -> list[tuple[str, int]]:
         broken, self.claims.broken = self.claims.broken, []
         return [(claim.name, self.packer.pack(state)) for claim, state in broken]
 
-    def expand(
-        self, ranks: Sequence[int], must_stop: Callable[[], bool]
-    ) -> tuple[list[Found], dict[int, Batch]]:
-        """Takes every action in every state of the level: ends that break a claim, and states that others own."""
+    def _expand(
+        self,
+        numbers: Sequence[int],
+        states: Sequence[StateT],
+        ranks: Sequence[int],
+        taken: Taken,
+    ) -> None:
         actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
-        me, parents, owner_of = self.me, self.parents, self._owner
-        ended: list[Found] = []
-        fresh: dict[int, _Candidate[StateT]] = {}
-        theirs = [Batch([], [], [], []) for _ in range(self.of)]
-        reached, count = set[StateT](), 0
-        enabled_by_state = self._enabled = array("I")
-        for rank, (number, state) in zip(ranks, self._level, strict=True):
+        parents, fresh, are_often_met = self.parents, self._fresh, self._are_often_met
+        me, of, mask = self.me, self.of, self._mask
+        met, seen = set[StateT](), 0
+        sent = set[int]()
+        for number, state, rank in zip(numbers, states, ranks, strict=False):
             enabled = actions(state)
             if not enabled:
                 self.claims.end(state)
-                ended += [Found(name, rank, end) for name, end in self._broken()]
-            enabled_by_state.append(len(enabled))
-            for choice, action in enumerate(enabled, start=rank << _CHOICES):
+                taken.ended.extend(
+                    Found(name, rank, end) for name, end in self._broken()
+                )
+            self._enabled.append(len(enabled))
+            for order, action in enumerate(enabled, start=rank << _CHOICES):
                 successor = apply(state, action)
-                reached.add(successor)
-                if len(reached) == count:
+                if are_often_met:  # see `Search`
+                    met.add(successor)
+                    if len(met) == seen:
+                        continue
+                    seen += 1
+                try:
+                    reached = pack(successor)
+                except KeyError:  # a value of it is new
+                    taken.strange.orders.append(order)
+                    taken.strange.parents.append(number)
+                    self._strange.append(successor)
                     continue
-                count += 1
-                new = pack(successor)
-                if new in parents:
+                if reached in parents or reached in sent:
                     continue
-                owner = owner_of(new, successor)
+                owner = hash((reached & mask,)) % of
                 if owner == me:
-                    fresh[new] = (choice, number, successor)
+                    parents[reached] = number
+                    fresh[reached] = order
                 else:
-                    _, numbers, orders, before = theirs[owner]
-                    numbers.append(new)
-                    orders.append(choice)
-                    before.append(number)
-            if not len(enabled_by_state) % _ASK_EVERY and must_stop():
-                break
-        self._fresh = fresh
-        return ended, {
-            owner: batch._replace(news=self._news(owner))
-            for owner, batch in enumerate(theirs)
-            if batch.numbers
-        }
+                    sent.add(reached)
+                    numbers_of, orders_of, parents_of = taken.theirs[owner]
+                    numbers_of.append(reached)
+                    orders_of.append(order)
+                    parents_of.append(number)
 
-    def _owner(self, number: int, state: StateT) -> int:
-        """Whose a state is. It is worked out once for all states that agree in their anchors."""
-        if not self.model.anchors:
-            return hash(self._anchor(state)) % self.of
-        packer = self.packer
-        if packer.bits.taken != self._taken:
-            self._taken, self._mask = packer.bits.taken, packer.mask(self._anchors)
-        anchors = number & self._mask
-        owner = self._owners.get(anchors)
-        if owner is None:
-            owner = self._owners[anchors] = hash(self._anchor(state)) % self.of
-        return owner
+    def admit(self, strange: Sequence[Batch], batches: Iterable[Batch]) -> "array[int]":
+        """Takes what all reached of its states; the orders of its states of the next level, in order.
 
-    def _news(self, owner: int) -> list[News]:
-        self._told[owner], news = self.packer.news(self._told[owner])
-        return news
-
-    def admit(self, batches: Iterable[tuple[int, Batch]]) -> "array[int]":
-        """Takes what others reached, by their numbers; the orders of all states of the next level, in order."""
-        fresh, known, unpack = self._fresh, self.parents, self.packer.unpack
-        for sender, batch in batches:
-            self._theirs[sender].read_on(batch.news)
-            numbers = map(self._theirs[sender].read, batch.numbers)
-            for number, order, parent in zip(
-                numbers, batch.orders, batch.parents, strict=True
-            ):
-                if number in known:
-                    continue
-                before = fresh.get(number)
-                if before is None or order < before[0]:
-                    state = None if before is None else before[2]
-                    fresh[number] = (order, self._elsewhere(sender, parent), state)
-        # Orders differ, so nothing else is compared.
-        found = sorted(fresh, key=fresh.__getitem__)
-        known.update((number, fresh[number][1]) for number in found)
-        self._level = [(number, fresh[number][2] or unpack(number)) for number in found]
+        `strange` are those of all searchers, its own among them: all learn the same values in the same order.
+        """
+        self.packer.close(is_closed=False)
+        learnt = [
+            Batch(list(map(self.packer.pack, self._states(sender, told))), *told[1:])
+            for sender, told in enumerate(strange)
+        ]
+        self.packer.close()
+        self._mask = self.packer.mask(self._anchors)
+        known, fresh = self.parents, self._fresh
+        for number, order, parent in self._mine(learnt, batches):
+            before = fresh.get(number)
+            if order < before if before is not None else number not in known:
+                known[number] = parent
+                fresh[number] = order
         self._fresh = {}
-        return array("Q", [fresh[number][0] for number in found])
+        self._level = sorted(fresh, key=fresh.__getitem__)
+        return array("Q", map(fresh.__getitem__, self._level))
 
-    def _elsewhere(self, sender: int, parent: int) -> int:
-        """A parent that another searcher owns, told from this one's own by its sign."""
-        return -1 - (parent * self.of + sender)
+    def _states(self, sender: int, told: Batch) -> Iterable[StateT]:
+        """The states that a searcher has told: another one's are reached once more."""
+        if sender == self.me:
+            return self._strange
+        return map(self._again, told.parents, told.orders)
+
+    def _again(self, parent: int, order: int) -> StateT:
+        state = self.packer.unpack(parent)
+        action = self.model.actions(state)[order & _WHICH]
+        return self.model.apply(state, action)
+
+    def _mine(
+        self, learnt: Iterable[Batch], batches: Iterable[Batch]
+    ) -> Iterator[tuple[int, int, int]]:
+        """What others have sent, and of what all have learnt that which belongs to this one."""
+        for batch in learnt:
+            for each in zip(*batch, strict=True):
+                if self.owner(each[0]) == self.me:
+                    yield each
+        for batch in batches:
+            yield from zip(*batch, strict=True)
 
     def whence(self, number: int) -> tuple[StateT, tuple[int, int] | None]:
-        """A state, and the searcher that owns its parent with the parent's number there; None: it is the first one."""
+        """A state, and the searcher that owns its parent with the parent's number; None: it is the first one."""
         state, parent = self.packer.unpack(number), self.parents[number]
-        if parent is None:
-            return state, None
-        if parent >= 0:
-            return state, (self.me, parent)
-        there, sender = divmod(-1 - parent, self.of)
-        return state, (sender, there)
+        return state, None if parent is None else (self.owner(parent), parent)

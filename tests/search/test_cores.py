@@ -11,8 +11,10 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.search.cores import on_cores
-from labkit.sim.explore import Exploration, Progress, explore
+from labkit.search.cores import WIDE, on_cores
+from labkit.sim import MODELS
+from labkit.sim.explore import Exploration, Progress, Search, explore
+from labkit.sim.shard import Batch, Shard, ranks
 from labkit.sim.trace import make
 
 SEARCHES = {
@@ -28,11 +30,15 @@ SEARCHES = {
     "snapshot": ("snapshot", {}),
     "changelog": ("changelog", {}),
     "kafka_log": ("kafka_log", {}),
+    "orders": ("orders", {}),
 }
 
 
-def on(cores: int, model: str, given: dict[str, object], **limits) -> Exploration:
-    with on_cores(make(model, given), cores) as searchers:
+def on(
+    cores: int, model: str, given: dict[str, object], wide: int = 1, **limits
+) -> Exploration:
+    """A search in so many processes, which share it from the beginning unless it is told otherwise."""
+    with on_cores(make(model, given), cores, wide) as searchers:
         return searchers.explore(**limits)
 
 
@@ -45,10 +51,61 @@ def _nobody_is_left() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_two_searchers_find_what_one_finds(name: str):
+def test_searchers_find_what_one_finds(name: str):
     model, given = SEARCHES[name]
     alone = explore(make(model, given), max_states=6_000)
-    assert on(2, model, given, max_states=6_000) == alone
+    for cores, wide in ((1, 1), (2, 1), (2, 40), (3, 1)):
+        assert on(cores, model, given, wide, max_states=6_000) == alone
+
+
+def test_every_model_is_searched_on_several_cores():
+    assert {model for model, _ in SEARCHES.values()} == set(MODELS)
+
+
+def test_a_search_without_a_wide_level_has_no_searchers():
+    model = make("two_phase_commit", {"participants": 1})
+    with on_cores(model, 2) as searchers:
+        assert searchers.processes == []
+        assert searchers.explore() == explore(model)
+        assert searchers.explore(max_states=5) == explore(model, max_states=5)
+
+
+@pytest.mark.parametrize("most", [100, 719, 1_500])
+def test_a_limit_counts_before_the_search_is_shared_and_behind(most: int):
+    model, given = SEARCHES["2pc, early"]
+    begun = Search(make(model, given))
+    while len(begun.level) < WIDE:
+        begun.advance()
+    assert 100 < len(begun.parents) < 719
+    alone = explore(make(model, given), max_states=most)
+    assert on(2, model, given, WIDE, max_states=most) == alone
+
+
+def test_a_value_that_is_new_gets_the_same_code_from_every_searcher():
+    """Both tell states that have no number yet, in the same level; afterwards each reads the other's numbers."""
+    shards = [Shard(Search(make("barriers", {"counts": 1})), me, 2) for me in (0, 1)]
+    none = Batch([], [], [])
+    orders = [shard.admit([none, none], []) for shard in shards]
+    told = [0, 0]
+    while any(orders):
+        taken = [
+            shard.take(own, ranks(orders, me), lambda: False)
+            for me, (shard, own) in enumerate(zip(shards, orders, strict=True))
+        ]
+        strange = [each.strange for each in taken]
+        told = [
+            many + len(each.orders) for many, each in zip(told, strange, strict=True)
+        ]
+        orders = [
+            shard.admit(strange, [each.theirs[me] for each in taken])
+            for me, shard in enumerate(shards)
+        ]
+    assert min(told) > 10
+    one, other = (shard.packer for shard in shards)
+    assert one.news([0] * one.width) == other.news([0] * one.width)
+    numbers = [set(shard.parents) for shard in shards]
+    initial = one.pack(make("barriers", {"counts": 1}).initial())
+    assert numbers[0] & numbers[1] == {initial}
 
 
 @pytest.mark.parametrize("cores", [1, 3, 5])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.sim.explore import explore, walk
+from labkit.sim.explore import Search, explore, walk
 from labkit.sim.model import (
     Action,
     Durable,
@@ -127,6 +127,51 @@ def test_limits_end_a_search_and_say_so():
     )
     assert asked[0].unique < asked[1].unique < stopped.unique_states < 301 * 301
     assert [violation.property for violation in stopped.violations] == ["small"]
+
+
+def test_what_a_level_breaks_stands_in_the_order_of_the_claims():
+    """Both claims break in the same level, the second one in its first states and the first one in its last."""
+
+    class Wide(Counters):
+        def actions(self, state: Pair) -> Sequence[Action]:
+            return [Action("add", which) for which in range(2_000 * (state.left == 0))]
+
+        def apply(self, _state: Pair, action: Action) -> Pair:
+            return Pair(1, action.which)
+
+        def properties(self) -> Sequence[Property[Pair]]:
+            def claim(name: str, mood: Mood, wrong: int) -> Property[Pair]:
+                return Property(
+                    name, mood, name, lambda state: state.right != wrong, str
+                )
+
+            return (
+                claim("end", Mood.EVENTUALLY, 3),
+                claim("last", Mood.ALWAYS, 1_999),
+                claim("first", Mood.ALWAYS, 1),
+            )
+
+    found = explore(Wide({}))
+    assert found.unique_states == 2_001
+    assert [each.property for each in found.violations] == ["last", "first", "end"]
+
+
+@pytest.mark.parametrize("name", ["two_phase_commit", "pipeline", "barriers"])
+def test_a_search_that_is_stopped_has_looked_at_all_that_it_reached(name: str):
+    looked: list[object] = []
+
+    class Looking(type(make(name, {}))):  # type: ignore[misc]  # whichever class the model has
+        def properties(self) -> Sequence[Property[object]]:
+            def note(state: object) -> bool:
+                looked.append(state)
+                return True
+
+            return (Property("noted", Mood.ALWAYS, "", note, str),)
+
+    model = Looking(make(name, {}).values)
+    search = Search(model, 30).run()
+    assert search.stopped
+    assert looked == list(map(search.packer.unpack, search.parents))
 
 
 def test_a_walk_is_decided_by_its_chooser_alone():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from labkit.sim.model import Action, Mood, Property, Word
+from labkit.sim.model import Action, Mood, Property, Word, from_fields
 from labkit.sim.models.two_phase_commit.parts import gathered, names, spread
 from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
 from labkit.sim.parameters import Values
@@ -35,6 +35,9 @@ class State(NamedTuple):
     participants: tuple[Position, ...]
     sent: int
     heard: int
+
+
+_as_state = from_fields(State)
 
 
 class Textbook(RuleModel[State]):
@@ -101,30 +104,30 @@ class Textbook(RuleModel[State]):
 
     def _decide_commit(self, state: State, _which: int) -> State:
         _, participants, sent, heard = state
-        return State(Position.COMMITTED, participants, sent, heard)
+        return _as_state((Position.COMMITTED, participants, sent, heard))
 
     def _decide_abort(self, state: State, _which: int) -> State:
         _, participants, sent, heard = state
-        return State(Position.ABORTED, participants, sent, heard)
+        return _as_state((Position.ABORTED, participants, sent, heard))
 
     def _prepare(self, state: State, which: int) -> State:
         decision, at, sent, heard = state
         participants = (*at[:which], Position.PREPARED, *at[which + 1 :])
-        return State(decision, participants, sent | 1 << which, heard)
+        return _as_state((decision, participants, sent | 1 << which, heard))
 
     def _commit(self, state: State, which: int) -> State:
         decision, at, sent, heard = state
         participants = (*at[:which], Position.COMMITTED, *at[which + 1 :])
-        return State(decision, participants, sent, heard)
+        return _as_state((decision, participants, sent, heard))
 
     def _abort(self, state: State, which: int) -> State:
         decision, at, sent, heard = state
         participants = (*at[:which], Position.ABORTED, *at[which + 1 :])
-        return State(decision, participants, sent, heard)
+        return _as_state((decision, participants, sent, heard))
 
     def _hear(self, state: State, which: int) -> State:
         decision, participants, sent, heard = state
-        return State(decision, participants, sent, heard | 1 << which)
+        return _as_state((decision, participants, sent, heard | 1 << which))
 
     def properties(self) -> Sequence[Property[State]]:
         """Atomic commitment, and that either decision can be reached by all."""
