@@ -37,8 +37,9 @@ from labkit.sim.symmetry import Quotient
 from labkit.sim.trace import make
 from labkit.sim.walk import Trace
 from labkit.spark.cluster import await_slots
+from labkit.spark.jvm import Profile
 from labkit.spark.master import check_scheduler, is_local
-from labkit.spark.session import Profile, failures_in_one_sentence, session_for_a_block
+from labkit.spark.session import failures_in_one_sentence, session_for_a_block
 
 T = TypeVar("T")
 
@@ -170,7 +171,7 @@ class Levels:
         return sizes
 
     def _tell_codes(self, level: int) -> None:
-        self._width = rows.width_of(self._packer.bits.taken)
+        self._width = rows.width_of(self._packer.bits)
         self._published, news = self._packer.news(self._published)
         self.search.files.dump(news, "codes", level)
 

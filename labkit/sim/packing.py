@@ -139,6 +139,11 @@ class Packer(Generic[StateT]):
         """How many parts a state has."""
         return len(self._tables)
 
+    @property
+    def bits(self) -> int:
+        """How many bits the longest number has by now."""
+        return max(mask.bit_length() for mask in self._masks)
+
     def pack(self, state: StateT) -> int:
         """The state's number. Raises `TypeError` where the number of processes in a row has changed."""
         parts: Any = state if self._row < 0 else self._parts(state)
