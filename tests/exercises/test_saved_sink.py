@@ -168,8 +168,11 @@ def test_only_a_table_and_a_folder_can_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+WHERE_OTHERS_BREAK = ("b0.call.returns", "two_queries")
+"""The batch comes again, and a query with the same batch numbers: what most sinks of the notebook do not survive."""
+
+
 @pytest.mark.slow
-@pytest.mark.longest  # two whole quick tests; notebook 14 makes one, too
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("exercise", "answer", "kind"),
@@ -192,6 +195,8 @@ def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     saved = lab.save_sink(getattr(module, answer), "my_sink.py", kind)
-    tested = lab.crash_test(saved, seconds=900)
-    assert tested.guarantee == "exactly-once", str(tested)
-    assert tested.violated == []
+    tested = lab.crash_test(saved, only=WHERE_OTHERS_BREAK, seconds=900)
+    runs = {each.id: each for each in tested.report.summary.results}
+    assert {"healthy", *WHERE_OTHERS_BREAK} <= set(runs)
+    assert {each.guarantee for each in runs.values()} == {"exactly-once"}, str(tested)
+    assert [each.violated for each in runs.values() if each.violated] == []
