@@ -247,7 +247,7 @@ def is_executor(process: psutil.Process) -> bool:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_executor_that_is_killed_costs_no_state(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(on_spark, "STATES_A_TASK", 40)
+    monkeypatch.setattr(on_spark, "STATES_A_TASK", 100)
     alone = explore(make("two_phase_commit", {"broken": "heuristic"}))
     killed: list[int] = []
 
