@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Does *your* sink survive every crash?
 #
-# A shop has no sink of the lab. It has a function that somebody wrote on a Friday. Can the table be trusted?
+# A shop has a function that somebody wrote on a Friday. Can the table be trusted?
 #
 # {head}
 #
@@ -64,7 +64,7 @@ lab.answer("14-append", first.kills.count("at-least-once"))
 
 # %% [raw] tags=["expected"]
 # It was 1.
-# Before COMMIT the transaction is rolled back, so nothing is there that could come again. Only a kill behind the sink's return leaves rows that the engine hands over once more.
+# A kill before COMMIT rolls the transaction back, so the table has no row that the repeat could double. Only a kill behind the sink's return leaves rows that the engine hands over once more.
 
 # %% tags=["checked"]
 assert not first["a crash at every place"]
@@ -84,8 +84,8 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # | an older checkpoint | all is done; then batches that were finished come again |
 # | a second query | another query writes into the same table, and counts its batches from 0 |
 #
-# The database is a real SQLite file. A process of its own has it open, and each kill is a SIGKILL of that process. Another
-# process reads after every request. Only the engine is simulated.
+# The database is a real SQLite file. One process has it open, and each kill is a SIGKILL of that process. Another
+# process reads after every request. Only the engine and its source are simulated.
 #
 # A reader saw nothing wrong: a transaction shows all of a batch or none of it. Rows come twice at one place only: behind the
 # return, before the engine's note. Whoever calls the function alone, without an engine that repeats, never meets it.
@@ -247,7 +247,7 @@ def marker_of_the_batch(db, query, batch, rows):
 # %% [markdown]
 # This time the whole test: two to three minutes. It kills behind each durable effect of two batches, at the edges of calls, and
 # once more in a recovery. It adds a large batch, which is written in more parts, and Spark's own older checkpoint and second query.
-# Two conditions are tried apart. The source gives other rows for the same batch. A driver is stopped and replaced.
+# Two conditions are tried apart, and do not count. The source gives other rows for the same batch. A driver is stopped and replaced.
 
 # %%
 tested = lab.crash_test(lab.save_sink(marker_of_the_batch))
@@ -514,8 +514,7 @@ lab.crash_test(lab.save_sink(write_batch, "my_table.py"))  # two to three minute
 # Write `write_files(folder, query, batch, rows)`. Readers read `manifest.json`, a JSON list of names, and of each named file one JSON
 # object a line. `folder` has `names()`, `read(name)`, `write(name, text)`, `rename(old, new)` and `remove(name)`. A kill may come in
 # the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. A name has letters, digits, `_`, `-` and
-# dots, and begins with none. Put nothing but files of your own there, and leave
-# none behind that no reader knows.
+# dots, and does not begin with a dot. Put nothing but files of your own there. In the end the manifest must name each of them.
 #
 # `lab.try_sink(write_files, "folder")` draws what came of each kill.
 # For example, behind `write_files(folder, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds that one row, also after a
@@ -564,7 +563,7 @@ lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same
 # ## Exercise: a writer that comes back (`14-writers`)
 #
 # Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
-# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. Then it may plan other rows for a
+# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. The newer one may have planned other rows for a
 # batch. It must write nothing any more, and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`.
 #
 # For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
@@ -574,7 +573,7 @@ lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same
 # *complete, hard, 5 points; about 14 lines.*
 #
 # <details><summary>Hint 1</summary>When may the epoch change between the look and the rows?</details>
-# <details><summary>Hint 2</summary>Look, raise and insert in one transaction. More: <code>lab.hint("14-writers")</code>.</details>
+# <details><summary>Hint 2</summary>Look at the epoch, raise it, and insert, in one transaction. More: <code>lab.hint("14-writers")</code>.</details>
 
 
 # %% tags=["exercise"]
