@@ -114,7 +114,7 @@ def on_two_cores(model: Model[Any]) -> float:
             sum(psutil.Process(each.pid).cpu_times()[:2])
             for each in searchers.processes
         ]
-    return max(spent) + time.process_time() - begun
+    return max(spent, default=0.0) + time.process_time() - begun
 
 
 def bare(model: Model[Any]) -> int:

@@ -175,6 +175,7 @@ def test_make_lists_its_verbs() -> None:
             "test-all",
             "test-slow",
             "pipelines",
+            "sinks",
             "bench",
             "lab",
             "lock",

@@ -21,7 +21,7 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
-_LAB = str(Path(__file__).parents[2])
+_LAB = str(Path(__file__).parents[1])
 _LIBRARIES = tuple(
     os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")
 )

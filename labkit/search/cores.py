@@ -197,8 +197,10 @@ class Searchers(Generic[StateT]):
         keep_going: Callable[[Progress], bool] = go_on,
     ) -> Exploration:
         """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a searcher dies."""
-        if not self._begun.level or len(self._begun.parents) >= max_states:
+        if len(self._begun.parents) >= max_states:
             return explore(self.model, max_states=max_states, keep_going=keep_going)
+        if not self._begun.level:
+            return self._begun.result()
         self._keep_going = keep_going
         orders = self._ask("begin", [None] * len(self._pipes))
         stopped = ""

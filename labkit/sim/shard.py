@@ -99,8 +99,6 @@ class Shard(Generic[StateT]):
 
     def cut(self, size: int) -> None:
         """Forgets all states of the new level but the first ones."""
-        for number in self._level[size:]:
-            del self.parents[number]
         del self._level[size:]
 
     def generated(self, states: int) -> int:

@@ -15,7 +15,7 @@ from labkit.host.processes.executors import Executors
 from labkit.runs.run import prepare
 from labkit.runs.runner import Setup, _load
 from labkit.runs.scenario import Scenario, plan
-from labkit.spark import cluster, reach, session, start
+from labkit.spark import cluster, jvm, reach, start
 from labkit.spark import master as masters
 from labkit.spark.adapters.data_source import SinkOptions
 from labkit.spark.reach import Armed, Reaction, Turn
@@ -38,7 +38,7 @@ JAVA = Java(Path("/usr/bin/java"), 17, "PATH", "17.0.1")
 def test_local_means_threads_of_the_driver(master: str, local: bool, loopback: bool):
     assert (masters.is_local(master), masters.is_loopback(master)) == (local, loopback)
     assert (
-        "spark.driver.host" in session.every_run(master, Path("scratch"), 3)
+        "spark.driver.host" in jvm.every_run(master, Path("scratch"), 3)
     ) is loopback
     assert bool(cluster.executors(master, JAVA, "")) is not local
 
@@ -54,12 +54,12 @@ def test_executors_get_the_way_to_the_lab_and_to_the_stores_and_no_small_run_set
     assert "spark.executorEnv.HOME" not in told
     options = told["spark.executor.extraJavaOptions"]
     assert "Tiered" not in options
-    assert session.PROFILES["cluster"].configuration == {}
+    assert jvm.PROFILES["cluster"].configuration == {}
 
 
 def test_what_executors_are_told_is_on_no_command_line(tmp_path: Path):
     told = {"spark.executorEnv.LABKIT_POSTGRES": "postgresql://me:secret@there/db"}
-    command = session._command(JAVA, tmp_path, session.PROFILES["cluster"], told)
+    command = jvm._command(JAVA, tmp_path, jvm.PROFILES["cluster"], told)
     assert "secret" not in " ".join(command)
     properties = Path(command[command.index("--properties-file") + 1])
     assert stat.S_IMODE(properties.stat().st_mode) == 0o600
