@@ -30,7 +30,7 @@ class Measure(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Seconds of one round: the search, the bare one, and the longest way through two processes."""
+    """Seconds of one round: the search, the bare one, and the busier of two processes that share it."""
 
     full: float
     bare: float
@@ -102,19 +102,18 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def on_two_cores(model: Model[Any]) -> float:
-    """Seconds of the longest way through a search in two processes: the busier one, and this one, which hands on.
+    """Seconds of the busier of two processes that share a search.
 
-    Processor time, since another job on a core would count otherwise. Waiting for each other is left out; the beginning,
-    which this process searches alone, is in.
+    Processor time, since another job on a core would count otherwise. Waiting for each other is left out.
     """
-    begun = time.process_time()
-    with on_cores(model, 2) as searchers:
-        searchers.explore()
+    with without_collector(), on_cores(model, 2) as shared:
+        begun = time.process_time()
+        shared.explore()
         spent = [
-            sum(psutil.Process(each.pid).cpu_times()[:2])
-            for each in searchers.processes
+            sum(psutil.Process(each.process.pid).cpu_times()[:2])
+            for each in shared.helpers
         ]
-    return max(spent, default=0.0) + time.process_time() - begun
+        return max([*spent, time.process_time() - begun])
 
 
 def bare(model: Model[Any]) -> int:

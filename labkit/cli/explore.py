@@ -221,8 +221,8 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Se
     if cores == 1:
         yield partial(explore_alone, model)
         return
-    with on_cores(model, cores) as searchers:
-        yield searchers.explore
+    with on_cores(model, cores) as shared:
+        yield shared.explore
 
 
 @contextmanager

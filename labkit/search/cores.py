@@ -1,194 +1,125 @@
-"""A search in several processes of this machine, each with a part of the states (`labkit.sim.shard`).
+"""A search on several cores: this process knows all states and hands others some to expand, whoever is free.
 
-This process begins the search, and forks the searchers when a level is wide enough to be shared: they know the model,
-all states so far and their numbers. They go through the levels in step, and this process hands on what they say to each
-other. They find what one process finds: the same counts, violations and traces.
-A searcher ends when its pipe closes, whatever this process died of. This module must not look into a state.
+A level that is wide is cut into portions. The helpers were forked when the first such level came, so they know the
+model and all numbers so far; this process tells them the codes that it has given since, expands portions itself while it
+has nothing to admit, and admits what was found in the order of the level. So counts, violations, traces and the cut of a
+limit are those of one process, whoever was faster. A helper ends when its pipe closes, whatever this process died of. This
+module must not look into a state.
 """
 
 import gc
 import multiprocessing
 import pickle
 import signal
-from array import array
-from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any, Generic, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
+from labkit.sim.expansion import Expander
 from labkit.sim.explore import (
     MAX_STATES,
+    Expansion,
     Exploration,
     Progress,
     Search,
-    Violation,
+    at_once,
     explore,
     go_on,
-    step_between,
 )
-from labkit.sim.model import Model, Mood, StateT
-from labkit.sim.shard import Batch, Found, Shard, rank_of, ranks
-from labkit.sim.walk import Trace
+from labkit.sim.model import Model, StateT
+from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
 WIDE = 150
-"""States of the first level that is shared: to go through a smaller one in step takes longer than to go through it alone."""
-_LONG = 20_000
-"""States after which a search is shared whose levels never become wide."""
+"""States of the smallest level that is shared: to hand out a smaller one takes longer than to go through it alone."""
+_PORTION = 256
+"""States of the largest portion; a level has at least a few portions for each process."""
+_EACH = 3
+"""Portions of a level that is not larger, for each process: whoever is slow takes fewer."""
+_AHEAD = 2
+"""Portions that a helper has at most, so that it need not wait for the next one."""
 _PATIENCE = 0.2
-"""Seconds between two questions whether to go on, while the searchers are busy."""
+"""Seconds between two questions whether to go on, while only the helpers are busy."""
 
 
-class _Level(NamedTuple):
-    """What each searcher is told when a level begins: orders of all its states, and claims that are settled."""
+class _Portion(NamedTuple):
+    """States that a helper is to expand, and the codes that it does not know yet."""
 
-    orders: list["array[int]"]
-    settled: frozenset[str]
+    news: Sequence[News]
+    numbers: Sequence[int]
     is_last: bool
-
-
-class _Answer(NamedTuple):
-    """What a searcher answers; the batches are pickled for whoever owns their states."""
-
-    met: list[Found]
-    ended: list[Found]
-    unreached: list[str]
-    generated: int
-    strange: Batch
-    theirs: list[bytes]
+    are_often_met: bool
 
 
 @contextmanager
 def on_cores(
     model: Model[StateT], cores: int, wide: int = WIDE
-) -> Iterator["Searchers[StateT]"]:
-    """Searchers for a block, in so many processes once a level has `wide` states. Raises `InvalidInput`."""
+) -> Iterator["SharedSearch[StateT]"]:
+    """A search for a block by so many processes, which share levels of at least `wide` states. Raises `InvalidInput`."""
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
-    begun = Search(model)
-    while 0 < len(begun.level) < wide and len(begun.parents) < _LONG:
-        begun.advance()
-    forking = multiprocessing.get_context("fork")
-    ours: list[Connection[Any, Any]] = []
-    processes = []
+    shared = SharedSearch(model, cores, wide)
     try:
-        for me in range(cores if begun.level else 0):
-            mine, theirs = forking.Pipe()
-            ours.append(mine)
-            # A searcher gets the ends of all pipes so far, and closes those that are not its own.
-            process = forking.Process(
-                target=_serve, args=(begun, me, cores, theirs, list(ours)), daemon=True
-            )
-            process.start()
-            processes.append(process)
-            theirs.close()
-        yield Searchers(begun, ours, processes)
+        yield shared
     finally:
-        for pipe in ours:
-            pipe.close()
-        for process in processes:
-            process.kill()
-            process.join()
+        for helper in shared.helpers:
+            helper.pipe.close()
+        for helper in shared.helpers:
+            helper.process.kill()
+            helper.process.join()
 
 
-def _serve(
-    begun: Search[Any],
-    me: int,
-    cores: int,
-    pipe: "Connection[Any, Any]",
-    others: list["Connection[Any, Any]"],
-) -> None:
-    """One searcher's life: an answer to each message, until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
-    gc.disable()  # states are tuples and make no cycles
-    for other in others:
-        other.close()
-    shard = Shard(begun, me, cores)
-    try:
-        while True:
-            verb, said = _read(pipe.recv_bytes())
-            pipe.send_bytes(pickle.dumps(_ANSWERS[verb](shard, said, pipe.poll), -1))
-    except (EOFError, OSError):
-        return
+class Helper:
+    """A process that expands portions, as this process sees it."""
+
+    def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
+        self.pipe, self.process = pipe, process
+        self.given: deque[int] = deque()
+        """The numbers of the portions that it has not answered."""
+        self.told: list[int] = []
+        """How many values of each part of a state it knows the codes of."""
+
+    def send(self, portion: _Portion) -> None:
+        """Hands over a portion. Raises `JobFailed` if the helper has ended."""
+        try:
+            self.pipe.send_bytes(pickle.dumps(portion, -1))
+        except OSError:
+            raise self._died() from None
+
+    def receive(self) -> Expansion:
+        """Its next answer. Raises `JobFailed` if the helper has ended."""
+        try:
+            expansion: Expansion = _read(self.pipe.recv_bytes())
+        except (EOFError, OSError):
+            raise self._died() from None
+        return expansion
+
+    def _died(self) -> JobFailed:
+        self.process.join(_PATIENCE)
+        code = self.process.exitcode
+        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+        return JobFailed(
+            f"a helper of the search, process {self.process.pid}, has ended with {how}: "
+            "search again, with fewer --cores or --max-states if it was memory that ran out."
+        )
 
 
-def _begin(shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> "array[int]":
-    return shard.admit([Batch([], [], [])] * shard.of, [])
+class SharedSearch(Generic[StateT]):
+    """One search, and the processes that share its levels."""
 
-
-def _on_level(shard: Shard[Any], level: _Level, poll: Callable[[], bool]) -> _Answer:
-    own = level.orders[shard.me]
-    shard.cut(len(own))
-    shard.claims.settle(level.settled)
-    places = ranks(level.orders, shard.me)
-    taken = shard.take(own, places, poll, is_last=level.is_last)
-    return _Answer(
-        taken.met,
-        taken.ended,
-        [claim.name for claim in shard.claims.sometimes],
-        shard.generated(len(own)),
-        taken.strange.shrunk(),
-        [pickle.dumps(batch.shrunk(), -1) for batch in taken.theirs],
-    )
-
-
-def _admit(
-    shard: Shard[Any],
-    said: tuple[list[Batch], list[bytes]],
-    _poll: Callable[[], bool],
-) -> "array[int]":
-    strange, batches = said
-    return shard.admit(strange, map(_read, batches))
-
-
-def _generated(shard: Shard[Any], states: int, _poll: Callable[[], bool]) -> int:
-    return shard.generated(states)
-
-
-def _stop(_shard: Shard[Any], _said: None, _poll: Callable[[], bool]) -> None:
-    # The arrival says it all: a searcher that is busy sees that its pipe is not empty.
-    return None
-
-
-def _whence(shard: Shard[Any], number: int, _poll: Callable[[], bool]) -> Any:
-    return shard.whence(number)
-
-
-_ANSWERS: dict[str, Callable[[Shard[Any], Any, Callable[[], bool]], Any]] = {
-    "begin": _begin,
-    "level": _on_level,
-    "admit": _admit,
-    "generated": _generated,
-    "stop": _stop,
-    "whence": _whence,
-}
-
-
-class Searchers(Generic[StateT]):
-    """A group of processes that searches one model once."""
-
-    def __init__(
-        self,
-        begun: Search[StateT],
-        pipes: Sequence["Connection[Any, Any]"],
-        processes: Sequence["BaseProcess"],
-    ) -> None:
-        self.model, self.processes = begun.model, processes
-        self._begun = begun
-        self._pipes = pipes
+    def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
+        self.helpers: list[Helper] = []
+        self._model, self._cores, self._wide = model, cores, wide
+        self._search = Search(model)
         self._selector = DefaultSelector()
-        for me, pipe in enumerate(pipes):
-            self._selector.register(pipe, EVENT_READ, me)
-        self._keep_going: Callable[[Progress], bool] = go_on
-        self._progress = begun.progress
-        self._is_told_to_stop = self._has_stopped = False
-        self._found: list[tuple[int, Found]] = []
-        self._unreached = {claim.name for claim in begun.claims.sometimes}
+        self._portions: Sequence[Sequence[int]] = ()
+        self._found: dict[int, Expansion] = {}
+        self._given = self._admitted = 0
 
     def explore(
         self,
@@ -196,179 +127,120 @@ class Searchers(Generic[StateT]):
         max_states: int = MAX_STATES,
         keep_going: Callable[[Progress], bool] = go_on,
     ) -> Exploration:
-        """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a searcher dies."""
-        if len(self._begun.parents) >= max_states:
-            return explore(self.model, max_states=max_states, keep_going=keep_going)
-        if not self._begun.level:
-            return self._begun.result()
-        self._keep_going = keep_going
-        orders = self._ask("begin", [None] * len(self._pipes))
-        stopped = ""
-        while True:
-            answers = self._take(orders, is_last=bool(stopped))
-            unique, generated, depth = self._progress
-            if stopped or self._is_told_to_stop:
-                generated += sum(each.generated for each in answers)
-                self._progress = Progress(unique, generated, depth)
-                break
-            before, orders = orders, self._admit(answers)
-            if unique + sum(map(len, orders)) >= max_states:
-                stopped = f"{max_states} states were reached"
-                last = _last_rank(orders, max_states - unique)
-                orders = [_up_to(each, last) for each in orders]
-                expanded = [
-                    bisect_right(ranks(before, me), last) for me in range(len(before))
-                ]
-                generated += sum(self._ask("generated", expanded))
+        """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a helper dies."""
+        if self._cores == 1:
+            return explore(self._model, max_states=max_states, keep_going=keep_going)
+        search = self._search = Search(self._model, max_states, keep_going)
+        while search.level:
+            if len(search.level) < self._wide:
+                search.advance()
             else:
-                last = None
-                generated += sum(each.generated for each in answers)
-            self._note_ends(answers, last)
-            more = sum(map(len, orders))
-            self._progress = Progress(unique + more, generated, depth + bool(more))
-            if not more:
-                break
-        return self._result("it was told to stop" if self._is_told_to_stop else stopped)
+                self._advance()
+        return search.result()
 
-    def _take(self, orders: list["array[int]"], *, is_last: bool) -> list[_Answer]:
-        settled = frozenset(found.claim for _, found in self._found)
-        reached = {
-            claim.name
-            for claim in self.model.properties()
-            if claim.mood is Mood.SOMETIMES and claim.name not in self._unreached
-        }
-        answers: list[_Answer] = self._ask(
-            "level",
-            [_Level(orders, settled | reached, is_last)] * len(orders),
+    def _advance(self) -> None:
+        """Goes through one level, as `Search.advance` does."""
+        search = self._search
+        if not self.helpers:
+            self._fork()
+        level, search.level = search.level, []
+        fair = 1 + len(level) // (_EACH * self._cores)
+        self._portions = list(at_once(level, min(_PORTION, fair)))
+        self._found, self._given, self._admitted = {}, 0, 0
+        while self._admitted < len(self._portions):
+            self._hand_out()
+            if not self._collect(0) and not self._admit() and not self._help():
+                self._await()
+        search.finish_level()
+
+    def _fork(self) -> None:
+        """Starts the helpers. Each gets the ends of all pipes so far, and closes those that are not its own."""
+        forking = multiprocessing.get_context("fork")
+        self._own = Expander(self._search)
+        known, _ = self._search.packer.news([0] * self._search.packer.width)
+        for _ in range(self._cores - 1):
+            mine, theirs = forking.Pipe()
+            others = [mine, *(helper.pipe for helper in self.helpers)]
+            process = forking.Process(
+                target=_serve, args=(self._search, theirs, others), daemon=True
+            )
+            process.start()
+            theirs.close()
+            helper = Helper(mine, process)
+            helper.told = known
+            self.helpers.append(helper)
+            self._selector.register(mine, EVENT_READ, helper)
+
+    def _hand_out(self) -> None:
+        """Gives each helper what it can take; nobody gets a second portion before each has one."""
+        for most in range(1, _AHEAD + 1):
+            for helper in self.helpers:
+                if len(helper.given) < most and self._given < len(self._portions):
+                    helper.told, news = self._search.packer.news(helper.told)
+                    helper.send(_Portion(news, *self._next()))
+                    helper.given.append(self._given - 1)
+
+    def _next(self) -> tuple[Sequence[int], bool, bool]:
+        """The next portion of the level, and how it is to be expanded."""
+        numbers = self._portions[self._given]
+        self._given += 1
+        search = self._search
+        return compact(numbers), bool(search.stopped), search.are_often_met
+
+    def _collect(self, seconds: float) -> bool:
+        """Takes what helpers have answered within so many seconds; whether there was anything."""
+        ready = self._selector.select(seconds)
+        for helper in (key.data for key, _ in ready):
+            self._found[helper.given.popleft()] = helper.receive()
+        return bool(ready)
+
+    def _admit(self) -> bool:
+        """Admits the next portion, if it was expanded; whether it was."""
+        found = self._found.pop(self._admitted, None)
+        if found is not None:
+            self._search.admit(self._portions[self._admitted], found)
+            self._admitted += 1
+        return found is not None
+
+    def _help(self) -> bool:
+        """Expands a portion in this process, if one is left; whether one was."""
+        if self._given == len(self._portions):
+            return False
+        numbers, is_last, are_often_met = self._next()
+        self._found[self._given - 1] = self._own.expand(
+            numbers, is_last=is_last, are_often_met=are_often_met
         )
-        met = _first(answers, lambda each: each.met)
-        self._found += [
-            met[claim.name] for claim in self.model.properties() if claim.name in met
-        ]
-        self._unreached.intersection_update(*(each.unreached for each in answers))
-        return answers
+        return True
 
-    def _admit(self, answers: Sequence[_Answer]) -> list["array[int]"]:
-        """Hands each searcher what the others reached of its states; the orders of its states of the next level."""
-        strange = [each.strange for each in answers]
-        said = [
-            (strange, [each.theirs[me] for each in answers])
-            for me in range(len(answers))
-        ]
-        orders: list[array[int]] = self._ask("admit", said)
-        return orders
+    def _await(self) -> None:
+        """Waits for a helper, and asks meanwhile whether to go on."""
+        if not self._collect(_PATIENCE) and not self._search.stopped:
+            self._search.must_stop()
 
-    def _note_ends(self, answers: Sequence[_Answer], last: int | None) -> None:
-        """Keeps of each claim the first end that breaks it, as long as it is not behind the last rank that counts."""
-        names = [claim.name for claim in self.model.properties()]
-        ended = _first(answers, lambda each: each.ended).values()
-        self._found += sorted(
-            (found for found in ended if last is None or found[1].order <= last),
-            key=lambda found: (found[1].order, names.index(found[1].claim)),
-        )
 
-    def _result(self, stopped: str) -> Exploration:
-        claims = {claim.name: claim for claim in self.model.properties()}
-        violations = list(self._begun.result().violations)
-        for me, found in self._found:
-            claim = claims[found.claim]
-            state, trace = self._trace_to(me, found.number)
-            violations.append(Violation(claim.name, claim.because(state), trace))
-        return Exploration(
-            self.model.name,
-            self.model.values,
-            *self._progress,
-            stopped,
-            tuple(violations),
-            tuple(name for name in claims if name in self._unreached),
-        )
-
-    def _trace_to(self, me: int, number: int) -> tuple[StateT, Trace]:
-        """A state and a shortest way to it, which leads from searcher to searcher."""
-        steps = []
-        state, before = end, _ = self._ask_one(me, "whence", number)
-        while before is not None:
-            parent, earlier = self._ask_one(before[0], "whence", before[1])
-            steps.append(step_between(self.model, parent, state))
-            state, before = parent, earlier
-        return end, Trace.of(self.model, steps[::-1])
-
-    # What is said through the pipes.
-
-    def _ask(self, verb: str, said: Sequence[Any]) -> list[Any]:
-        """Tells each searcher something, and waits for all answers; asks meanwhile whether to go on."""
-        for me, each in enumerate(said):
-            self._send(me, verb, each)
-        answers: dict[int, Any] = {}
-        while len(answers) < len(self._pipes):
-            ready = self._selector.select(_PATIENCE)
-            for me in (key.data for key, _ in ready if key.data not in answers):
-                answers[me] = self._receive(me)
-            is_time = not ready or len(answers) == len(self._pipes)
-            if (
-                is_time
-                and not self._is_told_to_stop
-                and not self._keep_going(self._progress)
-            ):
-                self._is_told_to_stop = True
-                # Whoever is busy sees that something has come, stops, and answers both.
-                for me in range(len(self._pipes)):
-                    self._send(me, "stop", None)
-        if self._is_told_to_stop and not self._has_stopped:
-            self._has_stopped = True
-            for me in range(len(self._pipes)):
-                self._receive(me)
-        return [answers[me] for me in range(len(self._pipes))]
-
-    def _ask_one(self, me: int, verb: str, said: Any) -> Any:
-        self._send(me, verb, said)
-        return self._receive(me)
-
-    def _send(self, me: int, verb: str, said: Any) -> None:
-        try:
-            self._pipes[me].send_bytes(pickle.dumps((verb, said), -1))
-        except OSError:
-            raise self._died(me) from None
-
-    def _receive(self, me: int) -> Any:
-        try:
-            return _read(self._pipes[me].recv_bytes())
-        except (EOFError, OSError):
-            raise self._died(me) from None
-
-    def _died(self, me: int) -> JobFailed:
-        process = self.processes[me]
-        process.join(_PATIENCE)
-        code = process.exitcode
-        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
-        return JobFailed(
-            f"a searcher, process {process.pid}, has ended with {how}, and its states are gone: "
-            "search again, with fewer --cores or --max-states if it was memory that ran out."
-        )
+def _serve(
+    begun: Search[Any],
+    pipe: "Connection[Any, Any]",
+    others: "list[Connection[Any, Any]]",
+) -> None:
+    """A helper's life: an answer to each portion, until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
+    gc.disable()  # states are tuples and make no cycles
+    for other in others:
+        other.close()
+    expander = Expander(begun)
+    try:
+        while True:
+            news, numbers, is_last, are_often_met = _read(pipe.recv_bytes())
+            expander.learn(news)
+            found = expander.expand(
+                numbers, is_last=is_last, are_often_met=are_often_met
+            )
+            pipe.send_bytes(pickle.dumps(found, -1))
+    except (EOFError, OSError):
+        return
 
 
 def _read(pickled: bytes) -> Any:
     """What another process of this search has pickled."""
-    return pickle.loads(pickled)  # noqa: S301  # only forked searchers and their parent hold the ends of these pipes
-
-
-def _last_rank(orders: Sequence["array[int]"], missing: int) -> int:
-    """The rank of the state whose expansion brought so many new states that none is missing any more."""
-    return rank_of(sorted(chain(*orders))[missing - 1]) if missing > 0 else 0
-
-
-def _up_to(orders: "array[int]", last: int) -> "array[int]":
-    return orders[: bisect_right(orders, last, key=rank_of)]
-
-
-def _first(
-    answers: Sequence[_Answer], of: Callable[[_Answer], list[Found]]
-) -> dict[str, tuple[int, Found]]:
-    """Of each claim that somebody saw broken the first state, with its searcher."""
-    first: dict[str, tuple[int, Found]] = {}
-    for me, each in enumerate(answers):
-        for found in of(each):
-            known = first.get(found.claim)
-            if known is None or found.order < known[1].order:
-                first[found.claim] = (me, found)
-    return first
+    return pickle.loads(pickled)  # noqa: S301  # only forked helpers and their parent hold the ends of these pipes

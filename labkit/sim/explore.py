@@ -5,9 +5,17 @@ stopped says so (`exhausted` is false) and claims only what it saw. Only states,
 are kept: the action between two states is found again when a trace is asked for. This module must not know any model.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
-from itertools import filterfalse
+from itertools import chain, filterfalse, repeat
 from typing import Any, Generic, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property, StateT
@@ -30,6 +38,32 @@ class Progress(NamedTuple):
     unique: int
     generated: int
     depth: int
+
+
+class Strange(NamedTuple):
+    """A state without a number, since a part of it has no code: how another process has reached it."""
+
+    place: int
+    """Where it belongs among all that was reached."""
+    parent: int
+    """The place of the state before it among those that were expanded."""
+    choice: int
+
+
+class Expansion(NamedTuple):
+    """What came of some states of a level, in their order; a claim that a state breaks stands with the state's place."""
+
+    met: list[tuple[str, int]]
+    ended: list[tuple[str, int]]
+    unreached: list[str]
+    """Claims of which no state that was looked at is an example yet."""
+    enabled: "array[int]"
+    """How many actions each state has."""
+    counts: "array[int]"
+    """How many of the states that were reached come from each state."""
+    reached: Sequence[int]
+    """Their numbers; 0 stands for one that has none."""
+    strange: list[Strange]
 
 
 class Violation(NamedTuple):
@@ -122,6 +156,14 @@ class Claims(Generic[StateT]):
                 Mood.EVENTUALLY: self.eventually,
             }[claim.mood].append(claim)
 
+    @property
+    def settled(self) -> set[str]:
+        """The names of those that are not open any more."""
+        claims = (*self.always, *self.sometimes, *self.eventually)
+        return {claim.name for claim in self.model.properties()} - {
+            claim.name for claim in claims
+        }
+
     def settle(self, names: Collection[str]) -> None:
         """Drops claims about which others have found out."""
         for claims in (self.always, self.sometimes, self.eventually):
@@ -194,15 +236,18 @@ class Search(Generic[StateT]):
         A search that has to stop looks at all states that it has reached and takes no more actions.
         """
         level, self.level = self.level, []
-        for numbers in at_once(level):
-            states = list(map(self.packer.unpack, numbers))
-            self.claims.meet(states)
-            if not self.stopped:
-                self._expand(numbers, states)
-        self._note_broken()
-        self.depth += bool(self.level)
+        for numbers in at_once(level, _AT_ONCE):
+            self.look(numbers)
+        self.finish_level()
 
-    def _expand(self, numbers: list[int], states: list[StateT]) -> None:
+    def look(self, numbers: Sequence[int]) -> None:
+        """Looks at these states of the level and, unless it has to stop, takes every action in them."""
+        states = list(map(self.packer.unpack, numbers))
+        self.claims.meet(states)
+        if not self.stopped:
+            self._expand(numbers, states)
+
+    def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
         """Adds every new state that one action leads to from these to the next level."""
         parents, level = self.parents, self.level
         actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
@@ -224,11 +269,86 @@ class Search(Generic[StateT]):
                     parents[reached] = number
                     level.append(reached)
             self.generated += len(enabled)
-            self.asked += 1
-            if (
-                len(parents) >= self.max_states or not self.asked % _ASK_EVERY
-            ) and self.must_stop():
+            if self._is_over():
                 break
+
+    def admit(self, numbers: Sequence[int], found: Expansion) -> None:
+        """Adds what another process has reached from these states (`labkit.sim.expansion`), as `advance` would do."""
+        packer, parents, level = self.packer, self.parents, self.level
+        self._take_over(numbers, found)
+        if self.stopped:
+            return
+        reached = list(found.reached)
+        for place, parent, choice in found.strange:
+            state = packer.unpack(numbers[parent])
+            action = self.model.actions(state)[choice]
+            reached[place] = packer.pack(self.model.apply(state, action))
+        last = len(numbers) - 1
+        if len(parents) + len(reached) < self.max_states:
+            before = chain.from_iterable(map(repeat, numbers, found.counts))
+            for each, number in zip(reached, before, strict=True):
+                if each not in parents:
+                    parents[each] = number
+                    level.append(each)
+            self.generated += sum(found.enabled)
+            asked = self.asked
+            self.asked += len(numbers)
+            if asked // _ASK_EVERY < self.asked // _ASK_EVERY:
+                self.must_stop()
+        else:
+            last = self._admit_to_the_limit(numbers, found, reached)
+        ended = [(name, place) for name, place in found.ended if place <= last]
+        self._take_broken(self.claims.eventually, numbers, ended)
+
+    def _admit_to_the_limit(
+        self, numbers: Sequence[int], found: Expansion, reached: Sequence[int]
+    ) -> int:
+        """Adds state by state what was reached, until there are enough; the place of the last state that counts."""
+        end = 0
+        for place, (number, enabled, count) in enumerate(
+            zip(numbers, found.enabled, found.counts, strict=True)
+        ):
+            begin, end = end, end + count
+            for each in reached[begin:end]:
+                if each not in self.parents:
+                    self.parents[each] = number
+                    self.level.append(each)
+            self.generated += enabled
+            if self._is_over():
+                return place
+        return len(numbers) - 1
+
+    def _take_over(self, numbers: Sequence[int], found: Expansion) -> None:
+        """Notes which claims these states break, and of which they are an example."""
+        self._take_broken(self.claims.always, numbers, found.met)
+        self.claims.sometimes[:] = [
+            claim for claim in self.claims.sometimes if claim.name in found.unreached
+        ]
+
+    def _take_broken(
+        self,
+        claims: list[Property[StateT]],
+        numbers: Sequence[int],
+        broken: Sequence[tuple[str, int]],
+    ) -> None:
+        """Moves claims that are still open to what is broken."""
+        for name, place in broken:
+            for claim in [claim for claim in claims if claim.name == name]:
+                claims.remove(claim)
+                state = self.packer.unpack(numbers[place])
+                self.claims.broken.append((claim, state))
+
+    def _is_over(self) -> bool:
+        """Whether the search has to stop behind a state that was expanded."""
+        self.asked += 1
+        return (
+            len(self.parents) >= self.max_states or not self.asked % _ASK_EVERY
+        ) and self.must_stop()
+
+    def finish_level(self) -> None:
+        """Keeps what the level broke, when all of it was looked at."""
+        self._note_broken()
+        self.depth += bool(self.level)
 
     def _note_broken(self) -> None:
         """Keeps what a level broke: what every state must keep in the order of the claims, then ends as they were met."""
@@ -273,10 +393,10 @@ class Search(Generic[StateT]):
         return Trace.of(self.model, steps[::-1])
 
 
-def at_once(level: list[int]) -> Iterator[list[int]]:
-    """The states of a level, some at a time."""
-    for first in range(0, len(level), _AT_ONCE):
-        yield level[first : first + _AT_ONCE]
+def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
+    """The states of a level, at most so many at a time."""
+    for first in range(0, len(level), most):
+        yield level[first : first + most]
 
 
 def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:

@@ -156,8 +156,6 @@ class Model(ABC, Generic[StateT]):
     parameters: Mapping[str, Parameter] = MappingProxyType({})
     row: str = ""
     """The field of the state whose processes a search stores one by one, since they have very many combinations."""
-    anchors: tuple[str, ...] = ()
-    """Fields with many values that few actions change: states that agree in them are one searcher's. None: all fields."""
 
     def __init__(self, values: Values) -> None:
         self.values = values

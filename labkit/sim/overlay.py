@@ -18,7 +18,6 @@ class Below(Protocol[StateT]):
     parameters: Mapping[str, Parameter]
     values: Values
     row: str
-    anchors: tuple[str, ...]
 
     def initial(self) -> StateT:
         """The state before any action."""
@@ -52,7 +51,7 @@ class Overlay(Model[StateT]):
         super().__init__(below.values)
         self.name, self.version = below.name, below.version
         self.parameters, self.below = below.parameters, below
-        self.row, self.anchors = below.row, below.anchors
+        self.row = below.row
 
     def initial(self) -> StateT:
         """The initial state of the model below."""

@@ -5,6 +5,7 @@ number, as many as its different values need, so different states have different
 back. A number means nothing to another packer. This module must not know any model.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import getitem
@@ -158,3 +159,11 @@ class Packer(Generic[StateT]):
             parts = (*parts[:row], parts[row:end], *parts[end:])
         state: StateT = self._build(parts)
         return state
+
+
+def compact(numbers: Sequence[int]) -> Sequence[int]:
+    """The numbers in eight bytes each, if they fit."""
+    try:
+        return array("Q", numbers)
+    except OverflowError:
+        return numbers

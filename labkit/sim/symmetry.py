@@ -27,11 +27,7 @@ class Quotient(Model[StateT]):
         super().__init__(model.values)
         self.model = model
         self.name, self.version = model.name, model.version
-        self.parameters, self.row, self.anchors = (
-            model.parameters,
-            model.row,
-            model.anchors,
-        )
+        self.parameters, self.row = model.parameters, model.row
         if not model.seats(model.initial()):
             raise InvalidInput(
                 f"{model.name} with --symmetry: no two of its processes may change places; leave --symmetry out."

@@ -84,13 +84,11 @@ def test_a_trace_is_the_models_own_and_shows_what_it_says():
         assert claims[each.property].because(walk.state) == each.because
 
 
-def test_several_searchers_find_the_same_classes():
+def test_several_processes_find_the_same_classes():
     model = make(TWO_PHASE, {"participants": 2, "losses": 0, "broken": "heuristic"})
     quotient = Quotient(model)
-    with on_cores(quotient, 2) as searchers:
-        assert quotient.in_full(searchers.explore()) == quotient.in_full(
-            explore(quotient)
-        )
+    with on_cores(quotient, 2) as shared:
+        assert quotient.in_full(shared.explore()) == quotient.in_full(explore(quotient))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name != TWO_PHASE])

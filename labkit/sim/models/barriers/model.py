@@ -49,7 +49,6 @@ class Barriers(Tasks):
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"
-    anchors = ("coordinator", "sources")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)

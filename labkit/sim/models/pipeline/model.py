@@ -68,7 +68,6 @@ class Pipeline(Environment):
     """One configuration of the pipeline."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
-    anchors = ("store",)
 
     def initial(self) -> State:
         """Nothing was planned, and no driver runs."""

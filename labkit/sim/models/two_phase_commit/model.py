@@ -39,7 +39,6 @@ class TwoPhaseCommit(Guards):
     """A coordinator and participants that can fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
-    anchors = ("coordinator", "outward", "promised")
 
     def initial(self) -> State:
         """Everybody works; nothing was asked."""

@@ -44,7 +44,6 @@ class Textbook(RuleModel[State]):
     """A coordinator and participants that never fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
-    anchors = ("sent", "heard")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
