@@ -35,8 +35,10 @@ from labkit.sim.model import Model, StateT
 from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
-WIDE = 150
-"""States of the smallest level that is shared: to hand out a smaller one takes longer than to go through it alone."""
+WIDE = 600
+"""States of the first level that is shared. Until then this process learns what every other one would learn for itself."""
+_NARROW = 3
+"""What part of a level that wide a later one must have: to hand out a smaller one takes longer than to go through it."""
 _PORTION = 256
 """States of the largest portion; a level has at least a few portions for each process."""
 _EACH = 3
@@ -60,7 +62,10 @@ class _Portion(NamedTuple):
 def on_cores(
     model: Model[StateT], cores: int, wide: int = WIDE
 ) -> Iterator["SharedSearch[StateT]"]:
-    """A search for a block by so many processes, which share levels of at least `wide` states. Raises `InvalidInput`."""
+    """A search for a block by so many processes, which share levels from one with `wide` states on.
+
+    Raises `InvalidInput`.
+    """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
     shared = SharedSearch(model, cores, wide)
@@ -132,7 +137,8 @@ class SharedSearch(Generic[StateT]):
             return explore(self._model, max_states=max_states, keep_going=keep_going)
         search = self._search = Search(self._model, max_states, keep_going)
         while search.level:
-            if len(search.level) < self._wide:
+            shared = self._wide // _NARROW if self.helpers else self._wide
+            if len(search.level) < shared:
                 search.advance()
             else:
                 self._advance()

@@ -14,16 +14,12 @@ from labkit.sim.explore import Claims, Expansion, Search, Strange
 from labkit.sim.model import StateT
 from labkit.sim.packing import News, compact
 
-_REMEMBERED = 200_000
-"""Numbers that were told and are not told again; then they are forgotten, and the other process drops what comes twice."""
-
 
 class Expander(Generic[StateT]):
     """Expands states of a search that another process leads, whose numbers it knows as far as it was told."""
 
     def __init__(self, begun: Search[StateT]) -> None:
         self._model, self._packer = begun.model, begun.packer
-        self._told: set[int] = set()
         self._claims = Claims(begun.model)
         self._claims.settle(begun.claims.settled)
 
@@ -38,7 +34,7 @@ class Expander(Generic[StateT]):
 
         `are_often_met`: whether most states are reached often (`Search.are_often_met`).
         """
-        claims, told, pack = self._claims, self._told, self._packer.pack
+        claims, pack = self._claims, self._packer.pack
         actions, apply = self._model.actions, self._model.apply
         states = list(map(self._packer.unpack, numbers))
         claims.meet(states)
@@ -47,7 +43,7 @@ class Expander(Generic[StateT]):
         enabled_by_state, counts = array("H"), array("H")
         reached: list[int] = []
         strange: list[Strange] = []
-        seen, count = set[StateT](), 0
+        seen, count, told = set[StateT](), 0, set[int]()
         for place, state in enumerate([] if is_last else states):
             enabled, before = actions(state), len(reached)
             if not enabled:
@@ -71,8 +67,6 @@ class Expander(Generic[StateT]):
                     reached.append(number)
             enabled_by_state.append(len(enabled))
             counts.append(len(reached) - before)
-        if len(told) > _REMEMBERED:
-            told.clear()
         unreached = [claim.name for claim in claims.sometimes]
         return Expansion(
             met, ended, unreached, enabled_by_state, counts, compact(reached), strange

@@ -174,7 +174,6 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(
     ("point", "between"),
     [
         ("sink.after_pre_commit", "kill-server"),
-        ("engine.after_commit_log", "kill-server"),
         ("sink.mid_commit", "restart-server"),
     ],
 )

@@ -206,7 +206,7 @@ def driver(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["postgres", "kafka"])
+@pytest.mark.parametrize("store", ["postgres"])
 def test_a_zombie_executor_is_refused_by_the_store(
     store: str, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

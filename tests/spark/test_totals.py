@@ -29,11 +29,12 @@ BETWEEN = [
     if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"
 ]
 EARLY = BETWEEN[::2]
-LATE = BETWEEN[1::2] + [
+MIDDLE_OF_COMMIT = [
     cell
     for cell in CELLS
     if cell.point is FailPoint.MID_COMMIT and cell.store in ("files", "sqlite")
 ]
+LATE = BETWEEN[1::2] + MIDDLE_OF_COMMIT[::3]
 """What other points and other stores do is tried with the running count."""
 MIDDLE = 1
 """Of the three batches, the one that is killed."""
