@@ -22,9 +22,9 @@ from labkit.host import durable
 from labkit.search import rows
 from labkit.search.collector import without_collector
 from labkit.search.files import Files
+from labkit.sim.claims import Claims
 from labkit.sim.explore import (
     MAX_STATES,
-    Claims,
     Exploration,
     Progress,
     Violation,

@@ -10,7 +10,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Generic
 
-from labkit.sim.explore import Claims, Expansion, Search, Strange
+from labkit.sim.claims import Claims
+from labkit.sim.explore import Expansion, Search, Strange
 from labkit.sim.model import StateT
 from labkit.sim.packing import News, compact
 

@@ -8,16 +8,16 @@ are kept: the action between two states is found again when a trace is asked for
 from array import array
 from collections.abc import (
     Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
-from itertools import chain, filterfalse, repeat
+from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, Generic, NamedTuple
 
+from labkit.sim.claims import Claims
 from labkit.sim.model import Action, Model, Mood, Property, StateT
 from labkit.sim.packing import Packer
 from labkit.sim.walk import Replay, Trace
@@ -136,60 +136,6 @@ def reachable(
     """Every reachable state, in the order in which the search meets them."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
-
-
-@dataclass
-class Claims(Generic[StateT]):
-    """The properties that are still open: not yet violated, or not yet reached."""
-
-    model: Model[StateT]
-    always: list[Property[StateT]] = field(default_factory=list)
-    sometimes: list[Property[StateT]] = field(default_factory=list)
-    eventually: list[Property[StateT]] = field(default_factory=list)
-    broken: list[tuple[Property[StateT], StateT]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for claim in self.model.properties():
-            {
-                Mood.ALWAYS: self.always,
-                Mood.SOMETIMES: self.sometimes,
-                Mood.EVENTUALLY: self.eventually,
-            }[claim.mood].append(claim)
-
-    @property
-    def settled(self) -> set[str]:
-        """The names of those that are not open any more."""
-        claims = (*self.always, *self.sometimes, *self.eventually)
-        return {claim.name for claim in self.model.properties()} - {
-            claim.name for claim in claims
-        }
-
-    def settle(self, names: Collection[str]) -> None:
-        """Drops claims about which others have found out."""
-        for claims in (self.always, self.sometimes, self.eventually):
-            claims[:] = [claim for claim in claims if claim.name not in names]
-
-    def meet(self, states: list[StateT]) -> None:
-        """Looks at states that were never seen before; those that several claims speak of are picked once."""
-        picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
-        for claim in [*self.always, *self.sometimes]:
-            if claim.where not in picked:
-                picked[claim.where] = list(filter(claim.where, states))
-        for claim in list(self.always):
-            for state in filterfalse(claim.holds, picked[claim.where]):
-                self.always.remove(claim)
-                self.broken.append((claim, state))
-                break
-        for claim in list(self.sometimes):
-            if any(map(claim.holds, picked[claim.where])):
-                self.sometimes.remove(claim)
-
-    def end(self, state: StateT) -> None:
-        """Looks at a terminal state."""
-        for claim in list(self.eventually):
-            if not claim.holds(state):
-                self.eventually.remove(claim)
-                self.broken.append((claim, state))
 
 
 class Search(Generic[StateT]):
