@@ -25,9 +25,9 @@ test: install java notebooks-check ## lint, type-check and test, without what is
 	@$(BESIDE) lint archive
 	@$(PYTEST) -m "not slow" tests checked
 
-test-all: install java notebooks-check ## the same and the slow tests: the whole crash matrix, and nbval on every notebook
+test-all: install java notebooks-check ## the same and the slow tests, with every case of long lists, and nbval on every notebook
 	@$(BESIDE) lint archive
-	@$(PYTEST) tests checked
+	@LABKIT_EVERY=1 $(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
 # One more at a time: many of the slow ones wait for a reader, a server, or for nothing to happen.

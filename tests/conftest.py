@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
+from thinning import EVERY
 from xdist.scheduler import LoadScopeScheduling
 
 from labkit.core.errors import ServiceUnavailable
@@ -198,6 +199,8 @@ def pytest_xdist_make_scheduler(
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests; mark the cells that nbval collects: a notebook says itself, in its metadata, that it is slow."""
+    if not EVERY:
+        items[:] = [item for item in items if item.get_closest_marker("whole") is None]
     items.sort(key=place)
     for item in items:
         notebook = getattr(item.parent, "nb", None)
