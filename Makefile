@@ -30,9 +30,8 @@ test-all: install java notebooks-check ## the same and the slow tests, with ever
 	@LABKIT_EVERY=1 $(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
-# One more at a time: many of the slow ones wait for a reader, a server, or for nothing to happen.
 test-slow: install java archive notebooks-check ## only the slow tests
-	@$(subst -n 4,-n 5,$(PYTEST)) -m slow tests
+	@$(PYTEST) -m slow tests
 
 # Campaigns: not part of `make test-all`, see CONTRIBUTING.md. Most of these need jars and environments of their own, which are fetched once.
 pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need
