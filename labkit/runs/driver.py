@@ -34,15 +34,14 @@ from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
 from labkit.runs.memory import MEMORY, MemoryQuery
 from labkit.runs.scenario import Scenario
+from labkit.runs.socket_source import PLANNED_EVERY, SocketProgress, just_planned
 from labkit.spark.master import is_local
 from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.reach import Armed, Reaction
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
-    from labkit.spark.checkpoint import Checkpoint
     from labkit.spark.start import LabQuery, OpenCheckpoint
 
 _POLL = 0.02
@@ -70,35 +69,6 @@ class Background:
     def done(self) -> bool:
         """Whether the step has returned or raised."""
         return not self._thread.is_alive()
-
-
-class SocketProgress:
-    """Knows whether a query on a socket has read the lines that this connection sends; their offsets begin at 0.
-
-    A batch that an earlier driver planned says nothing about them. Lines under offsets that are taken already make no
-    batch, so a query that does nothing for `QUIET` seconds has nothing left to do either.
-    """
-
-    QUIET = 5.0
-
-    def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
-        self._last_offset, self._planned = (
-            lines - 1,
-            max(checkpoint.offset_log(), default=-1),
-        )
-        # Neither a batch nor the -1 for no progress, so that the first look always
-        # counts as news.
-        self._batch, self._since = -2, time.monotonic()
-
-    def by(self, query: "StreamingQuery") -> bool:
-        """Looks at the query's progress, and says whether it has read all lines."""
-        progress = query.lastProgress
-        batch = -1 if progress is None else progress["batchId"]
-        if batch != self._batch:
-            self._batch, self._since = batch, time.monotonic()
-        if progress is not None and batch > self._planned:
-            return int(progress["sources"][0]["endOffset"]) >= self._last_offset
-        return batch >= 0 and time.monotonic() - self._since > self.QUIET
 
 
 class ScenarioQuery:
@@ -168,7 +138,7 @@ class ScenarioQuery:
         report(Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:
-        if self._settled():
+        if self._settled() and (self._task.socket is None or just_planned()):
             from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
             from labkit.spark.start import launch, register
 
@@ -192,7 +162,10 @@ class ScenarioQuery:
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
             self._query = launch(
-                rows, self._opened, plan.output_mode, endless=plan.endless
+                rows,
+                self._opened,
+                plan.output_mode,
+                every=PLANNED_EVERY if plan.endless else None,
             )
             self._phase = self._draining if plan.endless else self._running
         return None

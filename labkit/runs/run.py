@@ -27,6 +27,7 @@ from labkit.runs.faults import check_between, prepare_for_faults
 from labkit.runs.kafka_source import check_source, feed, progress
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
+from labkit.runs.socket_source import between_plans
 from labkit.sinks import SINKS
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate, Job
@@ -93,10 +94,12 @@ class Run:
     def waits_for_lines(self) -> bool:
         """Whether a socket may send now: to the first driver after its empty first batch, to later ones at once.
 
-        A later driver that finds no line when it plans its first new batch plans one that ends before it begins, and
-        Spark then refuses to go on ("Offsets committed out of order").
+        The first driver gets its lines between two plans, so that one batch has all of them. A later driver that finds
+        no line when it plans its first new batch plans one that ends before it begins, and Spark then refuses to go on
+        ("Offsets committed out of order").
         """
-        return self.drivers > 1 or 0 in Checkpoint(self.folder.checkpoint).commit_log()
+        first_is_over = 0 in Checkpoint(self.folder.checkpoint).commit_log()
+        return self.drivers > 1 or (first_is_over and between_plans())
 
     def portions(self) -> list[list[str]]:
         """What a socket sends to each driver: so many lines to those that will be killed, the rest to the last."""

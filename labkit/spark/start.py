@@ -220,9 +220,11 @@ def launch(
     opened: OpenCheckpoint,
     output_mode: str = "append",
     *,
-    endless: bool = False,
+    every: int | None = None,
 ) -> LabQuery:
-    """Starts the query of a recovered checkpoint on everything that is available now, or until it is stopped.
+    """Starts the query of a recovered checkpoint on everything that is available now.
+
+    `every`: look for new data every so many seconds instead (0: all the time), until the query is stopped.
 
     Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
     """
@@ -236,9 +238,12 @@ def launch(
         writer = writer.format("labkit").option(OPTION, opened.options.to_text())
     else:
         writer = writer.foreachBatch(ForeachBatchAdapter(opened.options))
-    query = LabQuery(
-        opened, (writer if endless else writer.trigger(availableNow=True)).start()
+    writer = (
+        writer.trigger(availableNow=True)
+        if every is None
+        else writer.trigger(processingTime=f"{every} seconds")
     )
+    query = LabQuery(opened, writer.start())
     listener.watch(query)
     return query
 

@@ -1,5 +1,7 @@
 """Runs in which something forgets: a source without memory, a deleted checkpoint, a table in the driver's heap."""
 
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from labkit import lab
 from labkit.core.errors import LabError
 from labkit.host.java import Java
+from labkit.host.servers.lines import LineServer
 from labkit.runs.run import prepare
 from labkit.runs.scenario import plan
 
@@ -78,7 +81,16 @@ def outcomes(
         prepare(scenario, base / name.replace(" ", "-"))
         for name, scenario in RUNS.items()
     ]
-    return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LineServer, "send", slowly)
+        return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
+
+
+def slowly(_server: LineServer, connection: socket.socket, lines: bytes) -> None:
+    """Sends one line after the other, as a busy machine may: Spark's next batch must have all of them even so."""
+    for line in lines.splitlines(keepends=True):
+        connection.sendall(line)
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("name", GIVES)

@@ -219,7 +219,7 @@ opened = open_checkpoint(
 )
 opened.recover()
 records = spark.readStream.format("kafka").options(**options).load()
-query = launch(running_on_topic(records), opened, endless=True)
+query = launch(running_on_topic(records), opened, every=0)
 
 def rows():
     return [(row.offset, row.key, row.value) for row in open_store("files", folder.store("files")).history()]

@@ -74,4 +74,8 @@ class LineServer:
                 time.sleep(_POLL)
             if number < len(self._portions):
                 with contextlib.suppress(OSError):  # whoever hung up has lost its lines
-                    connection.sendall(self._portions[number])
+                    self.send(connection, self._portions[number])
+
+    def send(self, connection: socket.socket, lines: bytes) -> None:
+        """Sends a portion."""
+        connection.sendall(lines)
