@@ -41,6 +41,7 @@ class Sink:
         self.log, self.evidence = folder / "effects.jsonl", folder / "reached.json"
         self.code: tuple[str, ...] = ()
         self.ignored: tuple[str, ...] = ()
+        self.asks: Path | str = ""
 
     def start(
         self, armed: Point | None = None, then: str = "crash", batches: int = 1
@@ -53,6 +54,7 @@ class Sink:
             str(self.evidence) if armed else "",
             then,
             *Project.of(str(self.file), self.code, self.ignored)[1:],
+            asks=str(self.asks),
         )
         environment = dict(os.environ, SINK_STORE=str(self.store))
         command = [
@@ -88,6 +90,42 @@ def sink(tmp_path: Path) -> Callable[..., Sink]:
         return Sink(tmp_path, file.resolve(), name)
 
     return made
+
+
+WRITES_BESIDE = """
+import os, threading, time
+S = os.environ["SINK_STORE"]
+def work():
+    while True:
+        os.write(f, b"x")
+        time.sleep(0.01)
+f = os.open(S, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def write_batch(df, batch):
+    if batch == 0:
+        threading.Thread(target=work, daemon=True).start()
+"""
+
+
+def test_what_a_thread_does_while_the_next_call_begins_is_recorded(
+    sink: Callable[..., Sink],
+) -> None:
+    """The call waits there for its reader, as long as that takes; a listener of Spark may commit meanwhile."""
+    beside = sink(WRITES_BESIDE)
+    beside.asks = beside.folder / "asks"
+    beside.asks.mkdir()
+    with beside.start(batches=2) as process:
+        while process.poll() is None:
+            for question in beside.asks.glob("*.ask"):
+                size = beside.store.stat().st_size
+                time.sleep(0.2)
+                assert beside.store.stat().st_size == size
+                question.unlink()
+            time.sleep(0.01)
+    recorded = sum(each.kind is Kind.WRITE for each in read_log(beside.log))
+    size = beside.store.stat().st_size
+    assert recorded > 0
+    # The process may end between the last write and its line.
+    assert recorded in (size, size - 1)
 
 
 def line_of(file: str, text: str) -> int:

@@ -70,8 +70,8 @@ class Recorder:
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
         """Begins a call of the sink."""
         await_kill(ticket, batch)
-        self._ended = None
         begun = Call(ticket, batch, where)
+        # Until it has begun, what other threads do belongs to the call before.
         self._bound(begun, Kind.BEGIN)
         self._calls.append(begun)
         if ticket.lines:
@@ -87,8 +87,9 @@ class Recorder:
         # Which execution of a line was its last one is known only now.
         for effect in call.last.values():
             self._log(call.ticket, effect)
-        self._calls.remove(call)
+        # In this order, so that no effect of another thread finds neither.
         self._ended = call
+        self._calls.remove(call)
         self._bound(call, Kind.RETURN, failed=failed)
 
     def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
@@ -173,7 +174,9 @@ class Recorder:
         return owner.ticket, effect
 
     def _current(self) -> Call | None:
-        return self._calls[-1] if self._calls else self._task()
+        # One look: another thread may end the call between two.
+        newest = self._calls[-1:]
+        return newest[0] if newest else self._task()
 
     def _task(self) -> Call | None:
         """The call of a task that runs the user's code without an adapter, as in `foreachPartition`."""
