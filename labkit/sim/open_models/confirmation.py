@@ -68,7 +68,7 @@ class OpenConfirmation(Pipeline):
             return True
         batch = state.query.driver.batch
         return batch in state.query.confirmed or all(
-            row.batch != batch for row in state.store.seen
+            row.batch != batch for row in state.seen
         )
 
     def _plan(self, state: State, batch: int) -> State:

@@ -17,7 +17,6 @@ from labkit.sim.models.pipeline.parts import (
     Place,
     State,
     Status,
-    Store,
     Task,
     Transaction,
     driven,
@@ -57,7 +56,7 @@ class OpenResolution(Pipeline):
     def actions(self, state: State) -> Sequence[Action]:
         """While a driver recovers, each transaction in the store may be committed or aborted."""
         enabled = list(super().actions(state))
-        numbers = range(len(state.store.transactions))
+        numbers = range(len(state.transactions))
         if state.query.driver.place is Place.RECOVERING:
             enabled += [Action(name, number) for number in numbers for name in SETTLES]
         elif self._retries and state.query.driver.place is Place.RUNNING:
@@ -70,7 +69,7 @@ class OpenResolution(Pipeline):
 
     def _may_retry(self, state: State, number: int) -> bool:
         """Whether a task of this driver's batch has pre-committed and was not tried again; within the budget."""
-        driver, transactions = state.query.driver, state.store.transactions
+        driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
         again = [each.handle for each in transactions if each.handle.attempt]
         return (
@@ -82,10 +81,9 @@ class OpenResolution(Pipeline):
         )
 
     def _retry(self, state: State, number: int) -> State:
-        seen, transactions, markers = state.store
-        handle, status, rows = transactions[number]
+        handle, status, rows = state.transactions[number]
         again = Transaction(handle._replace(attempt=1), status, rows)
-        return state._replace(store=Store(seen, (*transactions, again), markers))
+        return state._replace(transactions=(*state.transactions, again))
 
     def _plan_and_drop(self, state: State, batch: int) -> State:
         return self._without_retries(self._plan(state, batch))
@@ -96,17 +94,16 @@ class OpenResolution(Pipeline):
     @staticmethod
     def _without_retries(state: State) -> State:
         """A driver that lives aborts second attempts when their batch is over, as real sinks do."""
-        seen, transactions, markers = state.store
         incarnation = state.query.driver.incarnation
         kept = tuple(
             Transaction(each.handle, Status.ABORTED, each.rows)
             if each.handle.attempt and each.handle.incarnation == incarnation
             else each
-            for each in transactions
+            for each in state.transactions
         )
-        if kept == transactions:
-            return state
-        return state._replace(store=Store(seen, kept, markers))
+        return (
+            state._replace(transactions=kept) if kept != state.transactions else state
+        )
 
     def _start(self, state: State, incarnation: int) -> State:
         started = super()._start(state, incarnation)
@@ -119,7 +116,7 @@ class OpenResolution(Pipeline):
         return self._settle(state, number, Op.ABORT)
 
     def _settle(self, state: State, number: int, op: Op) -> State:
-        handle = state.store.transactions[number].handle
+        handle = state.transactions[number].handle
         task = Task(op, handle.partition, handle.batch, (), (handle,))
         try:
             return perform(self._outside, state, state.query.driver, task)
@@ -135,13 +132,12 @@ class OpenResolution(Pipeline):
             {"batch": batch, "handles": list(map(str, handles))}
             for batch, handles in query.handles
         ]
-        return query.decided, stored, list(map(str, strays(query, after.store)))
+        return query.decided, stored, list(map(str, strays(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """What recovery does with each handle, and its end. Raises `ValueError`."""
         place = {
-            str(each.handle): number
-            for number, each in enumerate(after.store.transactions)
+            str(each.handle): number for number, each in enumerate(after.transactions)
         }
         steps = []
         for step in answer:
@@ -178,7 +174,7 @@ class OpenResolution(Pipeline):
         """What happens, with the name of the transaction."""
         if action.name not in (*SETTLES, "retry"):
             return super().sentence_in(state, action)
-        handle = state.store.transactions[action.which].handle
+        handle = state.transactions[action.which].handle
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:

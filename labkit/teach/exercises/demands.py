@@ -108,15 +108,15 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
     """What was read with its transaction, and how each transaction stands."""
     del model
-    names = [str(each.handle) for each in state.store.transactions]
+    names = [str(each.handle) for each in state.transactions]
     read = [
         [row.offset, names[row.transaction] if row.transaction >= 0 else ""]
-        for row in state.store.seen
+        for row in state.seen
         if row.offset >= 0
     ]
     ends = {
         name: str(each.status)
-        for name, each in zip(names, state.store.transactions, strict=True)
+        for name, each in zip(names, state.transactions, strict=True)
     }
     return read, ends
 
@@ -137,8 +137,7 @@ def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
                     VisibleRow(place % records, 0, 1, of)
                     for place, of in enumerate(read)
                 )
-                store = state.store._replace(seen=seen, transactions=transactions)
-                yield state._replace(store=store)
+                yield state._replace(seen=seen, transactions=transactions)
 
 
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)

@@ -64,8 +64,8 @@ class Table:
 
     def because(self, state: State) -> str:
         """Which row is missing, and what took its place, or which is there twice, and by which keys."""
-        rows = [row for row in state.store.seen if row.offset >= 0]
-        verdict = self.verdict(state.store.seen)
+        rows = [row for row in state.seen if row.offset >= 0]
+        verdict = self.verdict(state.seen)
         if verdict.lost:
             lost = next(row for row in rows[::-1] if row.offset == verdict.lost[0])
             over = next(
@@ -92,7 +92,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
     table = Table(ask, tuple(str(model.values["words"]).split("-")))
 
     def holds(state: Any) -> bool:
-        verdict = table.verdict(state.store.seen)
+        verdict = table.verdict(state.seen)
         return not verdict.lost and not verdict.duplicate
 
     claim = Property(

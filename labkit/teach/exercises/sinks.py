@@ -82,7 +82,7 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])
         looks = tuple(VisibleRow(offset, 0, 1) for offset in seen)
-        yield state._replace(store=state.store._replace(seen=looks))
+        yield state._replace(seen=looks)
 
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)

@@ -70,7 +70,7 @@ _TASKS = {
 
 def scene(model: Pipeline, state: State) -> Scene:
     """The query's process in the middle; left what survives it, right what is outside."""
-    query, zombie, _, faults, failures = state
+    query, zombie, faults, _, _, _, failures = state
     boxes = [
         _log(model, query),
         _folder(model, query),

@@ -53,7 +53,7 @@ def is_over(state: State) -> bool:
 
 
 def _view(state: State) -> Hashable:
-    return state.store.seen, state.store.transactions, state.query.ends
+    return state.seen, state.transactions, state.query.ends
 
 
 class Judge(StateJudge[State]):
@@ -65,10 +65,9 @@ class Judge(StateJudge[State]):
 
     def history(self, state: State) -> History:
         """What an outside reader could have seen, with a look at the end."""
-        query, _, store, _, _ = state
         unfinished = [
             each
-            for each in store.transactions
+            for each in state.transactions
             if each.status in (Status.OPEN, Status.PREPARED)
         ]
         hidden = [
@@ -77,17 +76,20 @@ class Judge(StateJudge[State]):
             for offset in each.rows
         ]
         return History(
-            self._events(state), self._settings.keyed, _planned_batches(query), hidden
+            self._events(state),
+            self._settings.keyed,
+            _planned_batches(state.query),
+            hidden,
         )
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
         crashes = 0
-        for row in state.store.seen:
+        for row in state.seen:
             crashes += row.offset < 0
             yield (
                 Reading(f"crash {crashes}")
                 if row.offset < 0
-                else self._row(row, state.store.transactions)
+                else self._row(row, state.transactions)
             )
         yield Reading("end")
 
@@ -164,14 +166,14 @@ def claims(
 
 
 def _has_recovered(state: State) -> bool:
-    return any(row.offset < 0 for row in state.store.seen)
+    return any(row.offset < 0 for row in state.seen)
 
 
 def _no_orphan() -> Property[State]:
     def orphan(state: State) -> Transaction | None:
         unfinished = (
             each
-            for each in state.store.transactions
+            for each in state.transactions
             if each.status in (Status.OPEN, Status.PREPARED)
         )
         return next(unfinished, None)
@@ -197,7 +199,7 @@ def _no_orphan() -> Property[State]:
 def _decided_first() -> Property[State]:
     def early(state: State) -> Transaction | None:
         decided = state.query.decided
-        for each in state.store.transactions:
+        for each in state.transactions:
             if each.status is Status.COMMITTED and each.handle.batch > decided:
                 return each
         return None

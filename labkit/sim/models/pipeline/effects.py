@@ -17,7 +17,6 @@ from labkit.sim.models.pipeline.parts import (
     Task,
     Transaction,
     VisibleRow,
-    as_store,
     queried,
     stored,
 )
@@ -46,9 +45,8 @@ def _nothing(_outside: Outside, state: State, _driver: Driver, _task: Task) -> S
 
 
 def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    rows, transactions, markers = state.store
     row = VisibleRow(task.which, task.batch, driver.incarnation)
-    return stored(state, as_store(((*rows, row), transactions, markers)))
+    return stored(state, (*state.seen, row), state.transactions, state.markers)
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
@@ -60,7 +58,7 @@ def position(transactions: Sequence[Transaction], handle: Handle) -> int:
 
 
 def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    visible, transactions, markers = state.store
+    visible, transactions = state.seen, state.transactions
     number = position(transactions, task.handles[0])
     if number < 0:
         number = len(transactions)
@@ -82,7 +80,7 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
             *visible,
             VisibleRow(task.which, task.batch, driver.incarnation, number),
         )
-    return stored(state, as_store((visible, transactions, markers)))
+    return stored(state, visible, transactions, state.markers)
 
 
 def _put(
@@ -92,18 +90,14 @@ def _put(
 
 
 def _ended(state: State, number: int, status: Status) -> State:
-    handle, _, rows = state.store.transactions[number]
-    transactions = _put(
-        state.store.transactions, number, Transaction(handle, status, rows)
-    )
-    return stored(
-        state, as_store((state.store.seen, transactions, state.store.markers))
-    )
+    handle, _, rows = state.transactions[number]
+    transactions = _put(state.transactions, number, Transaction(handle, status, rows))
+    return stored(state, state.seen, transactions, state.markers)
 
 
 def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
-    number = position(state.store.transactions, task.handles[0])
-    if number < 0 or state.store.transactions[number].status is not Status.OPEN:
+    number = position(state.transactions, task.handles[0])
+    if number < 0 or state.transactions[number].status is not Status.OPEN:
         raise TaskRefusal(
             f"the transaction {task.handles[0]} was dropped before it was prepared"
         )
@@ -117,8 +111,8 @@ def _seal(_outside: Outside, state: State, _driver: Driver, task: Task) -> State
 
 
 def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> State:
-    number = position(state.store.transactions, task.handles[0])
-    status = state.store.transactions[number].status if number >= 0 else Status.ABORTED
+    number = position(state.transactions, task.handles[0])
+    status = state.transactions[number].status if number >= 0 else Status.ABORTED
     if status is Status.COMMITTED and outside.commits_again:
         return state
     if status is Status.COMMITTED:
@@ -132,17 +126,16 @@ def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
     state = _ended(state, number, Status.COMMITTED)
     if outside.readable_early:
         return state
-    visible, transactions, markers = state.store
     rows = [
         VisibleRow(offset, task.batch, task.handles[0].incarnation)
-        for offset in transactions[number].rows
+        for offset in state.transactions[number].rows
     ]
-    return stored(state, as_store(((*visible, *rows), transactions, markers)))
+    return stored(state, (*state.seen, *rows), state.transactions, state.markers)
 
 
 def _abort(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
-    number = position(state.store.transactions, task.handles[0])
-    if number < 0 or state.store.transactions[number].status is Status.COMMITTED:
+    number = position(state.transactions, task.handles[0])
+    if number < 0 or state.transactions[number].status is Status.COMMITTED:
         return state
     return _ended(state, number, Status.ABORTED)
 
@@ -159,14 +152,12 @@ def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
 
 
 def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    visible, transactions, markers = state.store
     marker = outside.marker(driver, task.batch)
-    if marker in markers:
+    if marker in state.markers:
         raise TaskRefusal(f"the marker of batch {task.batch} is there already")
     rows = [VisibleRow(offset, task.batch, driver.incarnation) for offset in task.rows]
-    return stored(
-        state, as_store(((*visible, *rows), transactions, (*markers, marker)))
-    )
+    markers = (*state.markers, marker)
+    return stored(state, (*state.seen, *rows), state.transactions, markers)
 
 
 def _store_handles(

@@ -3,6 +3,7 @@
 Each of these is enabled as often as its parameter says. This module must not know what a driver does by itself.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from labkit.sim.model import Action, crash
@@ -14,11 +15,9 @@ from labkit.sim.models.pipeline.parts import (
     Query,
     State,
     Status,
-    Store,
     Transaction,
     VisibleRow,
     as_state,
-    as_store,
     driven,
 )
 from labkit.sim.models.pipeline.settings import Settings, settings
@@ -48,7 +47,11 @@ class Environment(RuleModel[State]):
         return query.start_of(len(query.ends))
 
     def _wrong(
-        self, query: Query, zombie: Driver, store: Store, faults: Faults
+        self,
+        query: Query,
+        zombie: Driver,
+        transactions: Sequence[Transaction],
+        faults: Faults,
     ) -> list[Action]:
         driver = query.driver
         alive = driver.place in (Place.RECOVERING, Place.RUNNING, Place.ENDING)
@@ -58,7 +61,7 @@ class Environment(RuleModel[State]):
         if faults.expiries:
             enabled += [
                 Action("expire", number)
-                for number, transaction in enumerate(store.transactions)
+                for number, transaction in enumerate(transactions)
                 if transaction.status in (Status.OPEN, Status.PREPARED)
             ]
         if faults.lost_notices and driver.notice >= 0:
@@ -84,20 +87,17 @@ class Environment(RuleModel[State]):
         return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
-        query, zombie, store, faults, failures = state
-        visible = (*store.seen, VisibleRow(-1, -1, faults.crashes))
+        query, zombie, faults, seen, *others = state
+        look = VisibleRow(-1, -1, faults.crashes)
         left = Faults(faults.crashes - 1, *faults[1:])
-        dead, seen = crash(query), as_store((visible, *store[1:]))
-        return as_state((dead, zombie, seen, left, failures))
+        return as_state((crash(query), zombie, left, (*seen, look), *others))
 
     def _expire(self, state: State, number: int) -> State:
-        handle, _, rows = state.store.transactions[number]
-        transactions = list(state.store.transactions)
+        handle, _, rows = state.transactions[number]
+        transactions = list(state.transactions)
         transactions[number] = Transaction(handle, Status.ABORTED, rows)
         left = one_less(state.faults, "expiries")
-        return state._replace(
-            store=state.store._replace(transactions=tuple(transactions)), faults=left
-        )
+        return state._replace(transactions=tuple(transactions), faults=left)
 
     def _lose_notice(self, state: State, _: int) -> State:
         left = one_less(state.faults, "lost_notices")
@@ -118,11 +118,9 @@ class Environment(RuleModel[State]):
                 transaction._replace(status=Status.ABORTED)
                 if transaction.handle in dropped
                 else transaction
-                for transaction in state.store.transactions
+                for transaction in state.transactions
             )
-            state = state._replace(
-                store=state.store._replace(transactions=transactions)
-            )
+            state = state._replace(transactions=transactions)
             query = query._replace(
                 handles=tuple(votes for votes in query.handles if votes[0] != batch)
             )

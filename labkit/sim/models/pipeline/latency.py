@@ -51,7 +51,7 @@ def waits(walk: Replay) -> list[Wait]:
     for step, state in enumerate(walk.states):
         for offset in range(max(state.query.ends, default=0)):
             planned.setdefault(offset, step)
-        for row in state.store.seen:
+        for row in state.seen:
             if row.offset >= 0:
                 visible.setdefault(row.offset, step)
     words = walk.model.settings.words

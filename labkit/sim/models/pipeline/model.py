@@ -29,7 +29,6 @@ from labkit.sim.models.pipeline.parts import (
     Place,
     Query,
     State,
-    Store,
     Task,
     as_driver,
     driven,
@@ -71,11 +70,11 @@ class Pipeline(Environment):
 
     def initial(self) -> State:
         """Nothing was planned, and no driver runs."""
-        return State(Query(), NOBODY, Store(), self.settings.faults)
+        return State(Query(), NOBODY, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
         """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
-        query, zombie, store, faults, failures = state
+        query, zombie, faults, _, transactions, _, failures = state
         driver = query.driver
         enabled = (
             [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)]
@@ -92,7 +91,7 @@ class Pipeline(Environment):
         if zombie.todo:
             enabled.append(Action(ZOMBIE + zombie.todo[0].op, zombie.todo[0].which))
         if any(faults):
-            enabled += self._wrong(query, zombie, store, faults)
+            enabled += self._wrong(query, zombie, transactions, faults)
         return enabled
 
     def _next_step(self, query: Query) -> list[Action]:
@@ -195,7 +194,7 @@ class Pipeline(Environment):
         if task.op is not Op.LOOK:
             return False
         marker = self._outside.marker(driver, task.batch)
-        return marker in state.store.markers or task.batch in state.query.confirmed
+        return marker in state.markers or task.batch in state.query.confirmed
 
     def _fail(self, state: State) -> State:
         return state._replace(query=crash(state.query), failures=state.failures + 1)
@@ -205,7 +204,7 @@ class Pipeline(Environment):
         if self.settings.deletes_logs:
             query = query._replace(handles=(), logs=())
         todo = recovery_tasks(
-            self.settings.strategy, self.settings.words, query, state.store
+            self.settings.strategy, self.settings.words, query, state.transactions
         )
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
         return queried(

@@ -43,7 +43,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
     """What a commit does that changes nothing; empty for every other task."""
     statuses = [
         status
-        for handle, status, _ in state.store.transactions
+        for handle, status, _ in state.transactions
         if task.op is Op.COMMIT and handle in task.handles
     ]
     if statuses == [Status.COMMITTED]:
@@ -55,19 +55,19 @@ def done_before(state: State, action: Action, task: Task) -> str:
 
 def text(settings: Settings, state: State) -> str:
     """Driver, checkpoint folder, store, and what may still go wrong."""
-    query, zombie, store, faults, failures = state
+    query, zombie, faults, seen, transactions, markers, failures = state
     parts = [
         _driver(query.driver),
         _folder(query),
-        f"seen {listed(_row(settings, row) for row in store.seen)}",
+        f"seen {listed(_row(settings, row) for row in seen)}",
     ]
-    if store.transactions:
+    if transactions:
         parts.append(
-            f"transactions {listed(f'{each.handle} {each.status} {listed(each.rows)}' for each in store.transactions)}"
+            f"transactions {listed(f'{each.handle} {each.status} {listed(each.rows)}' for each in transactions)}"
         )
-    if store.markers:
+    if markers:
         parts.append(
-            f"markers {listed(f'q{generation}-b{batch}' for generation, batch in store.markers)}"
+            f"markers {listed(f'q{generation}-b{batch}' for generation, batch in markers)}"
         )
     if zombie != NOBODY:
         parts.append(f"zombie {_driver(zombie)}")

@@ -183,14 +183,25 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The query, a driver of it that was thought dead and is not, the store, and what may still go wrong."""
+    """The query, a driver of it that was thought dead and is not, the store, and what may still go wrong.
+
+    The parts of the store are fields of their own: a search stores each different value of a field once, and there are
+    fewer of each part than of all three together.
+    """
 
     query: Query
     zombie: Driver
-    store: Store
     faults: Faults
+    seen: tuple[VisibleRow, ...] = ()
+    transactions: tuple[Transaction, ...] = ()
+    markers: tuple[tuple[int, int], ...] = ()
     failures: int = 0
     """How often a driver has ended with an error."""
+
+    @property
+    def store(self) -> Store:
+        """The outside system."""
+        return Store(self.seen, self.transactions, self.markers)
 
 
 class Outside(NamedTuple):
@@ -216,22 +227,25 @@ class Outside(NamedTuple):
 as_state = from_fields(State)
 as_query = from_fields(Query)
 as_driver = from_fields(Driver)
-as_store = from_fields(Store)
 
 
 def driven(state: State, driver: Driver) -> State:
     """The state with another driver."""
-    query, zombie, store, faults, failures = state
-    return as_state((as_query((*query[:8], driver)), zombie, store, faults, failures))
+    query, *others = state
+    return as_state((as_query((*query[:8], driver)), *others))
 
 
 def queried(state: State, query: Query) -> State:
     """The state with another query."""
-    _, zombie, store, faults, failures = state
-    return as_state((query, zombie, store, faults, failures))
+    return as_state((query, *state[1:]))
 
 
-def stored(state: State, store: Store) -> State:
+def stored(
+    state: State,
+    seen: tuple[VisibleRow, ...],
+    transactions: tuple[Transaction, ...],
+    markers: tuple[tuple[int, int], ...],
+) -> State:
     """The state with another store."""
-    query, zombie, _, faults, failures = state
-    return as_state((query, zombie, store, faults, failures))
+    query, zombie, faults, _, _, _, failures = state
+    return as_state((query, zombie, faults, seen, transactions, markers, failures))

@@ -10,7 +10,14 @@ from itertools import chain, dropwhile
 from typing import NamedTuple
 
 from labkit.core.failpoints import FailPoint, Order, Strategy
-from labkit.sim.models.pipeline.parts import Handle, Op, Query, Status, Store, Task
+from labkit.sim.models.pipeline.parts import (
+    Handle,
+    Op,
+    Query,
+    Status,
+    Task,
+    Transaction,
+)
 
 Share = tuple[int, tuple[int, ...]]
 """A partition and the offsets that it holds of one batch."""
@@ -199,7 +206,10 @@ def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...
 
 
 def recovery_tasks(
-    strategy: Strategy, words: tuple[str, ...], query: Query, store: Store
+    strategy: Strategy,
+    words: tuple[str, ...],
+    query: Query,
+    transactions: Sequence[Transaction],
 ) -> Tasks:
     """What a restarted driver does before it replays: finish what was decided, drop everything else of this query."""
     steps: list[list[Task]] = []
@@ -211,7 +221,7 @@ def recovery_tasks(
         ]
         steps += [
             [Task(Op.ABORT, handle.partition, handle.batch, (), (handle,))]
-            for handle in strays(query, store)
+            for handle in strays(query, transactions)
             if handle not in kept
         ]
     elif strategy is Strategy.WAL:
@@ -228,11 +238,11 @@ def recovery_tasks(
     )
 
 
-def strays(query: Query, store: Store) -> list[Handle]:
+def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
     """Every unfinished transaction of this query, also of attempts that no stored vote names."""
     return sorted(
         transaction.handle
-        for transaction in store.transactions
+        for transaction in transactions
         if transaction.status in (Status.OPEN, Status.PREPARED)
         and transaction.handle.generation == query.generation
     )
