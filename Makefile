@@ -25,9 +25,9 @@ test: install java notebooks-check ## lint, type-check and test, without what is
 	@$(BESIDE) lint archive
 	@$(PYTEST) -m "not slow" tests checked
 
-test-all: install java notebooks-check ## the same and the slow tests, with every case of long lists, and nbval on every notebook
+test-all: install java notebooks-check ## the same and the slow tests, and nbval on every notebook
 	@$(BESIDE) lint archive
-	@LABKIT_EVERY=1 $(PYTEST) tests checked
+	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
 test-slow: install java archive notebooks-check ## only the slow tests

@@ -198,10 +198,6 @@ def pytest_xdist_make_scheduler(
 @pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests; mark the cells that nbval collects: a notebook says itself, in its metadata, that it is slow."""
-    if not os.environ.get(
-        "LABKIT_EVERY"
-    ):  # `EVERY` of `thinning`; this file is copied without it
-        items[:] = [item for item in items if item.get_closest_marker("whole") is None]
     items.sort(key=place)
     for item in items:
         notebook = getattr(item.parent, "nb", None)

@@ -25,7 +25,7 @@ SECONDS = {
     "picture": 90,
     "crash": 25,
     "measurement": 20,
-    "crash test": 150,
+    "crash test": 100,
     "short crash test": 15,
 }
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.

@@ -26,7 +26,6 @@ from labkit.core.judge import Outcome
 from labkit.core.words import nearest
 from labkit.crashtest.campaign import crash_test
 from labkit.crashtest.report import Report
-from labkit.host import addresses
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 
 BUDGET_SECONDS = 900
@@ -92,10 +91,10 @@ def differences(name: str, report: Report) -> list[str]:
 def surroundings() -> Iterator[None]:
     """A PostgreSQL and a Kafka of this process for a block."""
     with ExitStack() as stack:
-        stack.enter_context(tethered_postgres("--no-sync"))
-        stack.enter_context(tethered_kafka())
-        os.environ["SINK_POSTGRES"] = os.environ[addresses.POSTGRES]
-        os.environ["SINK_KAFKA"] = os.environ[addresses.KAFKA]
+        postgres = stack.enter_context(tethered_postgres("--no-sync"))
+        kafka = stack.enter_context(tethered_kafka())
+        os.environ["SINK_POSTGRES"] = postgres.address
+        os.environ["SINK_KAFKA"] = kafka.address
         yield
 
 

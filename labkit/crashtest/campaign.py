@@ -247,8 +247,13 @@ class Campaign:
                 self._recorded(), range(self.settings.batches), lines=True
             )
         }
+        given: set[str] = set()
         for name in only:
-            yield from self._one(name, jobs, known)
+            for job in self._one(name, jobs, known):
+                # The first crash of a pair may have been asked for by itself, too.
+                if job.id not in given:
+                    given.add(job.id)
+                    yield job
 
     def _one(
         self, name: str, jobs: Sequence[Job], known: dict[str, Point]

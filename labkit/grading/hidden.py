@@ -827,6 +827,49 @@ def _waits(chance: Random) -> Drawn:
     )
 
 
+def _requests(chance: Random) -> Drawn:
+    """Sinks of one to three rows; in each variant the marker stands elsewhere."""
+    rows = ["ROW"] * chance.randrange(1, 4)
+    together = [*rows, "MARK"]
+    chance.shuffle(together)
+    more = ["ROW"] * chance.randrange(1, 3)
+    kept = ["BEGIN", *rows, "COMMIT"]
+    return (
+        ("no marker", {"cases": [rows, kept, ["BEGIN", *together, "COMMIT"]]}),
+        (
+            "one commit for both",
+            {
+                "cases": [
+                    ["LOOK", "BEGIN", *together, "COMMIT"],
+                    ["BEGIN", "LOOK", *together, "COMMIT"],
+                ]
+            },
+        ),
+        (
+            "a marker behind or first",
+            {"cases": [["LOOK", *kept, "MARK"], ["LOOK", "MARK", *kept]]},
+        ),
+        (
+            "a marker between rows",
+            {
+                "cases": [
+                    ["LOOK", *rows, "MARK", *more],
+                    ["LOOK", *kept, "MARK", "BEGIN", *more, "COMMIT"],
+                ]
+            },
+        ),
+        (
+            "two transactions",
+            {
+                "cases": [
+                    ["LOOK", *kept, "BEGIN", *more, "MARK", "COMMIT"],
+                    ["LOOK", "BEGIN", *together, "COMMIT", "BEGIN", *more, "COMMIT"],
+                ]
+            },
+        ),
+    )
+
+
 def _longest(chance: Random) -> Drawn:
     """In each variant another limit counts; in the last one an interval of one second, and none at all."""
     commit, rate = chance.randrange(2, 9), chance.randrange(3, 20)
@@ -943,7 +986,8 @@ _DRAW: dict[str, Callable[[Random], Drawn]] = {
     "13-longest": _longest,
     "13-best": _best,
     "14-table": lambda chance: _handed_over(chance, TABLE),
-    "14-folder": lambda chance: _handed_over(chance, FOLDER),
-    "14-writers": lambda chance: _handed_over(chance, WRITERS, EPOCHS),
+    "14-kills": _requests,
+    "14b-folder": lambda chance: _handed_over(chance, FOLDER),
+    "14b-writers": lambda chance: _handed_over(chance, WRITERS, EPOCHS),
 }
 """The function that draws the variants of each exercise that is judged by what it does; one line each."""

@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from thinning import one_in
 
 from labkit.host import addresses
 from labkit.host.java import Java
@@ -173,13 +172,10 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "between"),
-    one_in(
-        2,
-        [
-            ("sink.after_pre_commit", "kill-server"),
-            ("sink.mid_commit", "restart-server"),
-        ],
-    ),
+    [
+        ("sink.after_pre_commit", "kill-server"),
+        ("sink.mid_commit", "restart-server"),
+    ],
 )
 def test_the_server_dies_too_and_nothing_is_lost_or_doubled(
     labkit: Labkit, point: str, between: str

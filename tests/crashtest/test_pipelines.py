@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import slow_but
 from crashtest_processes import left_over
 from pipeline_samples import PIPELINES, copied, expected, options, report_on
-from thinning import one_in, slow_but
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import pipeline_campaign
@@ -67,10 +67,7 @@ def check(name: str, report: Report) -> None:
     "name",
     slow_but(
         FAST,
-        [
-            *FAST,
-            *one_in(2, [name for name in expected() if name not in (*WHOLE, *FAST)]),
-        ],
+        [name for name in expected() if name not in WHOLE],
     ),
 )
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
@@ -78,7 +75,7 @@ def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(2, WHOLE))
+@pytest.mark.parametrize("name", WHOLE)
 def test_a_whole_quick_test_says_the_same(name: str) -> None:
     report = report_on(name)
     check(name, report)
@@ -108,7 +105,7 @@ def chosen(name: str, **more: Any) -> tuple[list[str], frozenset[str], list[str]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(2, ["wrong_rewind", "wrong_manifest"]))
+@pytest.mark.parametrize("name", ["wrong_rewind", "wrong_manifest"])
 def test_what_is_tried_does_not_depend_on_how_quick_the_reader_is(name: str) -> None:
     usual = chosen(name)
     assert usual[1]

@@ -12,20 +12,14 @@ from pathlib import Path
 
 import pytest
 from build_sinks import PAGE, SINKS, expected, page
+from choosing import slow_but
 from crashtest_processes import left_over
 from sinks import differences, new_topic, report_on
-from thinning import one_in, slow_but
 
 from labkit.crashtest.verdict import AXES
 
 FAST = ("wrong_marker_after",)
 """Those that every run of the tests has; the others are slow."""
-
-CHEAP = [
-    name for name in expected() if name not in ("wrong_partitions", "right_marker")
-]
-SOME = one_in(4, [name for name in CHEAP if name not in FAST], first=3)
-"""The slow ones; `make sinks` tests all of them, and lets them be tested whole."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +51,7 @@ def _nothing_is_left() -> Iterator[None]:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "name",
-    slow_but(FAST, [*FAST, *SOME]),
+    slow_but(FAST, expected()),
 )
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:

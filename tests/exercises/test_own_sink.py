@@ -170,7 +170,7 @@ def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
         folder.rename("m", "manifest.json")
 
     for axis, _ in capstone.FOLDER:
-        found = judged("14-folder", write_files, axis)
+        found = judged("14b-folder", write_files, axis)
         assert found.passed, (axis, found.message)
 
 
@@ -273,7 +273,7 @@ def test_points_are_given_by_axis() -> None:
 
 
 def test_a_sink_that_does_nothing_gets_nothing() -> None:
-    for name in ("14-table", "14-folder", "14-writers"):
+    for name in ("14-table", "14b-folder", "14b-writers"):
         item = marked(find(name), lambda *_: None)
         assert (item.points, item.status) == (0, "wrong"), name
 
@@ -351,7 +351,7 @@ def test_a_file_outside_of_the_folder_is_refused(name: Any, tmp_path: Path) -> N
     def write_files(folder: Any, *_: Any) -> None:
         folder.write(name, "text")
 
-    found = judged("14-folder", write_files)
+    found = judged("14b-folder", write_files)
     assert not found.passed
     assert "a name has letters" in found.message
     assert not (tmp_path / "out").exists()

@@ -176,7 +176,7 @@ WHERE_OTHERS_BREAK = ("b0.call.returns", "two_queries")
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("exercise", "answer", "kind"),
-    [("14-table", "write_batch", "table"), ("14-folder", "write_files", "folder")],
+    [("14-table", "write_batch", "table"), ("14b-folder", "write_files", "folder")],
 )
 @pytest.mark.usefixtures("java")
 def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(

@@ -65,7 +65,6 @@ def test_a_solution_passes_every_public_and_hidden_variant(name: str):
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
 def test_a_solution_survives_on_real_spark_and_a_wrong_one_does_not(

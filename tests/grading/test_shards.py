@@ -9,7 +9,6 @@ import psutil
 import pytest
 import submitted
 from batches import SEED, command, generate, grades
-from thinning import one_in
 from waiting import until
 
 from labkit.cli import execute
@@ -158,14 +157,10 @@ def is_executor(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "victim"),
-    one_in(
-        2,
-        [
-            ("local-cluster[2,1,512]", "executor"),
-            ("local[2]", "driver"),
-        ],
-        first=1,
-    ),
+    [
+        ("local-cluster[2,1,512]", "executor"),
+        ("local[2]", "driver"),
+    ],
 )
 def test_spark_runs_the_shards_whatever_dies(
     master: str, victim: str, tmp_path: Path

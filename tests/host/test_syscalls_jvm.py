@@ -14,7 +14,7 @@ from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.whole]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 JOB = """
 import os

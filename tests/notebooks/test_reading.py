@@ -53,7 +53,7 @@ def test_minutes_are_words_questions_pictures_crashes_and_exercises():
         ('lab.show("x")', 90),
         ("outcome = lab.crash(x)\nsecond = lab.crash(y)", 50),
         ("%%time\nlab.crash(x)", 25),
-        ("lab.crash_test(x)", 150),
+        ("lab.crash_test(x)", 100),
         ('lab.crash_test(lab.save_sink(f), only=["a", "b"])', 15),
         ("lab.answer(1)\nshow(lab)\nother.show(1)", 0),
     ):

@@ -22,7 +22,6 @@ from pipeline_runs import (
     spark_settings,
 )
 from pipelines import fits, measured
-from thinning import one_in
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
@@ -126,7 +125,7 @@ HERE = [each.name for each in pipelines().values() if each.is_ours and each.show
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
     "name",
-    one_in(3, HERE, first=2),
+    HERE,
 )
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     if why := supported():

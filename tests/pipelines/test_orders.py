@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import sink_pipeline
 from cells import Cell, Kill, cells, in_the_table, kills, outside, weakest
+from choosing import slow_but
 from crashtest_processes import left_over
 from pipeline_records import names_of
 from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
-from thinning import one_in, slow_but
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import POINTS, Order, Strategy
@@ -208,7 +208,7 @@ HERE = [
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("name", one_in(4, HERE))
+@pytest.mark.parametrize("name", HERE)
 def test_a_live_run_of_an_engine_has_the_order_of_its_cell(
     name: str, tmp_path: Path
 ) -> None:
@@ -297,7 +297,7 @@ def _watched() -> Iterator[None]:
 
 def slow(cells: dict[str, Cell]) -> list:
     fast = [name for name in FAST if name in cells]
-    return slow_but(fast, one_in(3, [name for name in cells if name not in fast]))
+    return slow_but(fast, [name for name in cells if name not in fast])
 
 
 @pytest.mark.usefixtures("_watched")

@@ -73,7 +73,6 @@ def from_archive(
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 @pytest.mark.parametrize(("profile", "job"), [("small", "running"), ("bulk", "totals")])
 def test_every_profile_takes_nearly_all_classes_from_it(
     profile: str, job: str, cache: Path, tmp_path: Path
@@ -82,7 +81,6 @@ def test_every_profile_takes_nearly_all_classes_from_it(
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 def test_without_a_cache_everything_works_and_nothing_comes_from_one(
     cache: Path, tmp_path: Path
 ):
@@ -98,7 +96,6 @@ def test_without_a_cache_everything_works_and_nothing_comes_from_one(
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
     found = find_archive(java)
     assert found is not None
@@ -108,7 +105,6 @@ def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 def test_a_crash_run_with_it_says_nothing_about_it(cache: Path, tmp_path: Path):
     outcome = lab.crash(
         "sink.after_pre_commit",

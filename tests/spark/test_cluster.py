@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from thinning import one_in
 from waiting import until
 
 from labkit import lab
@@ -109,7 +108,7 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sink", "point"), one_in(3, EXECUTOR_KILLED, first=2))
+@pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
 def test_an_executor_killed_in_write_gives_what_was_predicted(
     sink: str, point: str, cluster: Cluster, tmp_path: Path
 ):
@@ -135,7 +134,6 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
     case = {
         "sink": "two_phase",

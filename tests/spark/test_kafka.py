@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from thinning import one_in
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
@@ -139,7 +138,7 @@ def test_a_topic_is_gone_when_its_run_is_judged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", one_in(2, [Recovered, Parked]))
+@pytest.mark.parametrize("moment", [Recovered, Parked])
 def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_is_back(
     moment: type[AnyEvent], own_broker: KafkaService, tmp_path: Path
 ) -> None:

@@ -113,7 +113,6 @@ def late(
 
 
 @pytest.mark.slow
-@pytest.mark.whole
 @pytest.mark.parametrize("cell", LATE, ids=str)
 def test_everywhere_else_it_is_one_too(
     cell: Cell, late: Mapping[str, lab.Outcome | LabError]

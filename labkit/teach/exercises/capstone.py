@@ -1,9 +1,10 @@
-"""Exercises of notebook 14: eight sinks to be judged, a learner's own sinks, and a report for a person to read."""
+"""Exercises of notebooks 14 and 14b: eight sinks to be judged, a learner's own sinks, and a report for a person to read."""
 
 from collections.abc import Mapping
 from functools import partial
 
 from labkit.core.judge import Guarantee
+from labkit.teach.exercises import kills
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values
 from labkit.teach.exercises.contract import (
@@ -19,6 +20,7 @@ from labkit.teach.exercises.own_sink.axes import judge_axis
 from labkit.teach.exercises.own_sink.trials import Row
 
 NOTEBOOK = "14_capstone"
+NO_COMMIT = "14b_files_and_writers"
 EIGHT: Mapping[str, Guarantee] = {
     "a": Guarantee.AT_LEAST_ONCE,
     "b": Guarantee.AT_LEAST_ONCE,
@@ -138,6 +140,24 @@ EXERCISES = (
         judge=judge_eight,
     ),
     Exercise(
+        name="14-kills",
+        notebook=NOTEBOOK,
+        title="a crash test of your own",
+        kind=Kind.COMPLETE,
+        level=Level.MEDIUM,
+        points=4,
+        answer="guarantee",
+        task="guarantee(requests) returns what a sink guarantees that makes these requests, over a kill at every place.",
+        hints=(
+            "Write a function that gives what is stored after some requests, and call it twice for each place.",
+            "A place before each request, and one behind the last. What a transaction holds at a kill is gone.",
+            "lost: in some end a row is missing. twice: in some end a row is there twice. Both: none.",
+        ),
+        lines=18,
+        public=kills.PUBLIC,
+        judge=kills.judge,
+    ),
+    Exercise(
         name="14-table",
         notebook=NOTEBOOK,
         title="a table that survives",
@@ -156,8 +176,8 @@ EXERCISES = (
         axes=TABLE,
     ),
     Exercise(
-        name="14-folder",
-        notebook=NOTEBOOK,
+        name="14b-folder",
+        notebook=NO_COMMIT,
         title="files and a manifest",
         kind=Kind.COMPLETE,
         level=Level.HARD,
@@ -174,8 +194,8 @@ EXERCISES = (
         axes=FOLDER,
     ),
     Exercise(
-        name="14-writers",
-        notebook=NOTEBOOK,
+        name="14b-writers",
+        notebook=NO_COMMIT,
         title="a writer that comes back",
         kind=Kind.COMPLETE,
         level=Level.HARD,

@@ -8,6 +8,8 @@ from collections.abc import Container
 
 MOVED: dict[str, str] = {
     "09-timeout": "09b-timeout",
+    "14-folder": "14b-folder",
+    "14-writers": "14b-writers",
 }
 """The name now, by the name before. A line stays for good: a learner may come back after a year."""
 

@@ -1,0 +1,396 @@
+# ---
+# jupyter:
+#   labkit:
+#     needs: [14_capstone]
+#     slow: true
+# ---
+
+# %% [markdown]
+# # What if there is no COMMIT, and a second writer?
+#
+# The shop writes its orders into files, too. And one night two jobs were at work, since the first had only seemed dead.
+#
+# {head}
+#
+# You will be able to
+#
+# - make a batch of files visible at once, and say what a reader finds after each kill;
+# - clean up after a call that died, so that cleaning up may die, too;
+# - say why no kill shows what a writer does that was stopped and goes on;
+# - write a sink for a folder that survives, and one that keeps an older writer out.
+
+# %% tags=["parameters"]
+kind = "folder"  # what the first sinks write to
+
+# %%
+from labkit import lab
+
+# %% [markdown]
+# ## A file can be torn
+#
+# A folder has no transaction. A file that is being written can be **torn**: half of it is there. So a write has one more place
+# for a kill, its middle. A rename is all or nothing, but of one file only.
+#
+# A batch may have several files. So one small file names all others: the **manifest**. Readers read the files that it names, and no
+# others. This sink writes a file with its rows. Then it writes the manifest anew, in its place.
+
+
+# %%
+def in_place(folder, query, batch, rows):
+    import json
+
+    name = f"{query}-{batch}.jsonl"
+    known = json.loads(folder.read("manifest.json")) if "manifest.json" in folder.names() else []
+    if name not in known:
+        folder.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+        folder.write("manifest.json", json.dumps([*known, name]))
+
+
+# %%
+lab.ask("14b-torn")
+
+# %%
+torn = lab.try_sink(in_place, kind)
+torn
+
+# %% tags=["nbval-check-output"]
+lab.answer("14b-torn", "in the manifest" if "in the middle of write('manifest.json'" in str(torn) else "nowhere")
+
+# %% [raw] tags=["expected"]
+# It was: in the manifest.
+# A torn file of rows is named by nobody yet, and is written anew. A torn manifest is what readers read.
+
+# %% tags=["checked"]
+assert torn.kills == ["exactly-once"] * 4
+assert not torn["a crash at every place"]
+
+# %% [markdown]
+# As in [14](14_capstone.ipynb), each kill is a real SIGKILL, the folder is a real one, and the engine is simulated. The first four
+# places of the picture do no harm. One of them is the middle of the file of rows: the manifest does not name that file yet. When
+# the batch comes again, it is written anew, under the same name.
+#
+# Half a list of JSON cannot be read. So with a torn manifest all older batches are gone, too. Real Spark shows what becomes of the job.
+# In batch 1 the file of rows is effects 1 and 2. Effect 3 makes the manifest empty, and 4 fills it. The kill comes between.
+
+# %%
+short = lab.crash_test(lab.save_sink(in_place, "my_files.py", "folder"), only=["b1.call.3.after"])
+short
+
+# %% tags=["nbval-check-output"]
+short.violated
+
+# %% [raw] tags=["expected"]
+# ['stuck']
+
+# %% [markdown]
+# What still breaks: nobody can read the manifest any more, the sink neither. The job fails again at every start: it is *stuck*.
+#
+# ## Stage, then rename
+#
+# To **stage** is to write a file under a name that no reader knows. A rename then makes it visible at once. So a reader finds the old
+# manifest or the new one, and never a half. This sink does so, and it has three files for three rows. It names them first.
+
+
+# %%
+def named_first(folder, query, batch, rows):
+    import json
+
+    known = json.loads(folder.read("manifest.json")) if "manifest.json" in folder.names() else []
+    names = [f"{query}-{batch}-{number}.jsonl" for number in range(len(rows))]
+    if names[0] not in known:
+        folder.write("manifest.new", json.dumps([*known, *names]))
+        folder.rename("manifest.new", "manifest.json")
+        for number, row in enumerate(rows):
+            folder.write(names[number], json.dumps(row) + "\n")
+
+
+# %%
+lab.ask("14b-order")
+
+# %%
+early = lab.try_sink(named_first, kind)
+early
+
+# %% tags=["nbval-check-output"]
+without_a_kill = "there is no orders-0-0.jsonl" in str(early) and not early.kills
+lab.answer("14b-order", "a reader may fail without any kill" if without_a_kill else "nothing")
+
+# %% [raw] tags=["expected"]
+# It was: a reader may fail without any kill.
+# Between the rename and the last file the manifest promises files that are not there.
+
+# %% [markdown]
+# It broke in the first run, before anything was killed. With a kill it would be worse: the batch comes again, finds its
+# names in the manifest, and is skipped. It is the marker that goes first, once more.
+#
+# So the manifest comes last. Its rename is the COMMIT of the batch, and its names are the marker: a batch that is named is done.
+# Say that a kill comes between the second file and the third. Whoever goes by the manifest finds nothing of the batch, until it has come
+# again. Whoever lists the folder finds two files of three. So the guarantee is one of the sink and its readers together.
+#
+# The names matter, too. A name made of query, batch and number is written over when the batch comes again. A name with a random
+# part is not: each kill leaves files behind that nobody names. *Nothing is left over* is an axis of its own for a folder.
+#
+# ## A repair that dies, too
+#
+# Staging is of use for a table, too, where a batch is too large to be sent within one transaction. This sink puts its rows into a
+# table that nobody reads, one by one. One transaction brings them from there into `orders`. When a call has died, the next one
+# cleans up first.
+
+
+# %%
+def cleans_up(db, query, batch, rows):
+    this = [query, batch]
+    for table in (
+        "orders (id, item, amount)",
+        "staged (id, item, amount)",
+        "begun (query, batch)",
+        "marks (query, batch)",
+    ):
+        db.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    if db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", this):
+        return
+    if db.execute("SELECT 1 FROM begun"):  # a call has died: clean up
+        db.execute("DELETE FROM begun")
+        db.execute("DELETE FROM staged")
+    db.execute("INSERT INTO begun VALUES (?, ?)", this)
+    for row in rows:
+        db.execute("INSERT INTO staged VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+    db.execute("BEGIN")
+    db.execute("INSERT INTO orders SELECT * FROM staged")
+    db.execute("INSERT INTO marks VALUES (?, ?)", this)
+    db.execute("DELETE FROM staged")
+    db.execute("DELETE FROM begun")
+    db.execute("COMMIT")
+
+
+# %%
+repaired = lab.try_sink(cleans_up, "table")
+repaired
+
+# %% tags=["nbval-check-output"]
+repaired["a crash at every place"], repaired["a second crash, in the recovery"]
+
+# %% [raw] tags=["expected"]
+# (True, False)
+
+# %% tags=["checked"]
+assert set(repaired.kills) == {"exactly-once"}
+assert repaired["what a reader saw"]
+assert repaired["an older checkpoint"]
+assert repaired["a second query"]
+
+# %% [markdown]
+# No single kill does any harm, and two do. The first comes while rows are staged. The next call deletes `begun`, and is killed
+# before it deletes the staged rows. The third call finds no `begun`, so it stages all rows beside the old ones. On real Spark, with both
+# kills in one name:
+
+# %%
+short = lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=["b0.call.7.after+b0.call.5.after"])
+short
+
+# %% tags=["nbval-check-output"]
+[(each.id, each.violated) for each in short.report.summary.results if each.points]
+
+# %% [raw] tags=["expected"]
+# [('b0.call.7.after', ()), ('b0.call.7.after+b0.call.5.after', ('duplicate',))]
+
+# %% [markdown]
+# Whatever repairs has to bear being killed and beginning again. It goes by what is stored, and not by what it remembers. Each
+# step may come twice. And what says that there is something to do is removed last: here `staged` first, `begun` behind it. The same
+# holds for a function `recover(checkpoint)` in your file. `labkit crashtest` calls it before the job starts again, and kills in it, too.
+#
+# ## A writer that comes back
+#
+# A driver hangs, and somebody starts a second one. From outside, a stopped process and a dead one look alike. A killed
+# writer never writes again, so no kill shows what comes now: the first one goes on, at the place where it was stopped.
+#
+# What helps is an **epoch**: a number that grows with every writer, kept in the store. A writer that finds a larger one is
+# **fenced**: it may write nothing any more, and the sink tells it so. This sink looks first whether somebody newer was there.
+#
+# The older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
+# larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT).
+
+
+# %%
+def looks_first(db, epoch, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    db.execute("CREATE TABLE IF NOT EXISTS marks (query, epoch, batch)")
+    if db.execute("SELECT 1 FROM marks WHERE query = ? AND epoch > ?", [query, epoch]):
+        return "fenced"
+    if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+        db.execute("BEGIN")
+        for row in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+        db.execute("INSERT INTO marks VALUES (?, ?, ?)", [query, epoch, batch])
+        db.execute("COMMIT")
+    return "written"
+
+
+# %%
+lab.ask("14b-stopped")
+
+# %%
+writers = lab.try_sink(looks_first, "writers")
+writers
+
+# %% tags=["nbval-check-output"]
+lab.answer("14b-stopped", "rows come twice" if "at-least-once" in writers.kills else "nothing")
+
+# %% [raw] tags=["expected"]
+# It was: rows come twice.
+# It was stopped between its look and its transaction. It has looked already, and writes what the newer one has written.
+
+# %% tags=["checked"]
+assert writers["a crash at every place"]
+assert not writers["a stopped writer goes on"]
+assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly-once"] * 5
+
+# %% [markdown]
+# Every kill goes well, and a stopped writer does not. Stopped before BEGIN, it has looked already, and its rows come twice. That is the
+# gap between marker and rows once more: what was true at the look need not be true at the write.
+#
+# BEGIN alone helps nothing, since in SQLite it takes no lock until the first change. From the first INSERT on, the lock makes
+# the newer writer wait. So the look belongs behind the lock: `BEGIN IMMEDIATE` takes it at once. The newer writer raises
+# the epoch in the same way, with its first transaction, before it does anything else.
+#
+# The sentence on the card is another harm. Behind three requests the older writer has looked for a newer one, and not for the
+# marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. It will go on with its next batch.
+#
+# **Your turn.** Write a folder that survives, and a sink that two writers may use. A cell below `14b-folder` makes the whole
+# test of your own file on real Spark.
+
+# %% [markdown] tags=["task"]
+# ## Exercise: files and a manifest (`14b-folder`)
+#
+# Write `write_files(folder, query, batch, rows)`. Readers read `manifest.json`, a JSON list of names, and of each named file one JSON
+# object a line. `folder` has `names()`, `read(name)`, `write(name, text)`, `rename(old, new)` and `remove(name)`. A kill may come in
+# the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. A name has letters, digits, `_`, `-` and
+# dots, and does not begin with a dot. Put nothing but files of your own there. In the end the manifest must name each of them.
+#
+# `lab.try_sink(write_files, "folder")` draws what came of each kill.
+# For example, behind `write_files(folder, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds that one row, also after a
+# second call.
+#
+# Points come by axis: a crash 2, what a reader saw 2, a second crash 1, nothing left over 1, an older checkpoint 1, a second query 1.
+#
+# *complete, hard, 8 points; about 8 lines.*
+#
+# <details><summary>Hint 1</summary>Which call makes a whole file visible at once?</details>
+# <details><summary>Hint 2</summary>The new manifest gets another name first. More: <code>lab.hint("14b-folder")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 14b-folder
+def write_files(folder, query, batch, rows):
+    """Writes the rows of one batch into files, exactly once."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 14b-folder
+def write_files(folder, query, batch, rows):
+    """Writes the rows of one batch into files, exactly once."""
+    from json import dumps, loads
+
+    own, listed = f"{batch}-of-{query}", []
+    if "manifest.json" in folder.names():
+        listed = loads(folder.read("manifest.json"))
+    if own not in listed:
+        folder.write(own, "\n".join(map(dumps, rows)))
+        folder.write("manifest.part", dumps([*listed, own]))
+        folder.rename("manifest.part", "manifest.json")
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14b-folder")
+
+# %% [raw] tags=["expected"]
+# 14b-folder: not attempted (8 points); lab.hint("14b-folder") helps.
+
+# %% tags=["check"]
+lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same for a folder
+
+# %% [markdown] tags=["task"]
+# ## Exercise: a writer that comes back (`14b-writers`)
+#
+# Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
+# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. The newer one may have planned other rows for a
+# batch. It must write nothing any more, and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`.
+#
+# For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
+#
+# While an open transaction of a stopped writer holds the lock, the engine tries the newer one again. Points: a crash 1, a stopped writer goes on 3, a second query 1.
+#
+# *complete, hard, 5 points; about 14 lines.*
+#
+# <details><summary>Hint 1</summary>When may the epoch change between the look and the rows?</details>
+# <details><summary>Hint 2</summary>Look at the epoch, raise it, and insert, in one transaction. More: <code>lab.hint("14b-writers")</code>.</details>
+
+
+# %% tags=["exercise"]
+# exercise 14b-writers
+def write_fenced(db, epoch, query, batch, rows):
+    """Writes the rows of one batch, unless a newer writer was there."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 14b-writers
+def write_fenced(db, epoch, query, batch, rows):
+    """Writes the rows of one batch, unless a newer writer was there."""
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
+    db.execute("CREATE TABLE IF NOT EXISTS finished (of_query TEXT, its_batch INTEGER)")
+    db.execute("CREATE TABLE IF NOT EXISTS writers (of_query TEXT, newest INTEGER)")
+    db.execute("BEGIN IMMEDIATE")
+    [[newest]] = db.execute("SELECT max(newest) FROM writers WHERE of_query = ?", [query])
+    if newest is not None and newest > epoch:
+        db.execute("ROLLBACK")
+        return "fenced"
+    db.execute("INSERT INTO writers VALUES (?, ?)", [query, epoch])
+    known = db.execute("SELECT its_batch FROM finished WHERE of_query = ? AND its_batch = ?", [query, batch])
+    if not known:
+        db.execute("INSERT INTO finished VALUES (?, ?)", [query, batch])
+        for order in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [*order.values()])
+    db.execute("END")
+    return "written"  # by the newest one
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("14b-writers")
+
+# %% [raw] tags=["expected"]
+# 14b-writers: not attempted (5 points); lab.hint("14b-writers") helps.
+
+# %% [markdown]
+# ## Check yourself
+#
+# **1. Each file of a batch is staged and renamed. Why is there a manifest, too?**
+#
+# <details><summary>a) A rename may be torn.</summary>A rename is all or nothing.</details>
+# <details><summary>b) A batch has several files, and a rename makes one visible.</summary>Yes: the manifest's rename makes all of them visible at once.</details>
+#
+# **2. A sink survived every kill. What does that say of a second writer?**
+#
+# <details><summary>a) Nothing: a killed writer never writes again.</summary>Yes. What two writers do at once is another fault.</details>
+# <details><summary>b) The marker keeps the second one out.</summary>Only where nobody can write between the look at it and the rows.</details>
+#
+# **3. The writer asks for the newest epoch just before its transaction. Is that enough?**
+#
+# <details><summary>a) Yes, if it asks each time.</summary>It may be stopped between the answer and the transaction.</details>
+# <details><summary>b) No, it has to ask within it, behind the lock.</summary>Yes. Then nobody raises the epoch until it has written.</details>
+#
+# ## What this is called in Flink, Spark and Kafka
+#
+# | here | Flink | Spark | Kafka |
+# |---|---|---|---|
+# | stage, then rename | `FileSink`: in-progress, pending, finished | file sink: `_spark_metadata` is its manifest | - |
+# | epoch | - | - | `transactional.id` and its producer epoch |
+#
+# ## On Monday
+#
+# - List a folder that a job writes to. Which files does nobody name, and who reads by listing?
+# - Stop a driver with SIGSTOP, start a second one, and continue the first. Which rows are there twice?
+# - Look where your sink asks whether it is still the owner: within the transaction, or before it?
+#
+# Back: [14, does your sink survive every crash?](14_capstone.ipynb)

@@ -1,0 +1,28 @@
+# misconception: when the sink has returned nothing more can happen
+# says: guarantee(['ROW']) answered 'exactly-once'
+def guarantee(requests):
+    rows = [f"row {number}" for number in range(requests.count("ROW"))]
+
+    def call(table, some):
+        names, held, is_open = iter(rows), [], False
+        for request in some:
+            if request == "LOOK" and "MARK" in table:
+                return
+            if request == "BEGIN":
+                is_open = True
+            elif request == "COMMIT":
+                table += held
+                held, is_open = [], False
+            elif request != "LOOK":
+                (held if is_open else table).append("MARK" if request == "MARK" else next(names))
+
+    lost = twice = False
+    for place in range(len(requests)):
+        table = []
+        call(table, requests[:place])
+        call(table, requests)
+        lost = lost or any(row not in table for row in rows)
+        twice = twice or any(table.count(row) > 1 for row in rows)
+    if lost:
+        return "none" if twice else "at-most-once"
+    return "at-least-once" if twice else "exactly-once"
