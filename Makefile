@@ -8,8 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME
 
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
-# Four at a time on two cores, since many tests wait for a server, a browser or a killed job.
-PYTEST := mkdir -p build && $(BIN)/python -m pytest -n 4 --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=600 --basetemp=build/tests
+# Four at a time on two cores, and five of the slow ones: they wait for servers, browsers and killed jobs.
+PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=600 --basetemp=build/tests
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
@@ -30,6 +30,7 @@ test-all: install java notebooks-check ## the same and the slow tests, and nbval
 	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
+test-slow: SIDE_BY_SIDE := 5
 test-slow: install java archive notebooks-check ## only the slow tests
 	@$(PYTEST) -m slow tests
 

@@ -451,7 +451,7 @@ lab.check("14-judge")
 # guarantee(["ROW"])  # "at-least-once": a kill behind ROW leaves a row, and the second call writes it again
 # ```
 #
-# *complete, medium, 4 points; about 18 lines.*
+# *complete, medium, 4 points; about 23 lines.*
 #
 # <details><summary>Hint 1</summary>Write a function that gives what is stored after some requests, and call it twice for each place.</details>
 # <details><summary>Hint 2</summary>What a transaction holds at a kill is gone. More: <code>lab.hint("14-kills")</code>.</details>

@@ -133,33 +133,27 @@ lab.answer("14b-order", "a reader may fail without any kill" if without_a_kill e
 # ## A repair that dies, too
 #
 # Staging is of use for a table, too, where a batch is too large to be sent within one transaction. This sink puts its rows into a
-# table that nobody reads, one by one. One transaction brings them from there into `orders`. When a call has died, the next one
+# table that nobody reads, one by one. One transaction brings them from there into `orders`. A call that finds `begun`
 # cleans up first.
 
 
 # %%
 def cleans_up(db, query, batch, rows):
     this = [query, batch]
-    for table in (
-        "orders (id, item, amount)",
-        "staged (id, item, amount)",
-        "begun (query, batch)",
-        "marks (query, batch)",
-    ):
+    for table in ("orders (id, item, amount)", "staged (id, item, amount)", "begun (batch)", "marks (query, batch)"):
         db.execute(f"CREATE TABLE IF NOT EXISTS {table}")
     if db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", this):
         return
-    if db.execute("SELECT 1 FROM begun"):  # a call has died: clean up
+    if db.execute("SELECT 1 FROM begun"):
         db.execute("DELETE FROM begun")
         db.execute("DELETE FROM staged")
-    db.execute("INSERT INTO begun VALUES (?, ?)", this)
+    db.execute("INSERT INTO begun VALUES (?)", [batch])
     for row in rows:
         db.execute("INSERT INTO staged VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
     db.execute("BEGIN")
     db.execute("INSERT INTO orders SELECT * FROM staged")
     db.execute("INSERT INTO marks VALUES (?, ?)", this)
     db.execute("DELETE FROM staged")
-    db.execute("DELETE FROM begun")
     db.execute("COMMIT")
 
 
@@ -204,8 +198,8 @@ short
 # A driver hangs, and somebody starts a second one. From outside, a stopped process and a dead one look alike. A killed
 # writer never writes again, so no kill shows what comes now: the first one goes on, at the place where it was stopped.
 #
-# What helps is an **epoch**: a number that grows with every writer, kept in the store. A writer that finds a larger one is
-# **fenced**: it may write nothing any more, and the sink tells it so. This sink looks first whether somebody newer was there.
+# What helps is an epoch: a number that grows with every writer, kept in the store. A writer that finds a larger one is
+# fenced: it may write nothing any more, and the sink tells it so. This sink looks first whether somebody newer was there.
 #
 # The older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
 # larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT).

@@ -41,37 +41,37 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
     An open transaction at the end is rolled back.
     """
-    kept, is_open, row = list(stored), False, 0
-    held: list[str] = []
+    kept = list(stored)
+    held: list[str] | None = None
+    row = 0
     for request in requests:
-        if request == "LOOK":
-            if "MARK" in kept or "MARK" in held:
-                break
-        elif request == "BEGIN":
-            is_open = True
-        elif request == "COMMIT":
-            kept, held, is_open = [*kept, *held], [], False
-        else:
-            row += request == "ROW"
-            written = held if is_open else kept
-            written.append("MARK" if request == "MARK" else str(row))
+        match request:
+            case "BEGIN":
+                held = []
+            case "COMMIT":
+                kept, held = [*kept, *(held or ())], None
+            case "LOOK":
+                if "MARK" in [*kept, *(held or ())]:
+                    return kept
+            case "ROW" | "MARK":
+                row += request == "ROW"
+                written = kept if held is None else held
+                written.append(str(row) if request == "ROW" else request)
     return kept
 
 
 def guarantee(requests: Requests) -> Guarantee:
     """What is guaranteed by a sink with these requests, over a kill at each place and one call more."""
-    lost = twice = False
+    places = (*range(len(requests)), len(requests))
+    ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]
-    for place in range(len(requests) + 1):
-        left = left_by(requests, left_by(requests[:place], ()))
-        lost |= any(row not in left for row in rows)
-        twice |= any(left.count(row) > 1 for row in rows)
+    counts = {end.count(row) for end in ends for row in rows}
     return {
         (False, False): Guarantee.EXACTLY_ONCE,
         (False, True): Guarantee.AT_LEAST_ONCE,
         (True, False): Guarantee.AT_MOST_ONCE,
         (True, True): Guarantee.NONE,
-    }[lost, twice]
+    }[0 in counts, bool(counts - {0, 1})]
 
 
 WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
