@@ -290,7 +290,7 @@ def marker_of_the_batch(db, query, batch, rows):
 # %% [markdown]
 # This time the whole test, of one to three minutes. It kills at the durable effects of two batches, at the edges of
 # calls, and once more in a recovery. It adds a large batch, an older checkpoint, and a second query. Two **conditions** are tried
-# apart, since no sink has to bear them: a source that gives other rows for the same batch, and a driver that is stopped and replaced.
+# apart, and no sink has to bear them. A source gives other rows for the same batch. A driver is stopped and replaced.
 
 # %%
 tested = lab.crash_test(lab.save_sink(marker_of_the_batch))
