@@ -154,7 +154,7 @@ class Coverage:
     hit: int
 
     def __str__(self) -> str:
-        return f"{self.hit} of {self.planned} runs reached their points; {self.found} points and {self.pairs} pairs exist"
+        return f"{self.hit} of {self.planned} runs reached their points; there are {self.found} points, and {self.pairs} pairs of one and another in its recovery"
 
     def to_json(self) -> dict[str, int]:
         """The coverage as plain data."""

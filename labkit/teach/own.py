@@ -225,14 +225,15 @@ class Tested:
         report, summary = self.report, self.report.summary
         runs = summary.results
         asked = [each for each in runs if each.id in report.settings.only]
-        places = sum(each.group is Group.CRASH for each in asked)
+        # With a pair of crashes comes the run of its first one.
+        places = sum(each.group is Group.CRASH for each in runs)
         # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
         weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
             said = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
         elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
             said = "A run that was asked for proves nothing"
-        elif places == len(asked):
+        elif all(each.group is Group.CRASH for each in asked):
             said = f"Nothing broke at the {_some(places, 'place')} tried"
         else:
             said = f"Nothing broke in the {_some(len(asked), 'run')} asked for"

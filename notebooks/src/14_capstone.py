@@ -14,7 +14,7 @@
 #
 # You will be able to
 #
-# - find the places at which a sink of your own can be killed, and say what is left at each;
+# - find the places at which a sink can be killed, and say what is left at each;
 # - say what a key, a marker and one commit repair, and what each of them leaves;
 # - have a sink tested on real Spark, and hand over a page that says what was measured and what was not.
 
@@ -74,8 +74,8 @@ assert first["what a reader saw"]
 assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 
 # %% [markdown]
-# The picture is the first batch, which has three rows, with what came of a kill at each place. `first.kills` is the same as a
-# list. The table counts the runs of five **axes**, the parts of the guarantee that are tried apart:
+# The picture is the first batch, with three rows, and what came of a kill at each place; `first.kills` lists the same. The table counts
+# the runs of five **axes**, the parts of the guarantee that are tried apart:
 #
 # | axis | what is done |
 # |---|---|
@@ -110,12 +110,12 @@ short.guarantee.value, short.violated
 # ('unknown', ['duplicate'])
 
 # %% [markdown]
-# Here a batch has ten rows, and all ten came twice. What a short test finds is a fact, and can be seen again. That it finds
+# Here a batch has ten rows, and all ten came twice. What a short test finds is a fact. That it finds
 # nothing is no guarantee: any other place may break.
 #
 # ## A key: the same row once more
 #
-# An order has an `id`. If it is the table's key, a row that comes again takes its own place. This sink needs no transaction.
+# An order has an `id`. If it is the table's key, a row that comes again takes its own place.
 
 
 # %%
@@ -158,7 +158,8 @@ short.violated
 
 # %% [markdown]
 # In the end all rows are there once. Two things make it so. The repeat has the same rows under the same keys: an `id` comes
-# from the record, and not from a clock or a random number. And a write sets a value; one that adds to it would add twice.
+# from the record, and not from a clock or a random number. And a write sets a value. One that adds to what is there adds twice, at
+# every kill behind it, unless a marker in its transaction tells that it was there.
 #
 # What still breaks: the end is right, and what a reader sees on the way is not. A second crash is wrong for the same reason,
 # since readers look there, too. A transaction shows all of a batch or nothing, so from here on there is one.
@@ -206,9 +207,9 @@ assert second["an older checkpoint"]
 assert second["a second query"]
 
 # %% [markdown]
-# Now the same on real Spark. The picture of each card numbers the statements of a call: two CREATEs, ten INSERTs, the COMMIT
+# On real Spark the picture of each card numbers the statements of a call: two CREATEs, ten INSERTs, the COMMIT
 # as 13, the marker as 14. So `b0.call.13.after` lies between COMMIT and marker. A **durable effect** is a change that outlives its
-# process. The COMMIT is one, and an INSERT within a transaction is none.
+# process. The COMMIT is one, and an INSERT within a transaction is none. Without BEGIN each INSERT is one, and the card says so.
 
 # %%
 short = lab.crash_test(lab.save_sink(marker_behind), only=["b0.call.13.after", "b0.call.returns"])
@@ -325,12 +326,14 @@ assert not any(each.violated or each.unknown for each in kills)
 # ## What the page says
 #
 # Beside each report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
-# the job and how often, and what was **not** measured. The whole test above had a run of its own for a part of all places, and says
-# for how many. A test that saw too little says *unknown*, and not *exactly-once*. So it does where the proof of a kill is missing.
+# the job and how often, and what was **not** measured. The whole test tries a part of all places, and says how many there are. A test that saw too little says *unknown*, and not *exactly-once*. So it does where the proof of a kill is missing.
 # Where there is no Java, the card says that nothing was tested.
 #
 # What was not measured is neither good nor bad: nobody knows. And can a test that found nothing find anything? Try it on a sink
 # that you know to be wrong. Here five were wrong, and each was caught.
+#
+# A test of your own must kill the process: an exception runs `finally`, and leaves what is in memory. And it must compare the rows, not
+# their number. One lost and one twice are as many as before.
 #
 # Whatever a certificate claims has conditions. The engine repeats an unfinished batch with the same rows. One commit of the
 # store is all or nothing. And nobody writes but the newest writer. It speaks of this file, this store and these versions, and

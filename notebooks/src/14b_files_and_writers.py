@@ -124,11 +124,16 @@ lab.answer("14b-order", "a reader may fail without any kill" if without_a_kill e
 # names in the manifest, and is skipped. It is the marker that goes first, once more.
 #
 # So the manifest comes last. Its rename is the COMMIT of the batch, and its names are the marker: a batch that is named is done.
+# A marker is of use only if it is never there for half a batch. Whoever skips a batch since a file of its name is there takes a torn
+# file for a whole one, and the rest of it is lost. Behind a rename a name that is there is a whole file.
+#
 # Say that a kill comes between the second file and the third. Whoever goes by the manifest finds nothing of the batch, until it has come
 # again. Whoever lists the folder finds two files of three. So the guarantee is one of the sink and its readers together.
 #
-# The names matter, too. A name made of query, batch and number is written over when the batch comes again. A name with a random
-# part is not: each kill leaves files behind that nobody names. *Nothing is left over* is an axis of its own for a folder.
+# The names matter, too. A name made of query, batch and number is written over when the batch comes again. If the repeat has two files
+# and not three, the old third one stays, and nobody names it. A name with a random part is never written over: each kill leaves all its
+# files behind. Who goes by the manifest reads none of that, and who lists the folder reads all of it. *Nothing is left over* is an
+# axis of its own for a folder: cleaning up belongs to the sink.
 #
 # ## A repair that dies, too
 #
@@ -190,8 +195,11 @@ short
 
 # %% [markdown]
 # Whatever repairs has to bear being killed and beginning again. It goes by what is stored, and not by what it remembers. Each
-# step may come twice. And what says that there is something to do is removed last: here `staged` first, `begun` behind it. The same
-# holds for a function `recover(checkpoint)` in your file. `labkit crashtest` calls it before the job starts again, and kills in it, too.
+# step may come twice. And what says that there is something to do is removed last: here `staged` first, `begun` behind it. Then a
+# third kill finds nothing that the second did not find.
+#
+# The same holds for a function `recover(checkpoint)` in your file. `labkit crashtest` calls it before the job starts again, and kills in
+# it, too. A recovery that has nothing to do has no place for a second kill. Such a pair was not tried, and that is no pass.
 #
 # ## A writer that comes back
 #
@@ -243,9 +251,18 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # Every kill goes well, and a stopped writer does not. Stopped before BEGIN, it has looked already, and its rows come twice. That is the
 # gap between marker and rows once more: what was true at the look need not be true at the write.
 #
+# At nine of eleven places the rows are right, although nobody is kept out. Mostly the marker had the older writer skip what was
+# there. So stop it at every place, and ask what it was told: `"fenced"`, or `"written"`.
+#
 # BEGIN alone helps nothing, since in SQLite it takes no lock until the first change. From the first INSERT on, the lock makes
 # the newer writer wait. So the look belongs behind the lock: `BEGIN IMMEDIATE` takes it at once. The newer writer raises
-# the epoch in the same way, with its first transaction, before it does anything else.
+# the epoch in the same way, with its first transaction, before it does anything else. Also before it cleans up: what nobody names yet may
+# belong to a writer that is only stopped.
+#
+# Why is a lock alone not enough? The lock of a killed process ends with it. That of a stopped one stays, and everybody waits. If it is
+# taken away after some time, the stopped writer does not know, and goes on. The epoch is for that case: the store itself compares it, in the
+# transaction of the rows. A folder has no such transaction. A look and a rename are two moments, however near to each other they
+# stand. Two writers of a folder need somebody who compares: a store with a conditional write, or one process that does all renames.
 #
 # The sentence on the card is another harm. Behind three requests the older writer has looked for a newer one, and not for the
 # marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. It will go on with its next batch.
