@@ -110,7 +110,7 @@ short.guarantee.value, short.violated
 # ('unknown', ['duplicate'])
 
 # %% [markdown]
-# Here a batch has ten rows, and all ten came twice. What a short test finds is a fact. That it finds
+# All ten rows of the batch came twice. What a short test finds is a fact. That it finds
 # nothing is no guarantee: any other place may break.
 #
 # ## A key: the same row once more
@@ -145,6 +145,9 @@ assert set(keyed.kills) == {"exactly-once"}
 assert keyed["an older checkpoint"]
 assert keyed["a second query"]
 assert not keyed["a second crash, in the recovery"]
+
+# %% [markdown]
+# On real Spark a card numbers what a call does, its effects. CREATE is effect 1, the first row 2.
 
 # %%
 short = lab.crash_test(lab.save_sink(by_key), only=["b0.call.2.after"])
@@ -207,9 +210,9 @@ assert second["an older checkpoint"]
 assert second["a second query"]
 
 # %% [markdown]
-# On real Spark the picture of each card numbers the statements of a call: two CREATEs, ten INSERTs, the COMMIT
-# as 13, the marker as 14. So `b0.call.13.after` lies between COMMIT and marker. A **durable effect** is a change that outlives its
-# process. The COMMIT is one, and an INSERT within a transaction is none. Without BEGIN each INSERT is one, and the card says so.
+# On real Spark: two CREATEs, ten INSERTs, the COMMIT is effect 13, the marker 14. So `b0.call.13.after` lies between COMMIT and
+# marker. An effect is **durable** if it outlives its process. The COMMIT is, and an INSERT within a transaction is not. Without BEGIN each
+# INSERT is, and the card says so.
 
 # %%
 short = lab.crash_test(lab.save_sink(marker_behind), only=["b0.call.13.after", "b0.call.returns"])
@@ -227,8 +230,8 @@ assert behind_commit.violated
 assert not behind_marker.violated
 
 # %% [markdown]
-# What still breaks: the marker has moved the place, and has not removed it. The card adds that a reader saw rows before the
-# sink had finished: the marker was still to come. Now the other way round: the marker first, the rows behind it.
+# What still breaks: the marker has moved the place, and has not removed it. That a reader saw the rows before the
+# marker, as the card adds, is no fault here: it saw all of them. Now the other way round: the marker first, the rows behind it.
 
 
 # %%
@@ -268,7 +271,7 @@ short.violated
 # %% [markdown]
 # What still breaks: ten rows are lost. So the order of two commits chooses the harm: behind the rows the marker lets them come
 # twice, before them it lets them get lost. To try again does not help, and neither does a look at the marker: behind the kill
-# it says nothing of the rows. Whoever looks for the rows themselves has a key by another name.
+# it says nothing of the rows. To look for the rows themselves is a key by another name.
 #
 # ## One commit for both
 #
@@ -314,20 +317,21 @@ assert not any(each.violated or each.unknown for each in kills)
 
 # %% [markdown]
 # What still breaks: it survives every kill that was tried, and loses the second query's rows. Batch 0 of that query finds the
-# mark of the first one's batch 0. Nobody sees an error: that query reports its rows, and the table does not grow.
+# mark of the first one's batch 0. So would the first query with a new, empty checkpoint. Nobody sees an error: the query reports
+# its rows, and the table does not grow.
 #
-# So the marker has to name the query, too. But which name? Spark's `queryId` lies in the checkpoint. A query with a new, empty
-# checkpoint has a new one: nothing is skipped, and old rows come twice. A name that you choose stays, and then batch 0 of the
-# new checkpoint is taken for the old one. [07](07_crash_spark.ipynb) shows both. Only a key of the record helps there.
+# So the marker has to name the query, too. Spark's `queryId` lies in the checkpoint, so a new checkpoint has a new one: nothing is
+# skipped, and old rows come twice. A name that you choose stays: the new batch 0 is taken for the old one, and a row that only the new
+# one has is lost. [07](07_crash_spark.ipynb) shows both. Only a key of the record helps there.
 #
-# The same holds for the first condition. An **older checkpoint** has lost the plans of later batches, and the source may have
-# more by now: the same number may get other rows. The marker skips them, and they are lost. That was the `True` above.
+# And an **older checkpoint**? Batches that it knows come again with the same rows, and the marker knows them. Of later ones it has
+# lost which rows they have. If the source has more by now, the same number gets other rows. The marker skips them, and they are lost:
+# the first condition, and the `True` above.
 #
 # ## What the page says
 #
 # Beside each report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
-# the job and how often, and what was **not** measured. The whole test tries a part of all places, and says how many there are. A test that saw too little says *unknown*, and not *exactly-once*. So it does where the proof of a kill is missing.
-# Where there is no Java, the card says that nothing was tested.
+# the job and how often, and what was **not** measured. The whole test tries a part of all places, and says how many there are. A test that saw too little says *unknown*, and not *exactly-once*.
 #
 # What was not measured is neither good nor bad: nobody knows. And can a test that found nothing find anything? Try it on a sink
 # that you know to be wrong. Here five were wrong, and each was caught.
@@ -617,8 +621,8 @@ lab.check("14-report")
 # ## On Monday
 #
 # - Take the sink that matters most. Write down its durable effects in order, and between which two you have ever killed it.
-# - Run `labkit crashtest FILE:NAME --quick --out report` on it: the whole test of above. `--command ...` tests a whole pipeline.
-# - Put `--expect exactly-once` into the build: it then fails with any weaker guarantee.
+# - Run `labkit crashtest FILE:NAME --quick --out report` on it, the whole test of above. Without `--quick` it tries all places.
+# - Put `--expect exactly-once` into the build.
 # - Give the certificate to whoever reads the table. Talk about its last part.
 #
 # Back: [13, what does the guarantee cost?](13_price.ipynb). Next: [14b, what if there is no COMMIT?](14b_files_and_writers.ipynb)

@@ -70,7 +70,7 @@ assert not torn["a crash at every place"]
 # the batch comes again, it is written anew, under the same name.
 #
 # Half a list of JSON cannot be read. So with a torn manifest all older batches are gone, too. Real Spark shows what becomes of the job.
-# In batch 1 the file of rows is effects 1 and 2. Effect 3 makes the manifest empty, and 4 fills it. The kill comes between.
+# The card numbers what a call does, its effects. In batch 1 the file of rows is effects 1 and 2. Effect 3 makes the manifest empty, and 4 fills it. The kill comes between.
 
 # %%
 short = lab.crash_test(lab.save_sink(in_place, "my_files.py", "folder"), only=["b1.call.3.after"])
@@ -133,7 +133,8 @@ lab.answer("14b-order", "a reader may fail without any kill" if without_a_kill e
 # The names matter, too. A name made of query, batch and number is written over when the batch comes again. If the repeat has two files
 # and not three, the old third one stays, and nobody names it. A name with a random part is never written over: each kill leaves all its
 # files behind. Who goes by the manifest reads none of that, and who lists the folder reads all of it. *Nothing is left over* is an
-# axis of its own for a folder: cleaning up belongs to the sink.
+# axis of its own for a folder, a part of the guarantee that is tried apart. So cleaning up belongs to the sink, with either kind of name.
+# What a manifest names already must never be written over or removed.
 #
 # ## A repair that dies, too
 #
@@ -196,18 +197,20 @@ short
 # %% [markdown]
 # Whatever repairs has to bear being killed and beginning again. It goes by what is stored, and not by what it remembers. Each
 # step may come twice. And what says that there is something to do is removed last: here `staged` first, `begun` behind it. Then a
-# third kill finds nothing that the second did not find.
+# third kill finds nothing that the second did not find: each one leaves a state from which the same steps begin again.
 #
-# The same holds for a function `recover(checkpoint)` in your file. `labkit crashtest` calls it before the job starts again, and kills in
-# it, too. A recovery that has nothing to do has no place for a second kill. Such a pair was not tried, and that is no pass.
+# Some files have a function `recover(checkpoint)` beside the sink, which finishes or drops what a dead job left. The same holds for it.
+# `labkit crashtest` calls it before the job starts again, and kills in it, too. Where the first kill left nothing to do, the recovery
+# changes nothing, so there is no place for a second kill. Such a pair of kills was not tried, and that is no pass.
 #
 # ## A writer that comes back
 #
 # A driver hangs, and somebody starts a second one. From outside, a stopped process and a dead one look alike. A killed
 # writer never writes again, so no kill shows what comes now: the first one goes on, at the place where it was stopped.
 #
-# What helps is an epoch: a number that grows with every writer, kept in the store. A writer that finds a larger one is
-# fenced: it may write nothing any more, and the sink tells it so. This sink looks first whether somebody newer was there.
+# What helps is an epoch: a number that grows with every writer. Whoever starts a writer gives it the next one, and the writer puts it into
+# the store. A writer that finds a larger one there is fenced: it may write nothing any more, and the sink tells it so. This sink looks first
+# whether somebody newer was there.
 #
 # The older writer is stopped (a real SIGSTOP) at one place after the other. The engine starts a newer one with a
 # larger epoch, which does the older one's batches. Then the older one goes on (SIGCONT).
@@ -251,21 +254,25 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # Every kill goes well, and a stopped writer does not. Stopped before BEGIN, it has looked already, and its rows come twice. That is the
 # gap between marker and rows once more: what was true at the look need not be true at the write.
 #
-# At nine of eleven places the rows are right, although nobody is kept out. Mostly the marker had the older writer skip what was
-# there. So stop it at every place, and ask what it was told: `"fenced"`, or `"written"`.
+# At nine of the picture's eleven places the rows are right, although nobody is kept out. Before its look at the marker, the older writer
+# finds the newer one's and skips the batch. Behind its own COMMIT it has nothing left to do. So one place shows little. Stop it at every
+# place, let it go on with its next batch, and ask what it was told: `"fenced"`, or `"written"`. And give the newer one other rows, or the
+# rows of both are the same and nobody sees whose they are.
 #
 # BEGIN alone helps nothing, since in SQLite it takes no lock until the first change. From the first INSERT on, the lock makes
-# the newer writer wait. So the look belongs behind the lock: `BEGIN IMMEDIATE` takes it at once. The newer writer raises
-# the epoch in the same way, with its first transaction, before it does anything else. Also before it cleans up: what nobody names yet may
+# the newer writer wait. So the look belongs behind the lock: `BEGIN IMMEDIATE` takes it at once. The newer writer stores
+# its epoch in the same way, in its first transaction and before it does anything else, whether it has rows to write or not. Also before it cleans up: what nobody names yet may
 # belong to a writer that is only stopped.
 #
 # Why is a lock alone not enough? The lock of a killed process ends with it. That of a stopped one stays, and everybody waits. If it is
 # taken away after some time, the stopped writer does not know, and goes on. The epoch is for that case: the store itself compares it, in the
 # transaction of the rows. A folder has no such transaction. A look and a rename are two moments, however near to each other they
-# stand. Two writers of a folder need somebody who compares: a store with a conditional write, or one process that does all renames.
+# stand. Two writers of a folder need somebody who compares. That may be a store that replaces the manifest, with the epoch in it, only if it
+# still is the one that was read. A plain folder does not offer that. Or one process does all renames, and then it is the one that must not be there twice.
 #
-# The sentence on the card is another harm. Behind three requests the older writer has looked for a newer one, and not for the
-# marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. It will go on with its next batch.
+# The last line of the card tells another harm; 9 and 12 are the epochs of its writers. Behind three requests the older one has looked for a
+# newer one, and not for the marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. So it goes on with its
+# next batch.
 #
 # **Your turn.** Write a folder that survives, and a sink that two writers may use. A cell below `14b-folder` makes the whole
 # test of your own file on real Spark.
@@ -325,8 +332,9 @@ lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same
 # ## Exercise: a writer that comes back (`14b-writers`)
 #
 # Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
-# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. The newer one may have planned other rows for a
-# batch. It must write nothing any more, and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`.
+# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. Then the older one must write nothing any more,
+# and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`. The newer one may have other rows for
+# a batch than the older one had, since its source may have more by then.
 #
 # For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
 #
