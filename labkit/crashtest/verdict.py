@@ -154,7 +154,8 @@ class Coverage:
     hit: int
 
     def __str__(self) -> str:
-        return f"{self.hit} of {self.planned} runs reached their points; there are {self.found} points, and {self.pairs} pairs of one and another in its recovery"
+        pairs = f"{self.pairs} pairs of one and another in its recovery"
+        return f"{self.hit} of {self.planned} runs reached their points; there are {self.found} points, and {pairs}"
 
     def to_json(self) -> dict[str, int]:
         """The coverage as plain data."""
