@@ -343,8 +343,8 @@ assert not any(each.violated or each.unknown for each in kills)
 # store is all or nothing. And nobody writes but the newest writer. It speaks of this file, this store and these versions, and
 # of rows in the store: a mail that the function sends is sent again.
 #
-# **Your turn.** Write a sink that survives. Below `14-table` a cell makes the whole test of your own file. Read its
-# page, and write your report. [14b](14b_files_and_writers.ipynb) goes on with files, with repairs that die, and with two writers.
+# **Your turn.** Write a sink that survives. Below `14-table` a cell makes the whole test of your own file. Print its
+# picture. [14b](14b_files_and_writers.ipynb) goes on with files, with repairs that die, and with two writers.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: eight sinks (`14-judge`)
@@ -476,13 +476,13 @@ def guarantee(requests):
 def guarantee(requests):
     """What a sink guarantees that makes these requests, over a kill at every place."""
 
-    rows = [f"row {number}" for number in range(requests.count("ROW"))]
+    rows = range(requests.count("ROW"))
 
     def call(table, some):
         names, held, is_open = iter(rows), [], False
         for request in some:
             if request == "LOOK" and "MARK" in table:
-                return
+                break
             if request == "BEGIN":
                 is_open = True
             elif request == "COMMIT":

@@ -275,7 +275,7 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # next batch.
 #
 # **Your turn.** Write a folder that survives, and a sink that two writers may use. A cell below `14b-folder` makes the whole
-# test of your own file on real Spark.
+# test of your own file on real Spark; its picture is the one to print.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: files and a manifest (`14b-folder`)
