@@ -116,17 +116,23 @@ def test_the_address_of_the_broker_has_a_name_that_lasts(
     ]
 
 
-HERE = [each.name for each in pipelines().values() if each.is_ours and each.shown_by]
-"""Pipelines for which nothing has to be installed, and whose points have names that every run has."""
+HERE = (
+    "spark_file_sink_plain",
+    "spark_kafka_sink",
+    "spark_psycopg_upsert",
+    "kafka_consumer",
+    "kafka_transactions",
+)
+"""Pipelines for which nothing has to be installed: files, a topic and a table by Spark, and Kafka without it.
+
+`make pipelines` tests the others, too.
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize(
-    "name",
-    HERE,
-)
+@pytest.mark.parametrize("name", HERE)
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     if why := supported():
         pytest.skip(why)
