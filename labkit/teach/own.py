@@ -82,7 +82,7 @@ class Tried:
         lines = [(each.axis, str(each.runs or "-"), _came(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
-        under = f"{runs} runs with real {_KINDS_OF_SIGNALS[self.done]}; the engine is simulated, the store is real"
+        under = f"{_some(runs, 'run')} with real {_KINDS_OF_SIGNALS[self.done]}; the engine is simulated, the store is real"
         return Card(
             "every axis holds" if self.holds else "not yet",
             para(wrong[0]) if wrong else Html(),

@@ -270,7 +270,7 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # stand. Two writers of a folder need somebody who compares. That may be a store that replaces the manifest, with the epoch in it, only if it
 # still is the one that was read. A plain folder does not offer that. Or one process does all renames, and then it is the one that must not be there twice.
 #
-# The last line of the card tells another harm; 9 and 12 are the epochs of its writers. Behind three requests the older one has looked for a
+# The sentence on the card tells another harm; 9 and 12 are the epochs of its writers. Behind three requests the older one has looked for a
 # newer one, and not for the marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. So it goes on with its
 # next batch.
 #
