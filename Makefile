@@ -68,7 +68,7 @@ notebooks: install ## build notebooks/*.ipynb from notebooks/src
 notebooks-check: install
 	@$(BIN)/python tools/build_notebooks.py --check
 
-site: install java ## run every notebook and write build/site, pages that need no network (about five minutes)
+site: install java ## run every notebook and write build/site, pages that need no network (about ten minutes)
 	@$(BIN)/python tools/build_site.py
 
 stills: install ## draw the README's pictures anew (docs/*.svg)
