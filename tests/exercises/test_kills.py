@@ -11,6 +11,7 @@ from labkit.grading.hidden import variants
 from labkit.teach.exercises import kills
 
 WITH_THREE_ROWS: list[kills.Requests] = [
+    ("BEGIN", "ROW", "ROW", "ROW", "COMMIT"),  # wrong at the last place alone
     ("LOOK", "BEGIN", "ROW", "ROW", "ROW", "COMMIT", "MARK"),
     ("BEGIN", "LOOK", "ROW", "MARK", "ROW", "ROW", "COMMIT"),
     ("LOOK", "ROW", "MARK", "ROW", "ROW"),
