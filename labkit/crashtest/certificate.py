@@ -132,6 +132,9 @@ def _unmeasured(report: Report) -> Iterator[str]:
     left = coverage.found - sum(each.group is Group.CRASH for each in results)
     if left > 0:
         yield f"{left} of {coverage.found} points have no run of their own."
+    if coverage.pairs > coverage.pairs_tried:
+        untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
+        yield f"{untried} pairs of a crash and one in its recovery were not tried."
     for each in results:
         if each.guarantee is Guarantee.UNKNOWN:
             yield f"Unknown: {each.id}: {each.unknown or 'the run has no verdict'}"

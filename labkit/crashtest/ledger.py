@@ -79,5 +79,7 @@ class Ledger:
             for each in self.results
             if each.group not in (Group.HEALTHY, Group.SEEING)
         )
-        coverage = Coverage(points, pairs, self.planned, hit)
+        groups = [each.group for each in self.results if not each.unknown]
+        tried, twice = groups.count(Group.CRASH), groups.count(Group.PAIR)
+        coverage = Coverage(points, pairs, self.planned, hit, tried, twice)
         return summarise(self.results, coverage, unjudged)

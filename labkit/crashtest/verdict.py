@@ -150,12 +150,17 @@ class Coverage:
     found: int
     """Points of single crashes in the log of the healthy run."""
     pairs: int
+    """Pairs of a point and another one in the recovery from it."""
     planned: int
     hit: int
+    tried: int = 0
+    """Points that had a run of their own."""
+    pairs_tried: int = 0
 
     def __str__(self) -> str:
-        pairs = f"{self.pairs} pairs of one and another in its recovery"
-        return f"{self.hit} of {self.planned} runs reached their points; there are {self.found} points, and {pairs}"
+        tried = f"{self.tried} of {self.found} points"
+        pairs = f"{self.pairs_tried} of {self.pairs} pairs of one and another in its recovery"
+        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}"
 
     def to_json(self) -> dict[str, int]:
         """The coverage as plain data."""

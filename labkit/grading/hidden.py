@@ -859,6 +859,15 @@ def _requests(chance: Random) -> Drawn:
             },
         ),
         (
+            "rows before the look",
+            {
+                "cases": [
+                    [*rows, "LOOK", "MARK", *more],
+                    ["BEGIN", *rows, "LOOK", *more, "MARK", "COMMIT"],
+                ]
+            },
+        ),
+        (
             "two transactions",
             {
                 "cases": [

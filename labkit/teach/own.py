@@ -227,6 +227,8 @@ class Tested:
         asked = [each for each in runs if each.id in report.settings.only]
         # With a pair of crashes comes the run of its first one.
         places = sum(each.group is Group.CRASH for each in runs)
+        pairs = sum(each.group is Group.PAIR for each in runs)
+        and_pairs = f", and {_some(pairs, 'pair')} of kills" if pairs else ""
         # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
         weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
@@ -244,7 +246,7 @@ class Tested:
                 for each in runs
                 if each is not weakest
             ),
-            f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried. Any other one may break.",
+            f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried{and_pairs}. Any other one may break.",
         ]
         # Of each batch in which nobody was killed there is nothing to show.
         batches = {each.batch for run in runs for each in run.points}
@@ -354,7 +356,8 @@ def crash_test(
             f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}"
         )
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
-    wanted["only"] = _names(wanted.get("only", ()))
+    if "only" in wanted:
+        wanted["only"] = _names(wanted["only"])
     folder = fresh_folder("crashtest")
     if stub := unwritten(Path(subject.rpartition(":")[0])):
         why = f"{stub} is not written yet: the exercise is open."
@@ -372,7 +375,11 @@ def _names(only: object) -> tuple[str, ...]:
     """The runs that were asked for, one or several. Raises `InvalidInput` for what are no names."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
-        return tuple(names)
+        if names:
+            return tuple(names)
+        raise InvalidInput(
+            "lab.crash_test(): only=[] names no place; leave `only` out for the whole test."
+        )
     raise InvalidInput(
         f'lab.crash_test(): only={only!r:.40} will not do; write names of places, as in only=["b0.call.returns"].'
     )

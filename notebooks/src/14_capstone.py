@@ -447,7 +447,7 @@ lab.check("14-judge")
 #
 # - `"ROW"`: one row more of the batch is written;
 # - `"MARK"`: the marker is written;
-# - `"LOOK"`: if the marker is there, the sink returns at once;
+# - `"LOOK"`: if the marker is there, the sink returns at once, and a transaction that is open is rolled back. No LOOK comes behind MARK;
 # - `"BEGIN"`, `"COMMIT"`: what stands between them is there from COMMIT on, or not at all. Everything else is there at once.
 #
 # One kill comes before one of the requests, or behind the last one. Then the sink is called once more, with the same requests, and nobody

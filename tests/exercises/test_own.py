@@ -498,6 +498,11 @@ def test_what_the_test_does_not_see_is_told(tmp_path: Path) -> None:
     assert "proves nothing" in said
 
 
+def test_no_place_is_not_the_whole_test() -> None:
+    with pytest.raises(InvalidInput, match=r"only=\[\] names no place"):
+        lab.crash_test("my_sink.py:foreach_batch", only=[])
+
+
 @pytest.mark.parametrize("only", [5, None, [None], object()])
 def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
     with pytest.raises(InvalidInput, match=r"will not do; write names of places"):

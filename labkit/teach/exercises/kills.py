@@ -23,6 +23,9 @@ BEHIND: Requests = ("LOOK", "BEGIN", "ROW", "COMMIT", "MARK")
 FIRST: Requests = ("LOOK", "MARK", "BEGIN", "ROW", "COMMIT")
 TOGETHER: Requests = ("BEGIN", "LOOK", "ROW", "ROW", "MARK", "COMMIT")
 BETWEEN: Requests = ("LOOK", "ROW", "MARK", "ROW")
+BEFORE_THE_LOOK: Requests = ("ROW", "LOOK", "MARK", "ROW")
+WITHIN: Requests = ("BEGIN", "ROW", "LOOK", "MARK", "COMMIT")
+"""A look within the transaction of a row: whoever returns there leaves it open, and it is rolled back."""
 UNREAD: Requests = ("BEGIN", "ROW", "MARK", "COMMIT")
 """A marker at which nobody looks."""
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
@@ -33,6 +36,7 @@ PUBLIC = (
     Variant("a marker in a transaction of its own", (("cases", (BEHIND, FIRST)),)),
     Variant("one commit for both", (("cases", (TOGETHER, UNREAD)),)),
     Variant("a marker between rows", (("cases", (BETWEEN, ONE_LASTS)),)),
+    Variant("rows before the look", (("cases", (BEFORE_THE_LOOK, WITHIN)),)),
 )
 
 
