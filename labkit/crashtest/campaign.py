@@ -134,7 +134,9 @@ class Campaign:
 
     def second_crashes(self) -> list[Job]:
         """Pairs of crashes, found in the recoveries from the single ones that were run."""
-        chosen, self.pairs_found = pairs(self.recoveries, quick=self.settings.quick)
+        chosen, self.pairs_found = pairs(
+            self.recoveries, self._recorded(), quick=self.settings.quick
+        )
         return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:

@@ -23,6 +23,8 @@ from labkit.crashtest.instrument.effects import (
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
 """How many pairs of points are tried at most, also with --quick; and single points with --quick."""
+REPAIRS, QUICK_REPAIRS = 16, 6
+"""How many pairs more, whose second crash comes behind what is done in recoveries only."""
 LARGE_POINTS = 2
 """How many points within a large batch are tried, at most."""
 BESIDE, LINES = 8, 40
@@ -228,11 +230,12 @@ class Pair(NamedTuple):
 
 
 def pairs(
-    logs: dict[Point, Sequence[Effect]], *, quick: bool
+    logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool
 ) -> tuple[list[Pair], int]:
     """A seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
 
-    `logs`: the log of the recovery from each first crash; a recovery without an effect has no point.
+    `logs`: the log of the recovery from each first crash; a recovery without an effect has no point. `healthy`: the log
+    of the run without a crash. What only recoveries do is cut in any case: no single crash comes there.
     """
     candidates = [
         Pair(first, second)
@@ -244,7 +247,27 @@ def pairs(
     chosen = _most_telling(candidates)[: most - most // 3]
     rest = [pair for pair in candidates if pair not in chosen]
     chosen += random.Random(SEED).sample(rest, min(most - len(chosen), len(rest)))
+    repairs = _in_repairs(candidates, healthy)[: QUICK_REPAIRS if quick else REPAIRS]
+    chosen += [pair for pair in repairs if pair not in chosen]
     return sorted(chosen, key=candidates.index), len(candidates)
+
+
+def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[Pair]:
+    """For each line that changes something in recoveries only, the pair that dies behind it when most was left to repair.
+
+    A line that has an effect in a recovery of batch N has none in batch N of the healthy run: it repairs something.
+    """
+    usual = {(each.batch, each.where, each.file, each.line) for each in healthy}
+    by_line: dict[object, Pair] = {}
+    for pair in candidates:
+        second = pair.second
+        line = second.where, second.file, second.line
+        if second.side is not Side.AFTER or second.kind not in DECISIVE:
+            continue
+        if second.line and (second.batch, *line) not in usual:
+            # Of a line the last crash that leads to it: more was written by then.
+            by_line[line] = pair
+    return list(by_line.values())
 
 
 def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:

@@ -200,7 +200,7 @@ short
 # third kill finds nothing that the second did not find: each one leaves a state from which the same steps begin again.
 #
 # Some files have a function `recover(checkpoint)` beside the sink, which finishes or drops what a dead job left. The same holds for it.
-# `labkit crashtest` calls it before the job starts again, and kills in it, too. Where the first kill left nothing to do, the recovery
+# `labkit crashtest` calls it before the job starts again, and kills in it, too. A whole test puts a second kill behind what only repairs do. Where the first kill left nothing to do, the recovery
 # changes nothing, so there is no place for a second kill. Such a pair of kills was not tried, and that is no pass.
 #
 # ## A writer that comes back

@@ -131,14 +131,34 @@ def test_the_same_log_gives_the_same_pairs() -> None:
         point: [*call(0, *TRANSACTION), *call(0, *TRANSACTION, driver=2)]
         for point in first
     }
-    chosen, found = pairs(logs, quick=False)
-    assert (chosen, found) == pairs(logs, quick=False)
+    chosen, found = pairs(logs, call(0, *TRANSACTION), quick=False)
+    assert (chosen, found) == pairs(logs, call(0, *TRANSACTION), quick=False)
     assert found == len(first) * 5
     assert all(pair.second.kind is not Kind.BEGIN for pair in chosen)
 
 
 def test_a_recovery_that_does_nothing_has_no_second_crash() -> None:
-    assert pairs({points(call(0), [0])[0]: call(0)}, quick=False) == ([], 0)
+    assert pairs({points(call(0), [0])[0]: call(0)}, call(0), quick=False) == ([], 0)
+
+
+def test_what_only_a_recovery_does_is_cut_in_any_case() -> None:
+    """One of some hundred pairs, and the one at which a repair that dies does harm."""
+    usual = call(0, *[Kind.COMMIT] * 20)
+    repair = [Effect(0, "call", n, Kind.COMMIT, "t", 90 + n, driver=2) for n in (1, 2)]
+    again = [
+        Effect(0, "call", 2 + n, Kind.COMMIT, "t", 10 + n, driver=2)
+        for n in range(1, 21)
+    ]
+    # The last crash leads to no repair, as behind a marker that is there.
+    first = points(usual, [0])
+    logs = {point: [*usual, *repair, *again] for point in first[:-1]}
+    logs[first[-1]] = [*usual, *again]
+    chosen, found = pairs(logs, usual, quick=True)
+    assert found > 500
+    cut = {pair.second.line: pair for pair in chosen if pair.second.line > 90}
+    assert set(cut) == {91, 92}
+    assert {pair.first for pair in cut.values()} == {first[-2]}
+    assert all(pair.second.side is Side.AFTER for pair in cut.values())
 
 
 def test_a_batch_is_unfinished_until_its_last_lasting_effect() -> None:
