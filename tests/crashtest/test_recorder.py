@@ -6,9 +6,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -22,6 +25,7 @@ from labkit.crashtest.instrument.jvm import (
     instrument_session,
     kind_of_spark,
 )
+from labkit.crashtest.instrument.recorder import Recorder
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import points, read_log
 from labkit.crashtest.project import Project, counts
@@ -41,7 +45,6 @@ class Sink:
         self.log, self.evidence = folder / "effects.jsonl", folder / "reached.json"
         self.code: tuple[str, ...] = ()
         self.ignored: tuple[str, ...] = ()
-        self.asks: Path | str = ""
 
     def start(
         self, armed: Point | None = None, then: str = "crash", batches: int = 1
@@ -54,7 +57,6 @@ class Sink:
             str(self.evidence) if armed else "",
             then,
             *Project.of(str(self.file), self.code, self.ignored)[1:],
-            asks=str(self.asks),
         )
         environment = dict(os.environ, SINK_STORE=str(self.store))
         command = [
@@ -92,40 +94,39 @@ def sink(tmp_path: Path) -> Callable[..., Sink]:
     return made
 
 
-WRITES_BESIDE = """
-import os, threading, time
-S = os.environ["SINK_STORE"]
-def work():
-    while True:
-        os.write(f, b"x")
-        time.sleep(0.01)
-f = os.open(S, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-def write_batch(df, batch):
-    if batch == 0:
-        threading.Thread(target=work, daemon=True).start()
-"""
-
-
 def test_what_a_thread_does_while_the_next_call_begins_is_recorded(
-    sink: Callable[..., Sink],
+    tmp_path: Path,
 ) -> None:
     """The call waits there for its reader, as long as that takes; a listener of Spark may commit meanwhile."""
-    beside = sink(WRITES_BESIDE)
-    beside.asks = beside.folder / "asks"
-    beside.asks.mkdir()
-    with beside.start(batches=2) as process:
-        while process.poll() is None:
-            for question in beside.asks.glob("*.ask"):
-                size = beside.store.stat().st_size
-                time.sleep(0.2)
-                assert beside.store.stat().st_size == size
-                question.unlink()
-            time.sleep(0.01)
-    recorded = sum(each.kind is Kind.WRITE for each in read_log(beside.log))
-    size = beside.store.stat().st_size
-    assert recorded > 0
-    # The process may end between the last write and its line.
-    assert recorded in (size, size - 1)
+    file, asks = tmp_path / "sink.py", tmp_path / "asks"
+    asks.mkdir()
+    names: dict[str, Any] = {}
+    exec(compile("def act(do):\n    do()\n", str(file), "exec"), names)
+    ticket = Ticket(str(file), str(tmp_path / "effects.jsonl"), 1)
+    recorder, done = Recorder(), threading.Event()
+
+    def write() -> None:
+        with recorder.effect(Kind.WRITE, "t"):
+            done.set()
+
+    recorder.end(recorder.begin(ticket, 0, "call"))
+    waits = replace(ticket, asks=str(asks))
+    beginning = threading.Thread(target=recorder.begin, args=(waits, 1, "call"))
+    beside = threading.Thread(target=names["act"], args=(write,))
+    beginning.start()
+    end = time.monotonic() + PATIENCE
+    while not (questions := list(asks.glob("*.ask"))):
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    beside.start()
+    # Nothing is to happen before the answer, so there is nothing to wait for.
+    assert not done.wait(0.5)
+    questions[0].unlink()
+    beginning.join(PATIENCE)
+    beside.join(PATIENCE)
+    assert done.is_set()
+    [written] = [each for each in read_log(Path(ticket.log)) if each.kind is Kind.WRITE]
+    assert (written.batch, written.late) in ((0, True), (1, False))
 
 
 def line_of(file: str, text: str) -> int:
