@@ -1,4 +1,5 @@
-"""How nbval compares a checked notebook: what a cell says as text. A card's HTML, pictures and widgets are not compared.
+"""How nbval compares a checked notebook: what a cell says as text. A card's HTML, pictures and widgets are not
+compared.
 
 And how it starts a kernel. This lies at the top, since pytest reads it also where only `checked` is named. Nothing here
 may make a cell pass that prints or gives something else than its notebook claims.
@@ -35,9 +36,7 @@ def start_again(start: Callable[..., Any], *given: Any, **named: Any) -> Any:
 def pytest_runtestloop() -> Iterator[None]:
     """Gives nbval that patience."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            kernel, "start_new_kernel", partial(start_again, kernel.start_new_kernel)
-        )
+        patch.setattr(kernel, "start_new_kernel", partial(start_again, kernel.start_new_kernel))
         return (yield)
 
 
@@ -48,9 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.compare_outputs = partial(same_text, item.compare_outputs)
 
 
-def same_text(
-    compare: Callable[..., bool], came: list[NotebookNode], claimed: list[NotebookNode]
-) -> bool:
+def same_text(compare: Callable[..., bool], came: list[NotebookNode], claimed: list[NotebookNode]) -> bool:
     """nbval's comparison of what both say; what goes to standard error is compared as it is."""
     from outputs import said
 

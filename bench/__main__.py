@@ -28,32 +28,17 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command(help=HELP)
 def bench(
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only these measurements; may be repeated.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Only these measurements; may be repeated.")] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(
-            help="Rounds; the median counts. Default: 3 of what takes minutes, else 5."
-        ),
+        int | None, typer.Option(help="Rounds; the median counts. Default: 3 of what takes minutes, else 5.")
     ] = None,
-    store: Annotated[
-        list[str] | None,
-        typer.Option(help="Stores of totals; may be repeated. Default: all."),
-    ] = None,
-    words: Annotated[
-        int | None,
-        typer.Option(help="Words that totals counts. Default: five million."),
-    ] = None,
+    store: Annotated[list[str] | None, typer.Option(help="Stores of totals; may be repeated. Default: all.")] = None,
+    words: Annotated[int | None, typer.Option(help="Words that totals counts. Default: five million.")] = None,
     states: Annotated[
-        int | None,
-        typer.Option(help="States at which spark's search stops. Default: a million."),
+        int | None, typer.Option(help="States at which spark's search stops. Default: a million.")
     ] = None,
     as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object on standard output and nothing else."
-        ),
+        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
     """Runs the chosen measurements one after the other. Raises `InvalidInput` before the first one begins."""

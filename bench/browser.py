@@ -14,18 +14,12 @@ def chromium() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        raise ServiceUnavailable(
-            "playwright is missing: install the extra dev."
-        ) from None
+        raise ServiceUnavailable("playwright is missing: install the extra dev.") from None
     found = find_chromium()
     if found is None:
-        raise ServiceUnavailable(
-            "no chromium on PATH: install the system's chromium package."
-        )
+        raise ServiceUnavailable("no chromium on PATH: install the system's chromium package.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         try:
             yield browser
         finally:

@@ -80,12 +80,8 @@ def once(folder: Path, way: Way) -> Times:
         outcome = finish(prepare(SCENARIO, folder), tell, setup=way.setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
-        raise JobFailed(
-            f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why."
-        )
-    return Times(
-        parked[0] - begun, outcome.record.seconds["crash_1_to_committed"], ended - begun
-    )
+        raise JobFailed(f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why.")
+    return Times(parked[0] - begun, outcome.record.seconds["crash_1_to_committed"], ended - begun)
 
 
 @contextmanager
@@ -117,8 +113,7 @@ def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:
                     [one.to_verdict for one in times], [one.to_verdict for one in stock]
                 ),
                 "SIGKILL to committed, of stock": ratio(
-                    [one.to_committed for one in times],
-                    [one.to_committed for one in stock],
+                    [one.to_committed for one in times], [one.to_committed for one in stock]
                 ),
             }
         )

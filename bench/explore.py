@@ -38,39 +38,19 @@ class Taken(NamedTuple):
 
 
 EXPLORED = {
-    "textbook 2PC, 6 participants": Measure(
-        "two_phase_commit", {"textbook": True, "participants": 6}
-    ),
-    "2PC with failures, 3 participants": Measure(
-        "two_phase_commit", {"participants": 3, "losses": 0}
-    ),
-    "pipeline, two_phase, 3 batches": Measure(
-        "pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}
-    ),
+    "textbook 2PC, 6 participants": Measure("two_phase_commit", {"textbook": True, "participants": 6}),
+    "2PC with failures, 3 participants": Measure("two_phase_commit", {"participants": 3, "losses": 0}),
+    "pipeline, two_phase, 3 batches": Measure("pipeline", {"crashes": 3, "records_per_batch": 1, "lost_notices": 1}),
     "pipeline, wal, 2 batches": Measure(
-        "pipeline",
-        {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1},
+        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1}
     ),
     "barriers, 2 sources, 2 counts": Measure("barriers", {}),
     # The same five with more to search: several cores are for these.
-    "textbook 2PC, 7 participants": Measure(
-        "two_phase_commit", {"textbook": True, "participants": 7}
-    ),
-    "2PC with failures, 2 crashes": Measure(
-        "two_phase_commit", {"participants": 3, "losses": 0, "crashes": 2}
-    ),
-    "pipeline, two_phase, 4 crashes": Measure(
-        "pipeline", {"crashes": 4, "records_per_batch": 1, "lost_notices": 2}
-    ),
+    "textbook 2PC, 7 participants": Measure("two_phase_commit", {"textbook": True, "participants": 7}),
+    "2PC with failures, 2 crashes": Measure("two_phase_commit", {"participants": 3, "losses": 0, "crashes": 2}),
+    "pipeline, two_phase, 4 crashes": Measure("pipeline", {"crashes": 4, "records_per_batch": 1, "lost_notices": 2}),
     "pipeline, wal, 1 rollback": Measure(
-        "pipeline",
-        {
-            "strategy": "wal",
-            "crashes": 4,
-            "records_per_batch": 2,
-            "lost_notices": 1,
-            "rollbacks": 1,
-        },
+        "pipeline", {"strategy": "wal", "crashes": 4, "records_per_batch": 2, "lost_notices": 1, "rollbacks": 1}
     ),
     "barriers, 2 crashes": Measure("barriers", {"crashes": 2}),
 }
@@ -82,9 +62,7 @@ def measure(rounds: int) -> Rows:
     """States in a second with properties and parents, beside the same search without either and one on two cores;
     memory; a step.
     """
-    models = {
-        name: make(measure.model, measure.given) for name, measure in EXPLORED.items()
-    }
+    models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
     taken: dict[str, list[Taken]] = {name: [] for name in models}
     for _ in range(rounds):
         for name, model in models.items():
@@ -109,10 +87,7 @@ def on_two_cores(model: Model[Any]) -> float:
     with without_collector(), on_cores(model, 2) as shared:
         begun = time.process_time()
         shared.explore()
-        spent = [
-            sum(psutil.Process(each.process.pid).cpu_times()[:2])
-            for each in shared.helpers
-        ]
+        spent = [sum(psutil.Process(each.process.pid).cpu_times()[:2]) for each in shared.helpers]
         return max([*spent, time.process_time() - begun])
 
 
@@ -121,11 +96,7 @@ def bare(model: Model[Any]) -> int:
     level = [model.initial()]
     seen = set(level)
     while level:
-        reached = (
-            model.apply(state, action)
-            for state in level
-            for action in model.actions(state)
-        )
+        reached = (model.apply(state, action) for state in level for action in model.actions(state))
         level = [
             state
             for state in reached
@@ -143,12 +114,8 @@ def _explored(name: str, model: Model[Any], taken: Sequence[Taken]) -> dict[str,
         "generated states": found.generated_states,
         "unique states/s": round(found.unique_states / seconds),
         "generated states/s": round(found.generated_states / seconds),
-        "time vs bare search": round(
-            statistics.median(each.full / each.bare for each in taken), 2
-        ),
-        "speed on two cores": round(
-            statistics.median(each.full / each.on_two for each in taken), 2
-        ),
+        "time vs bare search": round(statistics.median(each.full / each.bare for each in taken), 2),
+        "speed on two cores": round(statistics.median(each.full / each.on_two for each in taken), 2),
         "bytes/state": _bytes_for_a_state(model),
     }
 
@@ -170,10 +137,7 @@ def _stepped(rounds: int) -> dict[str, Any]:
         walked.back()
         walked.forward(last)
         times.append(time.process_time() - begun)
-    return {
-        "explored": f"a step back and forward in a trace of {STEPS} steps",
-        "microseconds": _micro(times),
-    }
+    return {"explored": f"a step back and forward in a trace of {STEPS} steps", "microseconds": _micro(times)}
 
 
 def _micro(times: Sequence[float]) -> float:
@@ -182,18 +146,9 @@ def _micro(times: Sequence[float]) -> float:
 
 def long_walk() -> Replay:
     """A schedule of 200 steps: one participant never votes, and those in doubt ask again and again."""
-    choose, walked = (
-        random.Random(1),
-        Replay(make("two_phase_commit", {"participants": 8})),
-    )
+    choose, walked = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(walked.actions) < STEPS:
         enabled = walked.model.actions(walked.state)
-        going_on = [
-            action
-            for action in enabled
-            if action.name in ("start", "read", "hear", "inquire")
-        ]
-        walked.forward(
-            choose.choice([action for action in going_on if action.which != 7])
-        )
+        going_on = [action for action in enabled if action.name in ("start", "read", "hear", "inquire")]
+        walked.forward(choose.choice([action for action in going_on if action.which != 7]))
     return walked

@@ -44,19 +44,13 @@ def seconds(python: str, path: Path, tasks: int) -> float:
     """The job's own runtime, without the start of its cluster. Raises `JobFailed` with the last line that it said."""
     command = [python, "-c", _JOB, path.absolute().as_uri(), str(tasks)]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _failed(python, str(error)) from None
     if done.returncode != 0:
-        raise _failed(
-            python, (done.stderr.strip() or "it said nothing").splitlines()[-1]
-        )
+        raise _failed(python, (done.stderr.strip() or "it said nothing").splitlines()[-1])
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _failed(python: str, reason: str) -> JobFailed:
-    return JobFailed(
-        f"PyFlink in {python} did not count: {reason[:200]}; unset {VARIABLE} to leave it out."
-    )
+    return JobFailed(f"PyFlink in {python} did not count: {reason[:200]}; unset {VARIABLE} to leave it out.")

@@ -26,10 +26,7 @@ def measure(rounds: int) -> Rows:
 
     apart: list[float] = []
     bare: list[float] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder,
-        specimen(Path(folder)) as one,
-    ):
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, specimen(Path(folder)) as one:
         one.execute()
         plain_grading.execute(one.notebook)
         for _ in range(rounds):

@@ -29,10 +29,7 @@ _CELLS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map((cell)
 
 def write_notebook(path: Path, sources: Sequence[str]) -> None:
     """A notebook of code cells; a source that begins with # and a blank is text."""
-    made = [
-        v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each)
-        for each in sources
-    ]
+    made = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
 
@@ -68,9 +65,7 @@ def cells(page: Any) -> list[str]:
 
 def selected_cell(page: Any) -> int:
     """The number of the cell that the notebook's own commands would act on."""
-    found: int = page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
-    )
+    found: int = page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
     return found
 
 

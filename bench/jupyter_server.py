@@ -1,7 +1,7 @@
 """A JupyterLab that a test or a measurement starts and stops: a free port, folders of its own, nothing left behind.
 
-Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. It ends with the
-process that asked for it, whatever that died of. This module must not open a browser.
+Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. It ends with
+the process that asked for it, whatever that died of. This module must not open a browser.
 """
 
 import os
@@ -50,17 +50,10 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
     server = Server(free_port(), folder, secrets.token_hex(16))
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)
-    words += [
-        f"--IdentityProvider.token={server.token}",
-        "--LabApp.expose_app_in_browser=True",
-    ]
+    words += [f"--IdentityProvider.token={server.token}", "--LabApp.expose_app_in_browser=True"]
     log = home / "server.log"
     with tethered(
-        "labkit.host.processes.start_server",
-        "tethered",
-        str(log),
-        *words,
-        environment=environment(_apart(home)),
+        "labkit.host.processes.start_server", "tethered", str(log), *words, environment=environment(_apart(home))
     ) as begun:
         session = begun.read(ServerStarted).pid
         try:
@@ -93,9 +86,7 @@ def _wait(server: Server, session: int, log: Path) -> None:
         else:
             return
     last = log.read_text(encoding="utf-8", errors="replace")[-500:]
-    raise ServiceUnavailable(
-        f"JupyterLab did not answer on port {server.port}; it said last: {last}"
-    )
+    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; it said last: {last}")
 
 
 def _stop(session: int) -> None:

@@ -59,27 +59,15 @@ def _topic(folder: Path) -> Iterator[Topic]:
 
 def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
     """The first transaction of each producer opens its connections and counts for nothing."""
-    taken: dict[int, dict[str, list[Written]]] = {
-        size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES
-    }
-    with (
-        _topic(folder) as topic,
-        _writer(topic, None) as idempotent,
-        _writer(topic, "bench") as transactional,
-    ):
+    taken: dict[int, dict[str, list[Written]]] = {size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES}
+    with _topic(folder) as topic, _writer(topic, None) as idempotent, _writer(topic, "bench") as transactional:
         writers = {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}
         for way, writer in writers.items():
             write(topic, writer, 10, 1, in_transactions=way == TRANSACTIONAL)
         for round_ in range(rounds):
             for size, times in SIZES.items():
                 for way in writers if round_ % 2 == 0 else reversed(writers):
-                    found = write(
-                        topic,
-                        writers[way],
-                        size,
-                        times,
-                        in_transactions=way == TRANSACTIONAL,
-                    )
+                    found = write(topic, writers[way], size, times, in_transactions=way == TRANSACTIONAL)
                     taken[size][way].append(found)
     return taken
 
@@ -97,9 +85,7 @@ def _writer(topic: Topic, transactional_id: str | None) -> Iterator[Any]:
         writer.close(timeout=10)
 
 
-def write(
-    topic: Topic, writer: Any, size: int, times: int, *, in_transactions: bool
-) -> Written:
+def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: bool) -> Written:
     """So many transactions of so many records, one after the other. Raises `JobFailed` if a record was refused."""
     commits = []
     begun = time.perf_counter()
@@ -107,8 +93,7 @@ def write(
         if in_transactions:
             writer.begin_transaction()
         sent: list[Any] = [
-            topic.send(writer, Observation(place, f"w{place}", place, number, 1), None)
-            for place in range(size)
+            topic.send(writer, Observation(place, f"w{place}", place, number, 1), None) for place in range(size)
         ]
         writer.flush()
         if not all(future.succeeded() for future in sent):
@@ -141,13 +126,8 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
     """Records a second of both producers, their ratio within a round, and the latency of a commit."""
     rows: Rows = []
     for size, ways in taken.items():
-        speeds = {
-            way: [one.records / one.seconds for one in found]
-            for way, found in ways.items()
-        }
-        commits = [
-            1000 * seconds for one in ways[TRANSACTIONAL] for seconds in one.commits
-        ]
+        speeds = {way: [one.records / one.seconds for one in found] for way, found in ways.items()}
+        commits = [1000 * seconds for one in ways[TRANSACTIONAL] for seconds in one.commits]
         rows.append(
             {
                 "kafka": f"{size:,} records a transaction",

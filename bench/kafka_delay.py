@@ -42,53 +42,34 @@ def measure(folder: Path, rounds: int) -> dict[int, Delays]:
             blocks = _read_along(store.topic, [WARM, *[*SIZES] * rounds])
         finally:
             store.destroy()
-    found: dict[int, dict[str, list[float]]] = {
-        size: {level: [] for level in LEVELS} for size in SIZES
-    }
+    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
     for size, delays in blocks[1:]:  # behind the one in which the readers connected
         for level in LEVELS:
             found[size][level] += delays[level]
     return dict(found)
 
 
-def _read_along(
-    topic: Topic, sizes: Sequence[int]
-) -> list[tuple[int, dict[str, list[float]]]]:
+def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
     """Writes a block of transactions of each size, and goes on when both readers have all of it."""
     found = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
         until_then.callback(writer.close, timeout=10)
         blocks = [size * SIZES[size] for size in sizes]
-        readers = {
-            level: until_then.enter_context(_reader(topic, level, blocks))
-            for level in LEVELS
-        }
+        readers = {level: until_then.enter_context(_reader(topic, level, blocks)) for level in LEVELS}
         until_then.enter_context(explained(topic.address))
         initialise(writer, topic.timeout)
         for size in sizes:
             for number in range(SIZES[size]):
                 _write(topic, writer, size, number)
-            found.append(
-                (
-                    size,
-                    {
-                        level: _delays(each, size * SIZES[size])
-                        for level, each in readers.items()
-                    },
-                )
-            )
+            found.append((size, {level: _delays(each, size * SIZES[size]) for level, each in readers.items()}))
     return found
 
 
 def _write(topic: Topic, writer: Any, size: int, number: int) -> None:
     writer.begin_transaction()
     for place in range(size):
-        topic.send(
-            writer,
-            Observation(time.monotonic_ns(), f"w{place}", place, number, 1),
-            None,
-        )
+        topic.send(writer, Observation(time.monotonic_ns(), f"w{place}", place, number, 1), None)
     writer.flush()
     writer.commit_transaction()
 
@@ -97,19 +78,9 @@ _FOLLOW = "import sys; from bench.kafka_delay import follow; follow(*sys.argv[1:
 
 
 @contextmanager
-def _reader(
-    topic: Topic, level: str, blocks: Sequence[int]
-) -> Iterator["subprocess.Popen[str]"]:
+def _reader(topic: Topic, level: str, blocks: Sequence[int]) -> Iterator["subprocess.Popen[str]"]:
     """A reader that is reading. It is killed at the latest when the block is left."""
-    command = [
-        sys.executable,
-        "-c",
-        _FOLLOW,
-        topic.address,
-        topic.name(),
-        level,
-        *map(str, blocks),
-    ]
+    command = [sys.executable, "-c", _FOLLOW, topic.address, topic.name(), level, *map(str, blocks)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -124,19 +95,14 @@ def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
     assert reader.stdout is not None
     found: list[float] = json.loads(reader.stdout.readline() or "[]")
     if len(found) != count:
-        raise JobFailed(
-            f"A reader got {len(found)} of {count} records, so the delays count for nothing."
-        )
+        raise JobFailed(f"A reader got {len(found)} of {count} records, so the delays count for nothing.")
     return found
 
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
     """A reader: prints `ready`, then the delays of each block of so many records. Ends when none comes for too long."""
     print("ready", flush=True)
-    delays = (
-        _since(entry.row.offset)
-        for entry in Reader(address, topic, level).follow(PATIENCE)
-    )
+    delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
     for count in map(int, blocks):
         print(json.dumps(list(islice(delays, count))), flush=True)
 
@@ -149,10 +115,7 @@ def table_of(delays: Mapping[int, Delays]) -> Rows:
     """A row for every size and level; at read_committed what it takes longer than at the other."""
     rows: Rows = []
     for size, by_level in delays.items():
-        times = {
-            level: [1000 * delay for delay in found]
-            for level, found in by_level.items()
-        }
+        times = {level: [1000 * delay for delay in found] for level, found in by_level.items()}
         early = times[READ_UNCOMMITTED]
         for level, found in times.items():
             rows.append(
@@ -163,9 +126,7 @@ def table_of(delays: Mapping[int, Delays]) -> Rows:
                     "of": "delay until visible",
                     "times": len(found),
                     "price, median ms": round(median(found) - median(early), 2),
-                    "price, p99 ms": round(
-                        percentile(found, 99) - percentile(early, 99), 2
-                    ),
+                    "price, p99 ms": round(percentile(found, 99) - percentile(early, 99), 2),
                 }
             )
     return rows

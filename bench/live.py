@@ -29,12 +29,9 @@ class Steered(NamedTuple):
 
 
 SESSIONS = {
-    "two-phase commit, 2 participants": Steered(
-        'lab.explorer("two_phase_commit")', r"^(start|read|hear|inquire)"
-    ),
+    "two-phase commit, 2 participants": Steered('lab.explorer("two_phase_commit")', r"^(start|read|hear|inquire)"),
     "two-phase commit, 8 participants": Steered(
-        'lab.explorer("two_phase_commit", participants=8)',
-        r"^(start|read|hear|inquire)(?!.*\(7\):)",
+        'lab.explorer("two_phase_commit", participants=8)', r"^(start|read|hear|inquire)(?!.*\(7\):)"
     ),
     "barriers": Steered('lab.explorer("barriers")', r"^(?!crash)"),
 }
@@ -72,15 +69,10 @@ def measure(rounds: int) -> Rows:
         folder = Path(place) / "notebooks"
         folder.mkdir()
         for number, steered in enumerate(SESSIONS.values()):
-            write_notebook(
-                folder / f"{number}.ipynb", ["from labkit import lab", steered.call]
-            )
+            write_notebook(folder / f"{number}.ipynb", ["from labkit import lab", steered.call])
         start = _without_spark(folder)
         with serving(folder, Path(place) / "home") as server, chromium() as browser:
-            rows: Rows = [
-                _chosen(browser, server, number, name, rounds)
-                for number, name in enumerate(SESSIONS)
-            ]
+            rows: Rows = [_chosen(browser, server, number, name, rounds) for number, name in enumerate(SESSIONS)]
             if start:
                 rows.append(_first_picture(browser, server, start, rounds))
     return rows
@@ -93,31 +85,20 @@ def _without_spark(folder: Path) -> str | None:
     except InvalidInput:
         return None
     name = first_notebook(notebooks)
-    sources = [
-        cell.source
-        for cell in nbformat.read(notebooks / name, as_version=4).cells
-        if cell.cell_type == "code"
-    ]
-    end = next(
-        (number for number, source in enumerate(sources) if "lab.crash" in source),
-        len(sources),
-    )
+    sources = [cell.source for cell in nbformat.read(notebooks / name, as_version=4).cells if cell.cell_type == "code"]
+    end = next((number for number, source in enumerate(sources) if "lab.crash" in source), len(sources))
     write_notebook(folder / name, sources[:end])
     return name
 
 
-def _chosen(
-    browser: Any, server: Server, number: int, name: str, rounds: int
-) -> dict[str, Any]:
+def _chosen(browser: Any, server: Server, number: int, name: str, rounds: int) -> dict[str, Any]:
     taken: list[float] = []
     for _ in range(rounds):
         page = browser.new_page()
         open_notebook(page, server, f"{number}.ipynb")
         run_all(page)
         page.wait_for_selector("button.lk-chip")
-        taken += page.evaluate(
-            _CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES]
-        )
+        taken += page.evaluate(_CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES])
         page.close()
     found, slowest = median(taken, 1), percentile(taken, 95, 1)
     return {
@@ -131,32 +112,21 @@ def _chosen(
     }
 
 
-def _first_picture(
-    browser: Any, server: Server, name: str, rounds: int
-) -> dict[str, Any]:
+def _first_picture(browser: Any, server: Server, name: str, rounds: int) -> dict[str, Any]:
     """From Run All in a kernel that has done nothing yet to the first picture."""
     taken: list[float] = []
     for _ in range(rounds):
         page = browser.new_page()
         open_notebook(page, server, name)
-        page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()"
-        )
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
         begun = time.perf_counter()
         begin_run(page)
-        page.wait_for_function(
-            f"() => window.labkitRan || document.querySelector('{_PICTURE}')",
-            timeout=60_000,
-        )
+        page.wait_for_function(f"() => window.labkitRan || document.querySelector('{_PICTURE}')", timeout=60_000)
         taken.append(time.perf_counter() - begun)
         there = page.locator(_PICTURE).count() > 0
         page.close()
         if not there:
-            return {
-                "live session": f"{name} to its first picture",
-                "s": "none before Spark",
-                "held": False,
-            }
+            return {"live session": f"{name} to its first picture", "s": "none before Spark", "held": False}
     found = median(taken, 2)
     return {
         "live session": f"{name} to its first picture",

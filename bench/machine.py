@@ -18,9 +18,7 @@ def machine() -> dict[str, str | int | float]:
     """Processor, cores, memory, system, load at this moment, and the versions of what runs."""
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "memory GB": round(psutil.virtual_memory().total / 1e9, 1),
         "system": _system(),
         "load before": round(os.getloadavg()[0], 2),
@@ -36,11 +34,7 @@ def machine() -> dict[str, str | int | float]:
 def _processor() -> str:
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    names = [
-        line.partition(":")[2].strip()
-        for line in lines
-        if line.startswith("model name")
-    ]
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
 
 

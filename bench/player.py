@@ -54,9 +54,7 @@ def measure(rounds: int) -> Rows:
     """For some runs the size of their output and the times in a browser. Raises `ServiceUnavailable`."""
     players = {name: Player(trace) for name, trace in traces().items()}
     with chromium() as browser:
-        return [
-            _measured(browser, name, player, rounds) for name, player in players.items()
-        ]
+        return [_measured(browser, name, player, rounds) for name, player in players.items()]
 
 
 def traces() -> dict[str, Trace]:
@@ -70,17 +68,8 @@ def traces() -> dict[str, Trace]:
 
 def _barriers() -> Trace:
     """The largest scene there is. It works as long as it can and then crashes: no run of it has many more steps."""
-    given = {
-        "words": "a-b-c-d-a-b-c-d",
-        "sources": 3,
-        "counts": 3,
-        "checkpoints": 4,
-        "concurrent": 3,
-    }
-    chance, going = (
-        random.Random(1),
-        Replay(make("barriers", {**given, "crashes": 3, "cancels": 1})),
-    )
+    given = {"words": "a-b-c-d-a-b-c-d", "sources": 3, "counts": 3, "checkpoints": 4, "concurrent": 3}
+    chance, going = (random.Random(1), Replay(make("barriers", {**given, "crashes": 3, "cancels": 1})))
     while enabled := going.model.actions(going.state):
         working = [each for each in enabled if each.name in _WORK]
         failing = [each for each in enabled if each.name in ("crash", "cancel")]
@@ -93,15 +82,10 @@ _WORK = ("read", "process", "take_barrier", "take_end", "trigger", "inject")
 
 def _long_walk() -> Trace:
     """300 steps: one participant never votes, and those in doubt ask again and again."""
-    chance, going = (
-        random.Random(1),
-        Replay(make("two_phase_commit", {"participants": 8})),
-    )
+    chance, going = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(going.actions) < 300:
         enabled = [
-            each
-            for each in going.model.actions(going.state)
-            if each.name in ("start", "read", "hear", "inquire")
+            each for each in going.model.actions(going.state) if each.name in ("start", "read", "hear", "inquire")
         ]
         going.forward(chance.choice([each for each in enabled if each.which != 7]))
     return going.trace
@@ -124,10 +108,5 @@ def _measured(browser: Any, name: str, player: Player, rounds: int) -> dict[str,
         "ms to appear": appear,
         "ms click to frame": click,
         "ms p95": slowest,
-        "held": all(
-            found <= most
-            for found, most in zip(
-                (kilobytes, appear, click, slowest), MOST, strict=True
-            )
-        ),
+        "held": all(found <= most for found, most in zip((kilobytes, appear, click, slowest), MOST, strict=True)),
     }

@@ -1,8 +1,8 @@
 """What a batch costs in PostgreSQL: two_phase beside one plain transaction with the same rows, without Spark.
 
-Every batch goes the way of the foreachBatch adapter: two participants, each with the store opened for itself, write side
-by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a busy
-machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
+Every batch goes the way of the foreachBatch adapter: two participants, each with the store opened for itself, write
+side by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a
+busy machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
 """
 
 import tempfile
@@ -46,20 +46,12 @@ class Spent(NamedTuple):
 
 def measure(rounds: int) -> Rows:
     """A row for every size and way."""
-    with (
-        tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder,
-        servers.postgres() as server,
-    ):
-        taken = {
-            rows: _taken(Path(folder) / str(rows), server, rows, rounds * SIZES[rows])
-            for rows in SIZES
-        }
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, servers.postgres() as server:
+        taken = {rows: _taken(Path(folder) / str(rows), server, rows, rounds * SIZES[rows]) for rows in SIZES}
     return [row for rows, ways in taken.items() for row in table_of(rows, ways)]
 
 
-def _taken(
-    place: Path, server: int | None, rows: int, batches: int
-) -> dict[Strategy, list[Spent]]:
+def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Strategy, list[Spent]]:
     """The first batch of every way, which opens connections, counts for nothing."""
     taken: dict[Strategy, list[Spent]] = {way: [] for way in WAYS}
     with ThreadPoolExecutor(PARTICIPANTS) as tasks:
@@ -72,33 +64,16 @@ def _taken(
     return {way: spent[1:] for way, spent in taken.items()}
 
 
-def once(
-    way: Strategy,
-    place: Path,
-    batch: int,
-    rows: int,
-    server: int | None,
-    tasks: Executor,
-) -> Spent:
+def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, tasks: Executor) -> Spent:
     """Writes and commits one batch by two participants, one for each half of the rows."""
-    all_rows = [
-        Observation(number, f"w{number}", number, batch, 1) for number in range(rows)
-    ]
+    all_rows = [Observation(number, f"w{number}", number, batch, 1) for number in range(rows)]
     parts = [all_rows[: rows // 2], all_rows[rows // 2 :]]
     order = Order.ENGINE if way is TWO_PHASE else Order.NONE
     handles = [Handle(str(way), batch, number, 1, 0) for number in range(len(parts))]
 
     def opened() -> Coordinator:
         location, log = place / "store", place / "log"
-        return coordinate(
-            way,
-            order,
-            store="postgres",
-            location=location,
-            query=str(way),
-            incarnation=1,
-            log=log,
-        )
+        return coordinate(way, order, store="postgres", location=location, query=str(way), incarnation=1, log=log)
 
     def pre_commit(handle: Handle, part: Sequence[Observation]) -> Vote | None:
         sink = opened().sink
@@ -131,16 +106,9 @@ def table_of(rows: int, taken: Mapping[Strategy, Sequence[Spent]]) -> Rows:
     return [_row(rows, way, spent, taken[PLAIN]) for way, spent in taken.items()]
 
 
-def _row(
-    rows: int, way: Strategy, spent: Sequence[Spent], plain: Sequence[Spent]
-) -> dict[str, object]:
+def _row(rows: int, way: Strategy, spent: Sequence[Spent], plain: Sequence[Spent]) -> dict[str, object]:
     clock = [1000 * one.clock for one in spent]
-    more = median(
-        [
-            1000 * (one.clock - other.clock)
-            for one, other in zip(spent, plain, strict=True)
-        ]
-    )
+    more = median([1000 * (one.clock - other.clock) for one, other in zip(spent, plain, strict=True)])
     row: dict[str, object] = {
         "postgres": f"{way}, {rows:,} rows",
         "ms": median(clock),
@@ -149,9 +117,7 @@ def _row(
         "CPU ms here": _mean([one.here for one in spent]),
         "CPU ms in the server": _mean([one.server for one in spent]),
         "more than a plain transaction, ms": more,
-        "more of the fastest, ms": round(
-            min(clock) - 1000 * min(one.clock for one in plain), 2
-        ),
+        "more of the fastest, ms": round(min(clock) - 1000 * min(one.clock for one in plain), 2),
     }
     if way is TWO_PHASE:
         row[f"at most {AT_MOST:g} ms more"] = more <= AT_MOST

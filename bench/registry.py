@@ -8,18 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bench import (
-    crash,
-    explore,
-    grade,
-    kafka,
-    live,
-    player,
-    postgres,
-    spark_search,
-    start,
-    totals,
-)
+from bench import crash, explore, grade, kafka, live, player, postgres, spark_search, start, totals
 from bench.rows import Rows
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -54,21 +43,18 @@ MEASUREMENTS = {
 
 
 def select(
-    only: Sequence[str],
-    stores: Sequence[str] = (),
-    words: int | None = None,
-    states: int | None = None,
+    only: Sequence[str], stores: Sequence[str] = (), words: int | None = None, states: int | None = None
 ) -> dict[str, Measurement]:
-    """The named measurements, or all; `stores` and `words` are for totals, `states` for spark. Raises `InvalidInput`."""
+    """The named measurements, or all; `stores` and `words` are for totals, `states` for spark. Raises
+    `InvalidInput`.
+    """
     _refuse_unknown("--only", only, list(MEASUREMENTS))
     _refuse_unknown("--store", stores, list(totals.STORES))
     if words is not None and not 1_000 <= words <= 1_000_000_000:
         raise InvalidInput(f"--words {words}: choose 1,000 to 1,000,000,000.")
     if states is not None and not 1_000 <= states <= 1_000_000_000:
         raise InvalidInput(f"--states {states}: choose 1,000 to 1,000,000,000.")
-    counting = partial(
-        totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES
-    )
+    counting = partial(totals.measure, words=words or totals.WORDS, stores=stores or totals.STORES)
     configured = MEASUREMENTS | {
         "totals": MEASUREMENTS["totals"]._replace(measure=counting),
         "spark": MEASUREMENTS["spark"]._replace(

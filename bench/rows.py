@@ -17,9 +17,7 @@ def percentile(values: Sequence[float], hundredths: int, digits: int = 2) -> flo
     """The value that so many of a hundred do not exceed; the largest where there are too few to say."""
     if len(values) < 2:
         return round(max(values), digits)
-    return round(
-        statistics.quantiles(values, n=100, method="inclusive")[hundredths - 1], digits
-    )
+    return round(statistics.quantiles(values, n=100, method="inclusive")[hundredths - 1], digits)
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
@@ -29,9 +27,7 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
 
 def ratio(these: Sequence[float], those: Sequence[float], digits: int = 2) -> float:
     """The median over all rounds of these by those, each pair measured in the same round."""
-    return median(
-        [this / that for this, that in zip(these, those, strict=True)], digits
-    )
+    return median([this / that for this, that in zip(these, those, strict=True)], digits)
 
 
 def by_key(rows: Sequence[Mapping[str, Any]], key: str) -> dict[Any, Mapping[str, Any]]:

@@ -38,12 +38,8 @@ class Specimen:
         names = [exercise.answer for exercise in self.prepared.attempted]
         with self.sandbox.run(self.prepared.notebook(), names, deadline) as run:
             ended = run.until_cell(len(self.prepared.cells))
-            if ended is not None or not all(
-                self._met(connection, deadline) for connection in run.answers
-            ):
-                raise GradingError(
-                    f"The reference did not run in its sandbox ({ended})."
-                )
+            if ended is not None or not all(self._met(connection, deadline) for connection in run.answers):
+                raise GradingError(f"The reference did not run in its sandbox ({ended}).")
             run.executed()
         return time.perf_counter() - begun
 

@@ -30,9 +30,7 @@ def kafka() -> Iterator[str]:
     if given := os.environ.get(addresses.KAFKA, "").strip():
         yield given
         return
-    with tempfile.TemporaryDirectory(
-        prefix="labkit-bench-", ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-", ignore_cleanup_errors=True) as folder:
         broker = KafkaService(Path(folder), tethered=True)
         try:
             address = broker.up().address

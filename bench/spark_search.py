@@ -61,7 +61,9 @@ class Watch:
         self._before = sum(self._by_process.values())
 
     def look(self) -> None:
-        """Notes the processor time of each process, also of one that may soon have ended, and how much memory is used."""
+        """Notes the processor time of each process, also of one that may soon have ended, and how much memory
+        is used.
+        """
         used = 0
         for process in (self._me, *self._me.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):

@@ -35,17 +35,9 @@ def measure(rounds: int) -> Rows:
 
 def _row(name: str, seconds: list[float]) -> dict[str, object]:
     at_most, found = LIMITS[name], median(seconds, 4)
-    return {
-        "start": name,
-        "seconds": found,
-        "range": spread(seconds, 4),
-        "at most": at_most,
-        "held": found <= at_most,
-    }
+    return {"start": name, "seconds": found, "range": spread(seconds, 4), "at most": at_most, "held": found <= at_most}
 
 
 def _output(*arguments: str) -> str:
     command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, env=dict(os.environ)
-    ).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=dict(os.environ)).stdout

@@ -51,28 +51,14 @@ class Taken(NamedTuple):
 def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> Rows:
     """A row for every strategy, order and store."""
     with ExitStack() as until_then:
-        base = Path(
-            until_then.enter_context(
-                tempfile.TemporaryDirectory(prefix="labkit-bench-")
-            )
-        )
+        base = Path(until_then.enter_context(tempfile.TemporaryDirectory(prefix="labkit-bench-")))
         if "postgres" in stores:
             until_then.enter_context(servers.postgres())
         expected = write_words(base / "words.txt", words)
-        scenarios = {
-            name(scenario): scenario
-            for scenario in every(base / "words.txt", words, stores)
-        }
+        scenarios = {name(scenario): scenario for scenario in every(base / "words.txt", words, stores)}
         warm = prepare(next(iter(scenarios.values())), base / "warm")
-        plans = [
-            (*plan_, round_)
-            for round_ in range(rounds)
-            for plan_ in _in_turn(scenarios.items(), round_)
-        ]
-        runs = [
-            prepare(scenario, base / f"{round_}-{scenario.name}")
-            for _, scenario, round_ in plans
-        ]
+        plans = [(*plan_, round_) for round_ in range(rounds) for plan_ in _in_turn(scenarios.items(), round_)]
+        runs = [prepare(scenario, base / f"{round_}-{scenario.name}") for _, scenario, round_ in plans]
         for run in runs:
             stopwatch.ask(Checkpoint(run.folder.checkpoint).log)
         conduct([warm, *runs], base / "scratch", silent, setup=Setup(active=1))
@@ -84,15 +70,9 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
         rows = table_of(taken, words)
         python = flink.interpreter()
         if python is not None and "files" in stores:
-            times = [
-                flink.seconds(python, base / "words.txt", len(os.sched_getaffinity(0)))
-                for _ in range(rounds)
-            ]
+            times = [flink.seconds(python, base / "words.txt", len(os.sched_getaffinity(0))) for _ in range(rounds)]
             yardstick = [run.seconds for run in taken["append on files"]]
-            shown = {
-                "words/s": round(words / median(times, 6)),
-                "time vs append": ratio(times, yardstick),
-            }
+            shown = {"words/s": round(words / median(times, 6)), "time vs append": ratio(times, yardstick)}
             rows.append({"totals": "PyFlink, written nowhere", **shown})
     return rows
 
@@ -109,14 +89,9 @@ def write_words(path: Path, words: int) -> Counter[str]:
     bounds = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
     with path.open("w", encoding="utf-8") as file:
         for start in range(0, words, 1000):
-            some = choose.choices(
-                vocabulary, cum_weights=bounds, k=min(1000, words - start)
-            )
+            some = choose.choices(vocabulary, cum_weights=bounds, k=min(1000, words - start))
             written.update(some)
-            file.writelines(
-                " ".join(some[at : at + LINE]) + "\n"
-                for at in range(0, len(some), LINE)
-            )
+            file.writelines(" ".join(some[at : at + LINE]) + "\n" for at in range(0, len(some), LINE))
     return written
 
 
@@ -158,9 +133,7 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
     with closing(open_store_of(run)) as store:
         found = {row.key: row.value for row in store.history()}
     if found != expected:
-        raise JobFailed(
-            f"{name(run.scenario)} left a wrong table, so its times count for nothing."
-        )
+        raise JobFailed(f"{name(run.scenario)} left a wrong table, so its times count for nothing.")
     checkpoint = run.folder.checkpoint
     last = max(Checkpoint(checkpoint).commit_log())
     ended = (checkpoint / "commits" / str(last)).stat().st_ctime
@@ -174,60 +147,38 @@ def table_of(taken: Mapping[str, Sequence[Taken]], words: int) -> Rows:
     """Medians over all batches of all rounds, and what a commit costs beyond append's write on the same store."""
     rows: Rows = [_row(label, runs, taken, words) for label, runs in taken.items()]
     rows.sort(key=lambda row: row["totals"].split(" on ")[1], reverse=True)
-    append = {
-        store: row
-        for store in STORES
-        if (row := by_key(rows, "totals").get(f"append on {store}"))
-    }
+    append = {store: row for store in STORES if (row := by_key(rows, "totals").get(f"append on {store}"))}
     for row in rows:
         store = row["totals"].split(" on ")[1]
-        more = round(
-            row["pre-commit ms"] + row["commit ms"] - append[store]["write ms"], 1
-        )
+        more = round(row["pre-commit ms"] + row["commit ms"] - append[store]["write ms"], 1)
         row["pre-commit + commit - append's write, ms"] = more
-        row["whole sink - append's, ms"] = round(
-            row["sink ms"] - append[store]["sink ms"], 1
-        )
+        row["whole sink - append's, ms"] = round(row["sink ms"] - append[store]["sink ms"], 1)
         if row["totals"].startswith("two_phase") and store not in SERVERS:
             row[f"at most {AT_MOST:g} ms more"] = more <= AT_MOST
         if row["totals"].startswith("two_phase") and store in SERVERS:
-            row.update(
-                _beside_plain(taken[row["totals"]], taken[f"batch_marker on {store}"])
-            )
+            row.update(_beside_plain(taken[row["totals"]], taken[f"batch_marker on {store}"]))
     return rows
 
 
 def _beside_plain(runs: Sequence[Taken], plain: Sequence[Taken]) -> dict[str, object]:
     """The speed of the whole job, of that with one plain transaction a batch."""
     of_plain = ratio([run.seconds for run in plain], [run.seconds for run in runs], 3)
-    return {
-        "speed of batch_marker's": of_plain,
-        f"at least {AT_LEAST:g}": of_plain >= AT_LEAST,
-    }
+    return {"speed of batch_marker's": of_plain, f"at least {AT_LEAST:g}": of_plain >= AT_LEAST}
 
 
-def _row(
-    label: str, runs: Sequence[Taken], taken: Mapping[str, Sequence[Taken]], words: int
-) -> dict[str, object]:
+def _row(label: str, runs: Sequence[Taken], taken: Mapping[str, Sequence[Taken]], words: int) -> dict[str, object]:
     batches = [phases for run in runs for phases in run.phases]
     append = taken[f"append on {label.split(' on ')[1]}"]
     shown = {"write": "write", "pre-commit": "pre_commit", "commit": "commit"}
-    times = {
-        f"{title} ms": 1000 * _median_of(batches, [phase])
-        for title, phase in shown.items()
-    }
+    times = {f"{title} ms": 1000 * _median_of(batches, [phase]) for title, phase in shown.items()}
     return {
         "totals": label,
         "words/s": round(words / median([run.seconds for run in runs], 6)),
-        "time vs append": ratio(
-            [run.seconds for run in runs], [run.seconds for run in append]
-        ),
+        "time vs append": ratio([run.seconds for run in runs], [run.seconds for run in append]),
         **{title: round(value, 1) for title, value in times.items()},
         "sink ms": round(1000 * _median_of(batches, list(shown.values())), 1),
     }
 
 
 def _median_of(batches: Sequence[Mapping[str, float]], phases: Sequence[str]) -> float:
-    return median(
-        [sum(batch.get(phase, 0.0) for phase in phases) for batch in batches], 6
-    )
+    return median([sum(batch.get(phase, 0.0) for phase in phases) for batch in batches], 6)

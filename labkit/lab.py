@@ -15,16 +15,7 @@ from labkit.core.failpoints import POINTS, Order
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java
-from labkit.runs.lifecycle import (
-    crash,
-    crash_each,
-    finish,
-    fresh_folder,
-    judged,
-    prepare_checked,
-    resumed,
-    run_all,
-)
+from labkit.runs.lifecycle import crash, crash_each, finish, fresh_folder, judged, prepare_checked, resumed, run_all
 from labkit.runs.memory import Life, live
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.code import code
@@ -54,14 +45,7 @@ from labkit.teach.price import measure_waits as measured_waits
 from labkit.teach.price.effects import SIZES as BATCHES
 from labkit.teach.price.transactions import ROWS, SIZES
 from labkit.teach.price.waiting import INTERVALS
-from labkit.teach.study import (
-    Search,
-    Walk,
-    explore,
-    points,
-    replay,
-    simulate,
-)
+from labkit.teach.study import Search, Walk, explore, points, replay, simulate
 from labkit.view import charts, costs
 from labkit.view.pieces import Pieces
 from labkit.view.show import explorer, show
@@ -173,9 +157,7 @@ def timeouts(**seconds: float) -> Examination:
     if missing := [name for name in known[:3] if name not in seconds]:
         raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
     if unknown := [name for name in seconds if name not in known]:
-        raise InvalidInput(
-            f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}"
-        )
+        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}")
     tolerated = int(seconds.pop("tolerated", 0))
     return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))
 
@@ -183,10 +165,7 @@ def timeouts(**seconds: float) -> Examination:
 @takes('lab.seen_over_time({"append": outcome}, "hello")')
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
-    tracks = {
-        name: by_key(outcome.record.events).get(key, [])
-        for name, outcome in outcomes.items()
-    }
+    tracks = {name: by_key(outcome.record.events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
 
 
@@ -195,10 +174,7 @@ def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
     """A figure of the mails that the job `shop` has sent in each run, beside the rows that are left, and its data."""
     return charts.done_and_left(
         {
-            name: [
-                charts.Counted(order.key, sent, left)
-                for order, sent, left in outcome.done_and_left()
-            ]
+            name: [charts.Counted(order.key, sent, left) for order, sent, left in outcome.done_and_left()]
             for name, outcome in outcomes.items()
         }
     )
@@ -214,9 +190,7 @@ def matrix(folder: Path | str | None = None) -> VerdictGrid:
 
 
 @takes('lab.until_visible("hello-world", records_per_batch=2)')
-def until_visible(
-    words: str = "hello-world-hello-world", *, records_per_batch: int = 2
-) -> costs.Waits:
+def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: int = 2) -> costs.Waits:
     """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
     walks = {(sink, order): stores_for(sink)[0] for sink, order in POINTS}
     return costs.until_visible(
@@ -246,12 +220,7 @@ def held_back(*scenarios: str) -> costs.Helds:
 
     Raises `InvalidInput` for a scenario that is unknown or not one of `barriers`.
     """
-    return costs.held_back(
-        {
-            name.rpartition(".")[2]: costs.held_in(replay(name).walk)
-            for name in scenarios
-        }
-    )
+    return costs.held_back({name.rpartition(".")[2]: costs.held_in(replay(name).walk) for name in scenarios})
 
 
 @takes('lab.totals("changelog.retract_stream")')
@@ -261,15 +230,8 @@ def totals(*scenarios: str) -> Totals:
     Takes named scenarios of `changelog`. Raises `InvalidInput` for one that is unknown or of another model.
     """
     if not scenarios:
-        raise InvalidInput(
-            'lab.totals() needs a scenario, as in lab.totals("changelog.retract_stream").'
-        )
-    return Totals(
-        {
-            name.rpartition(".")[2].replace("_", " "): totals_in(replay(name).walk)
-            for name in scenarios
-        }
-    )
+        raise InvalidInput('lab.totals() needs a scenario, as in lab.totals("changelog.retract_stream").')
+    return Totals({name.rpartition(".")[2].replace("_", " "): totals_in(replay(name).walk) for name in scenarios})
 
 
 @takes('lab.expected_wait("13-slope")')
@@ -282,9 +244,7 @@ def expected_wait(question: str) -> Expected:
 
 
 @takes("lab.measure_waits([0.5, 1, 2])")
-def measure_waits(
-    intervals: Sequence[float] = INTERVALS, *, question: str = ""
-) -> Waits:
+def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
     """Measures how long a record waits until a reader has it, for three ways to write and each interval, in seconds.
 
     Takes about four times the sum of the intervals. `question`: whose prediction is drawn, too. Raises `InvalidInput`.
@@ -293,9 +253,7 @@ def measure_waits(
 
 
 @takes("lab.measure_rows([1, 10, 100])")
-def measure_rows(
-    sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite"
-) -> Rates:
+def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
     """Writes the same rows in transactions of each size, and measures rows a second. `store` is one of the lab's.
 
     Raises `InvalidInput`, and `ServiceUnavailable` for a store whose server is not there.
@@ -314,18 +272,16 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     """Kills your sink at every statement of its batches, and says on which axis something is wrong; takes seconds.
 
     The store and the kill are real, the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`: a table
-    with two writers, one of which is stopped, replaced, and continued. What survives is tried with twelve batches, items
-    such as `O'Brien`, and two queries with names that are nearly alike. Numbers of rows never come again in another
-    batch. Raises `InvalidInput`.
+    with two writers, one of which is stopped, replaced, and continued. What survives is tried with twelve batches,
+    items such as `O'Brien`, and two queries with names that are nearly alike. Numbers of rows never come again in
+    another batch. Raises `InvalidInput`.
     """
     found = _own()
     return found.try_sink(sink, kind) if found else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
-def save_sink(
-    sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "table"
-) -> str:
+def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "table") -> str:
     """Writes your sink into a file, with what Spark needs around it; gives what `lab.crash_test` takes.
 
     `kind` is `"table"` or `"folder"`. The function must need nothing but its arguments. Raises `InvalidInput` where its
@@ -340,19 +296,17 @@ def save_sink(
 def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
     """Kills a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does it.
 
-    Takes two to three minutes. `options` are those of the command line. With `only=["b0.call.returns"]` the job is killed
-    at that place alone: 15 to 20 seconds, which can show that something breaks and give no guarantee. Without Java, and
-    for a sink that is not written yet, a card says that nothing was tested. Raises `InvalidInput` for what cannot be
-    tested.
+    Takes two to three minutes. `options` are those of the command line. With `only=["b0.call.returns"]` the job is
+    killed at that place alone: 15 to 20 seconds, which can show that something breaks and give no guarantee. Without
+    Java, and for a sink that is not written yet, a card says that nothing was tested. Raises `InvalidInput` for what
+    cannot be tested.
     """
     found = _own()
     return found.crash_test(subject, options=options) if found else None
 
 
 @takes("lab.memory_sink()")
-def memory_sink(
-    folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE
-) -> list[Life]:
+def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
     """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
 
     Gives for both drivers what could be read inside it, and what was left on disk after its death.
@@ -377,7 +331,8 @@ def ask(name: str) -> None:
 def answer(name: str, found: object = None) -> "Answer | None":
     """Your prediction beside what came, as `lab.answer("00-rows", outcome.verdict.rows)`, and why it came so.
 
-    `found` is what the run measured: a number, a text, or a list of texts. Raises `InvalidInput` for an unknown question.
+    `found` is what the run measured: a number, a text, or a list of texts. Raises `InvalidInput` for an unknown
+    question.
     """
     questions = _part("labkit.teach.questions.asking")
     return questions.answer(name, found) if questions else None
@@ -404,7 +359,9 @@ def hint(name: str) -> None:
 
 @takes('lab.progress("05")')
 def progress(notebook: str | None = None) -> None:
-    """Prints how far you have come in all exercises and predictions, or in those of one notebook (`lab.progress("05")`)."""
+    """Prints how far you have come in all exercises and predictions, or in those of one notebook
+    (`lab.progress("05")`).
+    """
     if exercises := _exercises():
         exercises.progress(notebook)
     questions = _part("labkit.teach.questions.asking")

@@ -41,9 +41,7 @@ def java() -> Java:
 
 
 @pytest.fixture(scope="session")
-def kafka(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[KafkaService]:
+def kafka(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
     """A broker for all tests of this process; it would end with the process even if that were killed."""
     broker = KafkaService(tmp_path_factory.mktemp("kafka"), tethered=True)
     try:
@@ -64,30 +62,19 @@ def kafka_address(kafka: KafkaService) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def _kafka_where_it_is_needed(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker for tests of every store, when the store's turn is Kafka's."""
     callspec = getattr(request.node, "callspec", None)
     params = {} if callspec is None else callspec.params
-    asked = [
-        params.get("kind"),
-        params.get("store"),
-        getattr(params.get("cell"), "store", None),
-    ]
+    asked = [params.get("kind"), params.get("store"), getattr(params.get("cell"), "store", None)]
     if "kafka" in asked:
-        monkeypatch.setenv(
-            addresses.KAFKA, request.getfixturevalue("kafka").status().address
-        )
+        monkeypatch.setenv(addresses.KAFKA, request.getfixturevalue("kafka").status().address)
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
-    with (
-        tethered_postgres("--no-sync") as server,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with tethered_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv(addresses.POSTGRES, server.address)
         yield server.address
 
@@ -109,27 +96,16 @@ def chromium() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(
-    chromium: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["BrowserContext"]:
+def browser(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["BrowserContext"]:
     """The system's Chromium, headless, with a profile of its own and nothing that calls home."""
     from playwright.sync_api import sync_playwright
 
-    quiet = [
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("chromium"),
             executable_path=chromium,
-            args=[
-                *quiet,
-                "--disable-gpu",
-                *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            ],
+            args=[*quiet, "--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])],
         )
         # A page is waited for as long as a machine may be busy with other tests.
         context.set_default_timeout(120_000)
@@ -143,14 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[MARKER] = uuid.uuid4().hex
 
 
-LONG = (
-    "tests/spark/test_matrix.py",
-    "tests/grading/",
-    "checked/",
-    "tests/jupyter/",
-    "tests/notebooks/",
-    "tests/spark",
-)
+LONG = ("tests/spark/test_matrix.py", "tests/grading/", "checked/", "tests/jupyter/", "tests/notebooks/", "tests/spark")
 """What takes longest, first: `make test` hands whole modules to its processes, and the last one must be short."""
 
 APART = (
@@ -172,9 +141,7 @@ A process has two tests in hand at most, so the short ones at the end let all pr
 def place(item: pytest.Item) -> int:
     """Where a test comes: in the order of `LONG`, then all others, then in the order of `APART`."""
     prefixes = (*APART, *LONG, "")
-    found = next(
-        index for index, prefix in enumerate(prefixes) if item.nodeid.startswith(prefix)
-    )
+    found = next(index for index, prefix in enumerate(prefixes) if item.nodeid.startswith(prefix))
     return found + len(prefixes) if found < len(APART) else found
 
 
@@ -186,9 +153,7 @@ class ModulesAndSingleTests(LoadScopeScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(
-    config: pytest.Config, log: object
-) -> LoadScopeScheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
     """The scheduler above where `--dist loadscope` is asked for."""
     if config.getoption("dist") != "loadscope":
         return None
@@ -223,33 +188,21 @@ class KernelsOfTheirOwn:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[
-    None, pytest.TestReport, pytest.TestReport
-]:
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skip into a failure where nothing may be missing."""
     return forbid_skip((yield))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[
-    None, pytest.CollectReport, pytest.CollectReport
-]:
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Do the same for a module that skips itself as a whole."""
     return forbid_skip((yield))
 
 
 def forbid_skip(report: Report) -> Report:
     """The report, as a failure if it is a skip and LABKIT_REQUIRE=all. A test that is expected to fail stays that."""
-    if (
-        report.skipped
-        and not hasattr(report, "wasxfail")
-        and os.environ.get("LABKIT_REQUIRE") == "all"
-    ):
-        reason = (
-            report.longrepr[2]
-            if isinstance(report.longrepr, tuple)
-            else report.longrepr
-        )
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("LABKIT_REQUIRE") == "all":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
         report.longrepr = f"LABKIT_REQUIRE=all forbids a skip. {reason}"
     return report
@@ -260,10 +213,7 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
     """After the last test and all its fixtures: fail if a process that any test started is still there."""
     result = yield
     if nextitem is None and (left := survivors(os.environ[MARKER])):
-        pytest.fail(
-            "These processes outlived the tests that started them:\n" + "\n".join(left),
-            pytrace=False,
-        )
+        pytest.fail("These processes outlived the tests that started them:\n" + "\n".join(left), pytrace=False)
     return result
 
 
@@ -273,10 +223,7 @@ def survivors(mark: str) -> list[str]:
     told = []
     for process in alive:
         try:
-            command, test = (
-                " ".join(process.cmdline())[:160],
-                process.environ().get("PYTEST_CURRENT_TEST", "?"),
-            )
+            command, test = (" ".join(process.cmdline())[:160], process.environ().get("PYTEST_CURRENT_TEST", "?"))
             process.kill()
         except psutil.Error:  # gone, after all
             continue
@@ -286,11 +233,7 @@ def survivors(mark: str) -> list[str]:
 
 def marked(mark: str) -> list[psutil.Process]:
     """Every process, other than this one, that was started with the mark in its environment."""
-    return [
-        process
-        for process in psutil.process_iter()
-        if process.pid != os.getpid() and carries(process, mark)
-    ]
+    return [process for process in psutil.process_iter() if process.pid != os.getpid() and carries(process, mark)]
 
 
 def carries(process: psutil.Process, mark: str) -> bool:

@@ -23,37 +23,15 @@ BESIDE = {"bench", *(path.stem for path in (ROOT / "tools").glob("*.py"))}
 CORE = ("core", "sim")
 PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy"),
-    *(
-        "dataclasses",
-        "difflib",
-        "enum",
-        "fractions",
-        "functools",
-        "graphlib",
-        "hashlib",
-    ),
-    *(
-        "heapq",
-        "inspect",
-        "itertools",
-        "json",
-        "math",
-        "operator",
-        "re",
-        "string",
-        "struct",
-    ),
+    *("dataclasses", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
+    *("heapq", "inspect", "itertools", "json", "math", "operator", "re", "string", "struct"),
     *("textwrap", "types", "typing", "zlib"),
 }
 """Of the standard library, what the core may use: no clock, no chance, no files, no processes, no network."""
 ONLY_IN = {
     "pyspark": ("spark", "runs", "crashtest"),
     "py4j": ("spark", "runs"),
-    "psycopg": (
-        "stores",
-        "host",
-        "teach",
-    ),  # teach: SQL that learners write runs as they wrote it
+    "psycopg": ("stores", "host", "teach"),  # teach: SQL that learners write runs as they wrote it
     "kafka": ("stores",),
     "matplotlib": ("view", "runs"),
     "anywidget": ("view",),
@@ -105,12 +83,7 @@ def complaints(package: Path) -> list[str]:
 def lint(root: Path) -> subprocess.CompletedProcess[str]:
     """Holds a checkout against the contracts."""
     return subprocess.run(
-        [
-            Path(sys.executable).with_name("lint-imports"),
-            "--no-cache",
-            "--config",
-            ROOT / "pyproject.toml",
-        ],
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / "pyproject.toml"],
         cwd=root,
         env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
         capture_output=True,
@@ -120,21 +93,13 @@ def lint(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_but_the_face_is_at_the_top() -> None:
-    assert {path.name for path in LABKIT.glob("*.py")} == {
-        "__init__.py",
-        "__main__.py",
-        "lab.py",
-    }
+    assert {path.name for path in LABKIT.glob("*.py")} == {"__init__.py", "__main__.py", "lab.py"}
 
 
 @pytest.mark.parametrize("page", ["DESIGN.md", "CONTRIBUTING.md"])
 def test_the_tree_on_a_page_is_the_tree_of_the_package(page: str) -> None:
     tree = (ROOT / page).read_text().partition("```\nlabkit/\n")[2].partition("```")[0]
-    told = {
-        line.split()[0].rstrip("/")
-        for line in tree.splitlines()
-        if line.startswith("  ")
-    }
+    told = {line.split()[0].rstrip("/") for line in tree.splitlines() if line.startswith("  ")}
     rooms = {path.parent.name for path in LABKIT.glob("*/__init__.py")} | {"lab.py"}
     assert told == rooms
 
@@ -150,62 +115,28 @@ def test_the_core_is_pure_and_heavy_packages_have_few_users() -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    modules = [
-        "labkit",
-        *(f"labkit.core.{name}" for name in ("errors", "records", "failpoints")),
-    ]
+    modules = ["labkit", *(f"labkit.core.{name}" for name in ("errors", "records", "failpoints"))]
     code = f"import json, sys, {', '.join(modules)}; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(
-        subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True
-        ).stdout
-    )
-    heavy = {
-        *ONLY_IN,
-        "pandas",
-        "pyarrow",
-        "numpy",
-        "IPython",
-        "ipywidgets",
-        "jupyterlab",
-        "typer",
-        "rich",
-        "psutil",
-    }
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    heavy = {*ONLY_IN, "pandas", "pyarrow", "numpy", "IPython", "ipywidgets", "jupyterlab", "typer", "rich", "psutil"}
     assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
 
 
 BROKEN = {
-    "upwards": (
-        "sim/x.py",
-        "from labkit.sinks import append",
-        "labkit.sim.x -> labkit.sinks.append",
-    ),
+    "upwards": ("sim/x.py", "from labkit.sinks import append", "labkit.sim.x -> labkit.sinks.append"),
     "the judge looks at pictures": (
         "core/judge.py",
         "from labkit.view import svg",
         "labkit.core.judge -> labkit.view.svg",
     ),
-    "siblings": (
-        "view/x.py",
-        "def f():\n    import labkit.spark.start",
-        "labkit.view.x -> labkit.spark.start",
-    ),
+    "siblings": ("view/x.py", "def f():\n    import labkit.spark.start", "labkit.view.x -> labkit.spark.start"),
     "the command line uses the notebook's face": (
         "cli/demo.py",
         "from labkit import lab",
         "labkit.cli.demo -> labkit.lab",
     ),
-    "a picture starts a process": (
-        "view/svg.py",
-        "import subprocess",
-        "labkit.view.svg -> subprocess",
-    ),
-    "the core reads a clock": (
-        "core/records.py",
-        "import time",
-        "labkit.core.records -> time",
-    ),
+    "a picture starts a process": ("view/svg.py", "import subprocess", "labkit.view.svg -> subprocess"),
+    "the core reads a clock": ("core/records.py", "import time", "labkit.core.records -> time"),
     "one strategy knows another": (
         "sinks/wal.py",
         "from labkit.sinks import append",
@@ -216,11 +147,7 @@ BROKEN = {
         "from labkit.spark.fast import zygote",
         "No cycles are allowed in labkit.spark.",
     ),
-    "a room that nobody planned": (
-        "utils/__init__.py",
-        "",
-        "- labkit.utils",
-    ),
+    "a room that nobody planned": ("utils/__init__.py", "", "- labkit.utils"),
 }
 """For each contract: a file, a line that breaks it, and what import-linter says then."""
 
@@ -229,9 +156,7 @@ BROKEN = {
 def told_of_broken(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What import-linter says of a package in which every contract is broken at once."""
     root = tmp_path_factory.mktemp("broken")
-    shutil.copytree(
-        LABKIT, root / "labkit", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(LABKIT, root / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
     for file, text, _ in BROKEN.values():
         path = root / "labkit" / file
         path.parent.mkdir(exist_ok=True)
@@ -251,41 +176,23 @@ def test_a_broken_contract_is_seen(told_of_broken: str, what: str) -> None:
     ("file", "text", "complaint"),
     [
         ("sim/x.py", "import time", "sim/x.py:2: sim imports time: the core is pure"),
-        (
-            "core/records.py",
-            "import msgspec",
-            "core/records.py:2: core imports msgspec: the core is pure",
-        ),
+        ("core/records.py", "import msgspec", "core/records.py:2: core imports msgspec: the core is pure"),
         (
             "sinks/x.py",
             "from pyspark.sql import Row",
             "sinks/x.py:2: sinks imports pyspark.sql: only spark, runs, crashtest may",
         ),
-        (
-            "host/kafka.py",
-            "import kafka.admin",
-            "host/kafka.py:2: host imports kafka.admin: only stores may",
-        ),
+        ("host/kafka.py", "import kafka.admin", "host/kafka.py:2: host imports kafka.admin: only stores may"),
         (
             "cli/x.py",
             "def f():\n    from bench import registry",
             "cli/x.py:3: cli imports bench: it is not in the wheel",
         ),
-        (
-            "view/x.py",
-            "import still",
-            "view/x.py:2: view imports still: it is not in the wheel",
-        ),
-        (
-            "view/x.py",
-            "from . import svg",
-            "view/x.py:2: view imports .: relative import",
-        ),
+        ("view/x.py", "import still", "view/x.py:2: view imports still: it is not in the wheel"),
+        ("view/x.py", "from . import svg", "view/x.py:2: view imports .: relative import"),
     ],
 )
-def test_a_violation_is_found(
-    tmp_path: Path, file: str, text: str, complaint: str
-) -> None:
+def test_a_violation_is_found(tmp_path: Path, file: str, text: str, complaint: str) -> None:
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(f'"""What it is for."""\n{text}\n')
@@ -298,7 +205,5 @@ def test_a_missing_docstring_is_found(tmp_path: Path) -> None:
 
 
 def test_what_goes_down_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "lab.py").write_text(
-        '"""The lab."""\nimport os\nfrom labkit.core.errors import LabError\n'
-    )
+    (tmp_path / "lab.py").write_text('"""The lab."""\nimport os\nfrom labkit.core.errors import LabError\n')
     assert complaints(tmp_path) == []

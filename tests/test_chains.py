@@ -28,9 +28,7 @@ def test_the_log_chains_are_as_real_spark_is_predicted(chains):
 
 
 def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
-    with pytest.raises(
-        InvalidInput, match="there is no sink 'two_fase'; did you mean 'two_phase'"
-    ):
+    with pytest.raises(InvalidInput, match="there is no sink 'two_fase'; did you mean 'two_phase'"):
         _ = chains["log", "log-then-commit", "two_fase"]
     with pytest.raises(InvalidInput, match="there is no engine"):
         _ = chains["log", "spark", "append"]

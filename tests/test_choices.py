@@ -19,17 +19,10 @@ def test_every_choice_that_is_offered_can_be_run(sink):
     for store in first.names["store"]:
         for order in first.names["order"]:
             chosen = first.change("store", store).change("order", order)
-            assert chosen.names["failpoint"] == [
-                point.value for point in POINTS[sink, Order(order)]
-            ]
+            assert chosen.names["failpoint"] == [point.value for point in POINTS[sink, Order(order)]]
             for point in chosen.names["failpoint"]:
                 scenario = chosen.change("failpoint", point).scenario()
-                crash = (
-                    str(scenario.strategy),
-                    scenario.store,
-                    str(scenario.order),
-                    str(scenario.crashes[0].point),
-                )
+                crash = (str(scenario.strategy), scenario.store, str(scenario.order), str(scenario.crashes[0].point))
                 assert crash == (sink.value, store, order, point)
                 assert scenario.input == HELLO_WORLD_HELLO
 
@@ -37,10 +30,7 @@ def test_every_choice_that_is_offered_can_be_run(sink):
 def test_what_no_longer_fits_follows():
     chosen = choose(sink="two_phase", order="engine", failpoint="sink.mid_commit")
     changed = chosen.change("sink", "append")
-    assert (changed["order"], changed["failpoint"]) == (
-        Order.NONE,
-        FailPoint.AFTER_PRE_COMMIT,
-    )
+    assert (changed["order"], changed["failpoint"]) == (Order.NONE, FailPoint.AFTER_PRE_COMMIT)
     assert changed.change("sink", "idempotent")["store"] == "sqlite"
     kept = chosen.change("order", "decision")
     assert (kept["failpoint"], kept["store"]) == (chosen["failpoint"], chosen["store"])
@@ -48,31 +38,18 @@ def test_what_no_longer_fits_follows():
 
 def test_a_sink_is_offered_only_the_stores_that_carry_it():
     assert stores_for(Strategy.IDEMPOTENT) == [
-        store
-        for store in stores_for(Strategy.APPEND)
-        if store not in ("files", "kafka")
+        store for store in stores_for(Strategy.APPEND) if store not in ("files", "kafka")
     ]
 
 
 def test_the_call_is_python_and_says_what_was_chosen(tmp_path):
     path = tmp_path / 'a "quoted" log.jsonl'
-    chosen = choose(
-        sink="wal",
-        store="sqlite",
-        order="engine",
-        failpoint="sink.mid_commit",
-        input=path,
-    )
+    chosen = choose(sink="wal", store="sqlite", order="engine", failpoint="sink.mid_commit", input=path)
     call = ast.parse(chosen.call(), mode="eval").body
     assert isinstance(call, ast.Call)
     said = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
     assert ast.literal_eval(call.args[0]) == "sink.mid_commit"
-    assert said == {
-        "sink": "wal",
-        "store": "sqlite",
-        "order": "engine",
-        "input": str(path),
-    }
+    assert said == {"sink": "wal", "store": "sqlite", "order": "engine", "input": str(path)}
     assert chosen.scenario().input == path
 
 
@@ -80,18 +57,9 @@ def test_the_call_is_python_and_says_what_was_chosen(tmp_path):
     ("wanted", "complaint"),
     [
         ({"sink": "apend"}, "sink 'apend': unknown; did you mean 'append'?"),
-        (
-            {"sink": "append", "order": "engine"},
-            "order 'engine': append has none of that name; choose one of none.",
-        ),
-        (
-            {"sink": "idempotent", "store": "files"},
-            "store 'files': idempotent has none of that name",
-        ),
-        (
-            {"failpoint": "sink.mid_commit"},
-            "failpoint 'sink.mid_commit': append has none of that name; choose one of",
-        ),
+        ({"sink": "append", "order": "engine"}, "order 'engine': append has none of that name; choose one of none."),
+        ({"sink": "idempotent", "store": "files"}, "store 'files': idempotent has none of that name"),
+        ({"failpoint": "sink.mid_commit"}, "failpoint 'sink.mid_commit': append has none of that name; choose one of"),
     ],
 )
 def test_a_wrong_name_gets_one_sentence(wanted, complaint):
@@ -100,10 +68,7 @@ def test_a_wrong_name_gets_one_sentence(wanted, complaint):
     assert complaint in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [("colour", "red"), ("failpoint", "sink.after_commit"), ("sink", "")],
-)
+@pytest.mark.parametrize(("part", "value"), [("colour", "red"), ("failpoint", "sink.after_commit"), ("sink", "")])
 def test_a_change_that_cannot_be_is_refused(part, value):
     with pytest.raises(InvalidInput, match="unknown"):
         choose().change(part, value)

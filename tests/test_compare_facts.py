@@ -13,17 +13,12 @@ def test_facts_stand_before_what_is_broken():
         facts=["counts", "checkpoint_offsets"],
     )
     assert compared.columns == ["counts", "checkpoint offsets", "broken"]
-    assert [row["counts"] for row in compared.rows.values()] == [
-        "hello=3 world=1",
-        "hello=1 world=1",
-    ]
+    assert [row["counts"] for row in compared.rows.values()] == ["hello=3 world=1", "hello=1 world=1"]
     assert "hello=3 world=1" in compared._repr_mimebundle_()["text/html"]
 
 
 def test_what_a_run_does_not_know_is_a_dash():
-    alone = lab.compare(
-        alone=lab.replay("snapshot.restored_alone"), facts=["snapshot_accounts"]
-    )
+    alone = lab.compare(alone=lab.replay("snapshot.restored_alone"), facts=["snapshot_accounts"])
     assert alone.rows["alone"]["snapshot accounts"] == "-"
 
 
@@ -51,17 +46,13 @@ def test_an_unknown_fact_gets_one_sentence(result, complaint: str):
 )
 def test_results_without_names_get_one_sentence(given):
     results, named = given(lab.replay("barriers.sink_offset_a"))
-    with pytest.raises(
-        InvalidInput, match=r"needs results by name, as in lab\.compare"
-    ):
+    with pytest.raises(InvalidInput, match=r"needs results by name, as in lab\.compare"):
         lab.compare(*results, **named)
 
 
 def test_one_fact_needs_no_list():
     run = lab.replay("barriers.sink_offset_a")
-    assert lab.compare(run=run, facts="counts").rows["run"]["counts"] == (
-        "hello=3 world=1"
-    )
+    assert lab.compare(run=run, facts="counts").rows["run"]["counts"] == ("hello=3 world=1")
 
 
 @pytest.mark.parametrize("facts", [5, [5], {"counts": 1}, None])

@@ -22,12 +22,8 @@ def belongs(char: str) -> bool:
 
 
 def test_a_word_is_made_of_letters_numbers_and_apostrophes_and_of_nothing_else():
-    chars = (
-        chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF
-    )
-    assert [
-        hex(ord(char)) for char in chars if bool(WORD.fullmatch(char)) != belongs(char)
-    ] == []
+    chars = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
+    assert [hex(ord(char)) for char in chars if bool(WORD.fullmatch(char)) != belongs(char)] == []
 
 
 @given(st.text(max_size=40))
@@ -44,12 +40,7 @@ def text(folder: Path, content: str) -> Path:
 def test_totals_are_the_last_count_of_every_word_of_a_batch(tmp_path: Path):
     count = Totals(text(tmp_path, "b a\na\n\nA c\n"), 2)
     assert count.check() == 4
-    assert list(count.expected()) == [
-        Record(0, "a", 2),
-        Record(1, "b", 1),
-        Record(2, "a", 3),
-        Record(3, "c", 1),
-    ]
+    assert list(count.expected()) == [Record(0, "a", 2), Record(1, "b", 1), Record(2, "a", 3), Record(3, "c", 1)]
     assert count.planned_batches([PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 4)]) == [
         PlannedBatch(0, 0, 2),
         PlannedBatch(1, 2, 4),
@@ -58,44 +49,22 @@ def test_totals_are_the_last_count_of_every_word_of_a_batch(tmp_path: Path):
 
 def test_rows_are_known_by_line_and_word(tmp_path: Path):
     count = Totals(text(tmp_path, "b a\na\n"), 1)
-    rows = [
-        Observation(1, "a", 2, 1, 1),
-        Observation(0, "b", 1, 0, 1),
-        Observation(1, "b", 7, 1, 1),
-    ]
+    rows = [Observation(1, "a", 2, 1, 1), Observation(0, "b", 1, 0, 1), Observation(1, "b", 7, 1, 1)]
     assert [row.offset for row in count.numbered(rows)] == [2, 1, 4]
 
 
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=5), min_size=1, max_size=12),
-    st.integers(1, 5),
-)
-def test_the_last_total_of_a_word_is_its_count(
-    tmp_path_factory: pytest.TempPathFactory, lines: list, batch: int
-):
-    path = text(
-        tmp_path_factory.mktemp("text"),
-        "".join(" ".join(line) + "\n" for line in lines),
-    )
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), min_size=1, max_size=12), st.integers(1, 5))
+def test_the_last_total_of_a_word_is_its_count(tmp_path_factory: pytest.TempPathFactory, lines: list, batch: int):
+    path = text(tmp_path_factory.mktemp("text"), "".join(" ".join(line) + "\n" for line in lines))
     rows = list(Totals(path, batch).expected())
-    assert {row.key: row.value for row in rows} == Counter(
-        word for line in lines for word in line
-    )
+    assert {row.key: row.value for row in rows} == Counter(word for line in lines for word in line)
     assert [row.offset for row in rows] == list(range(len(rows)))
 
 
 def test_running_and_each(tmp_path: Path):
     (tmp_path / "log").write_text('{"word": "a"}\n{"word": "b"}\n{"word": "a"}\n')
-    assert [tuple(row) for row in RunningCounts(tmp_path / "log").expected()] == [
-        (0, "a", 1),
-        (1, "b", 1),
-        (2, "a", 2),
-    ]
-    assert [tuple(row) for row in Ones(tmp_path / "log").expected()] == [
-        (0, "a", 1),
-        (1, "b", 1),
-        (2, "a", 1),
-    ]
+    assert [tuple(row) for row in RunningCounts(tmp_path / "log").expected()] == [(0, "a", 1), (1, "b", 1), (2, "a", 2)]
+    assert [tuple(row) for row in Ones(tmp_path / "log").expected()] == [(0, "a", 1), (1, "b", 1), (2, "a", 1)]
 
 
 BAD = {

@@ -1,7 +1,7 @@
 """The compose file is whole: everything pinned, healthy before it is needed, bound to the loopback interface.
 
-Nothing here starts a container or asks an engine whether it accepts the file: continuous integration has none. What would
-run inside is started without one, with other ports: Spark's master and a worker, and JupyterLab.
+Nothing here starts a container or asks an engine whether it accepts the file: continuous integration has none. What
+would run inside is started without one, with other ports: Spark's master and a worker, and JupyterLab.
 """
 
 import os
@@ -34,10 +34,7 @@ SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 
 
 def test_no_key_of_a_service_is_misspelt() -> None:
-    known = {
-        *("image", "build", "command", "environment", "ports", "volumes"),
-        *("depends_on", "healthcheck"),
-    }
+    known = {*("image", "build", "command", "environment", "ports", "volumes"), *("depends_on", "healthcheck")}
     assert {key for service in SERVICES.values() for key in service} <= known
 
 
@@ -63,9 +60,7 @@ def test_what_a_service_refers_to_is_there(name: str) -> None:
     for volume in service.get("volumes", []):
         assert volume.partition(":")[0] in FILE["volumes"]
     for port in service.get("ports", []):
-        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), (
-            "only this machine may reach it"
-        )
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), "only this machine may reach it"
 
 
 def test_images_of_the_dockerfile_are_pinned_and_what_it_copies_is_there() -> None:
@@ -73,12 +68,7 @@ def test_images_of_the_dockerfile_are_pinned_and_what_it_copies_is_there() -> No
     images = [line.split()[1] for line in lines if line.startswith("FROM")]
     assert len(images) == 2
     assert all(PINNED.fullmatch(image) for image in images)
-    copied = [
-        name
-        for line in lines
-        if line.startswith("COPY") and "--from" not in line
-        for name in line.split()[1:-1]
-    ]
+    copied = [name for line in lines if line.startswith("COPY") and "--from" not in line for name in line.split()[1:-1]]
     assert copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
 
@@ -92,10 +82,7 @@ def test_transactions_can_be_prepared_in_either_server() -> None:
 
 
 def test_executors_and_driver_see_the_same_folder_and_servers() -> None:
-    lab, workers = (
-        SERVICES["lab"],
-        [SERVICES["spark-worker-1"], SERVICES["spark-worker-2"]],
-    )
+    lab, workers = (SERVICES["lab"], [SERVICES["spark-worker-1"], SERVICES["spark-worker-2"]])
     for worker in workers:
         assert worker["volumes"] == lab["volumes"]
         assert worker["environment"].items() <= lab["environment"].items()
@@ -105,9 +92,7 @@ def instructions() -> list[tuple[str, str]]:
     """The instructions of the Dockerfile, each with what follows it, on one line."""
     text = (DOCKER / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [
-        (word, rest.strip()) for word, _, rest in (one.partition(" ") for one in lines)
-    ]
+    return [(word, rest.strip()) for word, _, rest in (one.partition(" ") for one in lines)]
 
 
 def copied(folder: Path) -> Path:
@@ -119,11 +104,7 @@ def copied(folder: Path) -> Path:
         for name in rest.split()[:-1]
     ]
     files = subprocess.run(
-        ["git", "ls-files", "--", *named],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
+        ["git", "ls-files", "--", *named], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
     assert files
     for name in files:
@@ -133,19 +114,13 @@ def copied(folder: Path) -> Path:
 
 
 def test_what_the_image_holds_is_enough_to_install_the_lab(tmp_path: Path) -> None:
-    [install] = [
-        rest for word, rest in instructions() if word == "RUN" and "install" in rest
-    ]
+    [install] = [rest for word, rest in instructions() if word == "RUN" and "install" in rest]
     assert install == "/usr/local/bin/python tools/install.py && mkdir /work"
     place = copied(tmp_path)
     assert (place / "tools" / "install.py").is_file()
     for lock in (installer.LOCK, installer.JAVA_LOCK):
         assert installer.entries(place / lock) == installer.entries(ROOT / lock)
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "made"],
-        cwd=place,
-        check=True,
-    )
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "made"], cwd=place, check=True)
     [wheel] = (place / "made").glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "labkit/lab.py" in names
@@ -160,9 +135,7 @@ def answered(address: str) -> bytes:
 
 
 @contextmanager
-def running(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> Iterator[None]:
+def running(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """A command for a block, as long as which it must run; afterwards nothing of its session is left."""
     with (folder / "said").open("ab") as said:
         process = subprocess.Popen(
@@ -198,12 +171,8 @@ def with_options(command: Sequence[str], **given: object) -> list[str]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_images_spark_starts_a_master_that_a_worker_finds(
-    java: Java, tmp_path: Path
-) -> None:
-    [making] = [
-        rest for word, rest in instructions() if word == "RUN" and "printf" in rest
-    ]
+def test_the_images_spark_starts_a_master_that_a_worker_finds(java: Java, tmp_path: Path) -> None:
+    [making] = [rest for word, rest in instructions() if word == "RUN" and "printf" in rest]
     program = tmp_path / "bin" / "spark"
     program.parent.mkdir()
     assert making.count("/usr/local/bin/spark") == 2
@@ -213,18 +182,11 @@ def test_the_images_spark_starts_a_master_that_a_worker_finds(
     there = {"PATH": f"{path}:{os.environ['PATH']}", "SPARK_NO_DAEMONIZE": "1"}
     with ExitStack() as held:
         port, page, worker_page = (ports.hold(held) for _ in range(3))
-    master = with_options(
-        SERVICES["spark-master"]["command"],
-        host="127.0.0.1",
-        port=port,
-        webui_port=page,
-    )
+    master = with_options(SERVICES["spark-master"]["command"], host="127.0.0.1", port=port, webui_port=page)
     worker = with_options(SERVICES["spark-worker-1"]["command"], webui_port=worker_page)
     assert worker[-1] == "spark://spark-master:7077"
     worker[-1] = f"spark://127.0.0.1:{port}"
-    master_state, worker_state = (
-        f"http://127.0.0.1:{each}/json/" for each in (page, worker_page)
-    )
+    master_state, worker_state = (f"http://127.0.0.1:{each}/json/" for each in (page, worker_page))
     with running(master, tmp_path, there):
         until(lambda: b'"ALIVE"' in answered(master_state), "a master")
         with running([*worker, "--work-dir", str(tmp_path / "work")], tmp_path, there):
@@ -237,16 +199,10 @@ def test_jupyter_starts_as_it_is_started_in_the_container(tmp_path: Path) -> Non
     """As whoever runs the test, which in the container is root."""
     lab = SERVICES["lab"]
     command = with_options(
-        lab["command"],
-        ip="127.0.0.1",
-        port=(port := ports.free_port()),
-        notebook_dir=ROOT / "notebooks",
+        lab["command"], ip="127.0.0.1", port=(port := ports.free_port()), notebook_dir=ROOT / "notebooks"
     )
     here = Path(sys.executable).parent
-    there = {
-        "HOME": str(tmp_path),
-        "JUPYTER_TOKEN": lab["environment"]["JUPYTER_TOKEN"],
-    }
+    there = {"HOME": str(tmp_path), "JUPYTER_TOKEN": lab["environment"]["JUPYTER_TOKEN"]}
     with running([str(here / command[0]), *command[1:]], tmp_path, there):
         until(lambda: answered(f"http://127.0.0.1:{port}/api"), "JupyterLab")
         token = lab["environment"]["JUPYTER_TOKEN"]

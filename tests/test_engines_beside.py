@@ -30,10 +30,7 @@ def test_each_lane_has_the_order_of_its_cell() -> None:
 def test_each_is_killed_where_it_was_measured_and_left_as_recorded() -> None:
     """The place is the telling one of the pipeline, or one that was killed by hand, with the same guarantee."""
     for engine in beside.ENGINES.values():
-        pipeline, cell = (
-            pipelines()[engine.pipeline],
-            cells("engine")[engine.pipeline],
-        )
+        pipeline, cell = (pipelines()[engine.pipeline], cells("engine")[engine.pipeline])
         known = dict.fromkeys(pipeline.shown_by, pipeline.guarantee) | cell.measured
         assert known[engine.place] == pipeline.guarantee
         assert (engine.rows > beside.DUE) == (pipeline.guarantee == "at-least-once")
@@ -45,8 +42,7 @@ def test_the_picture_says_where_it_was_killed_only_when_asked() -> None:
     assert "\u2717" not in str(lab.engines())
     shown = str(lab.engines("flink", "transaction", killed=True))
     assert shown == (
-        "Flink, file sink: rows, unseen > [done] > \u2717 rows\n"
-        "Kafka, offsets in transaction: \u2717 [rows + offsets]"
+        "Flink, file sink: rows, unseen > [done] > \u2717 rows\nKafka, offsets in transaction: \u2717 [rows + offsets]"
     )
     assert lab.engines(killed=True).svg().count(">killed<") == 5
     assert lab.engines().svg().count(">killed<") == 0
@@ -74,9 +70,7 @@ def test_what_is_not_run_here_says_so() -> None:
 
 
 @pytest.mark.parametrize("error", [ServiceUnavailable, JobFailed])
-def test_without_kafka_the_recorded_result_is_shown(
-    error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_kafka_the_recorded_result_is_shown(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise error("there is no Kafka.")
 
@@ -102,26 +96,17 @@ def test_a_place_that_is_never_reached_proves_nothing() -> None:
     if why := supported():
         pytest.skip(why)
     there = pipelines()["kafka_consumer"]
-    with (
-        engine_kills.broker() as variables,
-        pytest.raises(JobFailed, match="was not killed at send"),
-    ):
+    with engine_kills.broker() as variables, pytest.raises(JobFailed, match="was not killed at send"):
         engine_kills.kill(there, "send <kafka> OffsetCommit #9", variables)
 
 
-def test_a_stopped_writer_doubles_where_nobody_refuses_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stopped_writer_doubles_where_nobody_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise ServiceUnavailable("there is no Kafka.")
 
     monkeypatch.setattr(stopped, "kafka", refuse)
     found = lab.stopped_writers()
-    assert [(each.twice, each.first) for each in found.found] == [
-        (3, "written"),
-        (3, "written"),
-        (0, "refused"),
-    ]
+    assert [(each.twice, each.first) for each in found.found] == [(3, "written"), (3, "written"), (0, "refused")]
     assert found.missing == "Kafka is left out: there is no Kafka."
 
 
@@ -129,12 +114,7 @@ def test_a_stopped_writer_doubles_where_nobody_refuses_it(
 @pytest.mark.usefixtures("java", "kafka_address")
 def test_kafka_refuses_the_old_writer() -> None:
     *_, kafka = lab.stopped_writers().found
-    assert (kafka.name, kafka.twice, kafka.first, kafka.second) == (
-        stopped.NAMES["topic"],
-        0,
-        "refused",
-        "written",
-    )
+    assert (kafka.name, kafka.twice, kafka.first, kafka.second) == (stopped.NAMES["topic"], 0, "refused", "written")
 
 
 def test_a_writer_that_ends_too_early_is_told() -> None:

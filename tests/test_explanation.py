@@ -18,14 +18,7 @@ from plain_runs import Input, failure_free, still_hidden, tokens
 from labkit.core.errors import InvalidInput
 from labkit.core.explanation import explain, judge_and_explain, settled
 from labkit.core.judge import Guarantee, Outcome, judge
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.verdict import LISTS
 
 WHATEVER_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,13 +33,8 @@ BATCHES = (PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3))
 def all_runs(longest, keyed, drawn):
     """Of every choice of outcomes, its records, all its runs, and what each of them begins with."""
     found = []
-    for values in product(
-        *[(each.value, *drawn.get(each.offset, ())) for each in SMALL]
-    ):
-        choices = [
-            each._replace(value=value)
-            for each, value in zip(SMALL, values, strict=True)
-        ]
+    for values in product(*[(each.value, *drawn.get(each.offset, ())) for each in SMALL]):
+        choices = [each._replace(value=value) for each, value in zip(SMALL, values, strict=True)]
         runs = set(failure_free(Input(choices, BATCHES, keyed), longest))
         begun = {run[:length] for run in runs for length in range(longest + 1)}
         found.append((choices, runs, begun))
@@ -69,22 +57,15 @@ def by_hand(history, drawn):
     for length in range(1, len(seen) + 1):
         if not any(seen[:length] in begun for _, _, begun in tried):
             return Outcome.VIOLATED, length
-    whole = any(
-        seen in runs and not still_hidden(history, choices, seen)
-        for choices, runs, _ in tried
-    )
+    whole = any(seen in runs and not still_hidden(history, choices, seen) for choices, runs, _ in tried)
     return (Outcome.HOLDS if whole else Outcome.VIOLATED), len(seen)
 
 
 @pytest.mark.parametrize("drawn", [Drawn(), Drawn({1: (7,)})], ids=["fixed", "drawn"])
 @pytest.mark.parametrize("hidden", [(), (Observation(1, "a", 2, 0, 9),)])
 @pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize(
-    "length", [0, 1, 2, 3, pytest.param(4, marks=pytest.mark.slow)]
-)
-def test_it_agrees_with_all_failure_free_runs_on_every_small_history(
-    length, keyed, hidden, drawn
-):
+@pytest.mark.parametrize("length", [0, 1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
+def test_it_agrees_with_all_failure_free_runs_on_every_small_history(length, keyed, hidden, drawn):
     for events in small_cases(length):
         history = History(events, keyed, BATCHES, hidden)
         found = explain(SMALL, history, drawn)
@@ -96,9 +77,7 @@ def test_it_agrees_with_all_failure_free_runs_on_every_small_history(
 def test_a_failure_free_run_exists_just_where_the_judge_finds_nothing(case):
     expected, history = case
     verdict, found = judge(expected, history), explain(expected, history)
-    clean = verdict.guarantee is Guarantee.EXACTLY_ONCE and not any(
-        getattr(verdict, name) for name in LISTS
-    )
+    clean = verdict.guarantee is Guarantee.EXACTLY_ONCE and not any(getattr(verdict, name) for name in LISTS)
     assert (found.exists is Outcome.HOLDS) == clean
     assert (found.exists is Outcome.UNKNOWN) == (not history.events)
 
@@ -133,17 +112,13 @@ def long_histories(draw):
     seed, keyed, fault = draw(st.integers(0, 10**6)), draw(st.booleans()), draw(FAULTS)
     chance, size = random.Random(seed), draw(st.integers(20, 600))
     expected = counted(chance.choice("abcdefgh") for _ in range(size))
-    planned = [
-        PlannedBatch(n, n * 10, min(n * 10 + 10, size)) for n in range(-(-size // 10))
-    ]
+    planned = [PlannedBatch(n, n * 10, min(n * 10 + 10, size)) for n in range(-(-size // 10))]
     events = []
     for plan in planned:
         events += interleaved(expected[plan.start : plan.end], chance)
         events += [Reading(f"after {plan.batch}")] * chance.randint(0, 1)
     events.append(Reading("end"))
-    rows = [
-        place for place, event in enumerate(events) if isinstance(event, Observation)
-    ]
+    rows = [place for place, event in enumerate(events) if isinstance(event, Observation)]
     at = chance.choice(rows)
     row, due = events[at], at + 1
     if fault == "twice":
@@ -154,8 +129,7 @@ def long_histories(draw):
         later = [
             place
             for place in range(at, len(events))
-            if (events[place][1:2] == (row.key,) and not keyed)
-            or len(events[place]) == 1
+            if (events[place][1:2] == (row.key,) and not keyed) or len(events[place]) == 1
         ]
         due = later[0] + 1
     elif fault == "wrong":
@@ -213,19 +187,12 @@ FIRST_TWO = (wrote(0), wrote(1), Reading("crash 1"))
 SAID = {
     "comes a second time": (*FIRST_TWO, wrote(0, 2), wrote(1, 2)),
     "comes before offset 0 ('hello' = 1)": (wrote(2), wrote(0)),
-    "with offset 0 ('hello' = 1) and without offset 1 ('world' = 1)": (
-        wrote(0),
-        Reading("crash 1"),
-    ),
+    "with offset 0 ('hello' = 1) and without offset 1 ('world' = 1)": (wrote(0), Reading("crash 1")),
     "at the end offset 2 ('hello' = 2) is missing": FIRST_TWO,
     "is there, and the input asks for 'hello' = 1": (wrote(0, value=5),),
     "is there, and no input explains it": (Observation(9, "x", 1, 0, 1),),
-    "is read although its transaction was aborted": (
-        wrote(0, visibility=Visibility.ABORTED),
-    ),
-    "is read before its transaction is decided": (
-        wrote(0, visibility=Visibility.PRECOMMITTED),
-    ),
+    "is read although its transaction was aborted": (wrote(0, visibility=Visibility.ABORTED),),
+    "is read before its transaction is decided": (wrote(0, visibility=Visibility.PRECOMMITTED),),
 }
 
 
@@ -269,9 +236,7 @@ def test_a_value_that_was_drawn_is_explained_and_a_second_draw_is_not():
     rows = [wrote(0, value=6), wrote(1)]
     found = explain(HELLO[:2], History(rows, True), {0: (6, 7)})
     assert found.exists is Outcome.HOLDS
-    assert found.because == (
-        "a failure-free run gives the same observations, if it draws 6 for offset 0"
-    )
+    assert found.because == ("a failure-free run gives the same observations, if it draws 6 for offset 0")
     assert judge(HELLO[:2], History(rows, True)).unexpected == (0,)
     twice = [*rows, Reading("crash 1"), wrote(0, 2, value=7)]
     found = explain(HELLO[:2], History(twice, True), {0: (6, 7)})

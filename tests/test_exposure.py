@@ -43,9 +43,7 @@ def test_a_row_that_is_there_twice_is_wrong_up_to_the_end():
 
 
 def test_a_value_that_goes_back_is_wrong_until_the_newest_is_there_again():
-    rows = [
-        once(wrote(n), when) for n, when in ((0, 1), (2, 2), (0, 5), (2, 9), (3, 9))
-    ]
+    rows = [once(wrote(n), when) for n, when in ((0, 1), (2, 2), (0, 5), (2, 9), (3, 9))]
     assert of_hello(*rows, keyed=True).wrong == Span(4, 4)
 
 
@@ -55,11 +53,7 @@ def test_a_later_row_without_an_earlier_one_is_wrong_until_that_comes():
 
 
 def test_a_row_that_is_taken_back_was_wrong_while_it_was_there():
-    rows = [
-        once(wrote(0), 1),
-        once(wrote(2, ABORTED), 3),
-        once(wrote(2, ABORTED), 6, goes=True),
-    ]
+    rows = [once(wrote(0), 1), once(wrote(2, ABORTED), 3), once(wrote(2, ABORTED), 6, goes=True)]
     assert of_hello(*rows).wrong == Span(3, 3)
 
 
@@ -74,18 +68,11 @@ def test_bounds_are_kept_apart_and_what_is_unknown_stays_unknown():
     assert found.wrong == Span(4, 6)
     assert found.held is None
     assert of_hello(Sight(wrote(0), at(1)), Sight(wrote(0), None)).wrong is None
-    assert (
-        exposure(HELLO, [once(wrote(0), 1)] * 2, None, keyed=False).keys["hello"].wrong
-        is None
-    )
+    assert exposure(HELLO, [once(wrote(0), 1)] * 2, None, keyed=False).keys["hello"].wrong is None
 
 
 def test_a_wait_for_several_rows_at_once_is_one_wait():
-    rows = [
-        Sight(wrote(0), at(10), at(2)),
-        Sight(wrote(2), at(10), at(4)),
-        Sight(wrote(3), at(30), at(25)),
-    ]
+    rows = [Sight(wrote(0), at(10), at(2)), Sight(wrote(2), at(10), at(4)), Sight(wrote(3), at(30), at(25))]
     assert of_hello(*rows).held == Span(13, 13)
     overlapping = [Sight(wrote(0), at(10), at(2)), Sight(wrote(2), at(12), at(4))]
     assert of_hello(*overlapping).held == Span(10, 10)
@@ -114,9 +101,7 @@ def test_the_sentence_names_the_worst_key_and_what_it_paid():
         "unknown time"
     )
     still = exposure(HELLO[1:2], [Sight(wrote(1), at(9), at(8.5))], at(10), keyed=False)
-    assert still.sentence() == (
-        "no key showed a wrong value; right values of 'world' were held back for 0.500 s"
-    )
+    assert still.sentence() == ("no key showed a wrong value; right values of 'world' were held back for 0.500 s")
     plain = found.to_json()
     assert plain == json.loads(json.dumps(plain))
     assert plain["keys"]["world"]["held_back"] == [0.5, 0.5]
@@ -138,11 +123,7 @@ def lives(draw):
     for _ in range(draw(st.integers(0, 6))):
         offset = draw(st.sampled_from([0, 2, 3]))
         begin, goes = draw(st.integers(0, 20)), draw(st.booleans())
-        row = wrote(
-            offset,
-            ABORTED if goes else COMMITTED,
-            draw(st.sampled_from([None, None, 99])),
-        )
+        row = wrote(offset, ABORTED if goes else COMMITTED, draw(st.sampled_from([None, None, 99])))
         end = draw(st.integers(begin + 1, 30)) if goes else 40
         found.append((row, begin, end))
     return found
@@ -160,9 +141,7 @@ def test_rows_are_wrong_at_every_instant_at_which_they_are_no_beginning(found):
         there = [row for row, begin, end in found if begin <= instant < end]
         beginnings = [due[:length] for length in range(4)]
         wrong += sorted(there) not in beginnings
-    assert of_hello(*(change for _, _, change in changes), end=40).wrong == Span(
-        wrong, wrong
-    )
+    assert of_hello(*(change for _, _, change in changes), end=40).wrong == Span(wrong, wrong)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)

@@ -15,27 +15,20 @@ ROOT = Path(__file__).parent.parent
 def test_every_entry_of_a_lock_is_read_with_its_hashes(lock: str) -> None:
     text = (ROOT / lock).read_text()
     read = install.entries(ROOT / lock)
-    assert [name for name, _ in read] == re.findall(
-        r"^([a-z0-9._-]+)==", text, re.MULTILINE
-    )
+    assert [name for name, _ in read] == re.findall(r"^([a-z0-9._-]+)==", text, re.MULTILINE)
     assert "".join(lines for _, lines in read) == "".join(
         line for line in text.splitlines(keepends=True) if not line.startswith("#")
     )
 
 
 def test_the_build_tools_are_locked() -> None:
-    assert {
-        name for name, _ in install.entries(ROOT / "requirements.lock")
-    } >= install.BUILD_TOOLS
+    assert {name for name, _ in install.entries(ROOT / "requirements.lock")} >= install.BUILD_TOOLS
 
 
 def test_a_failed_step_tells_its_last_lines(tmp_path: Path) -> None:
     code = "print('a' * 3); print('no space left'); raise SystemExit(2)"
     step = install.Step("Installing PySpark", [sys.executable, "-c", code], tmp_path)
-    with pytest.raises(
-        install.StepFailed,
-        match=r"(?s)Installing PySpark failed; its last lines:\naaa\nno space left",
-    ):
+    with pytest.raises(install.StepFailed, match=r"(?s)Installing PySpark failed; its last lines:\naaa\nno space left"):
         install.wait_for([step], lambda: "")
 
 
@@ -43,9 +36,7 @@ def test_progress_is_told_while_a_step_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(install, "HEARTBEAT_SECONDS", 0.2)
-    step = install.Step(
-        "Waiting", [sys.executable, "-c", "import time; time.sleep(1)"], tmp_path
-    )
+    step = install.Step("Waiting", [sys.executable, "-c", "import time; time.sleep(1)"], tmp_path)
     install.wait_for([step], lambda: "3 of 7")
     assert "3 of 7" in capsys.readouterr().out
 

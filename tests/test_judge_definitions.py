@@ -9,14 +9,7 @@ from judges import judge_by_both as judge
 
 import labkit.core.judge
 from labkit.core.judge import ANOMALY, Guarantee, Outcome
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.verdict import LISTS
 
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
@@ -26,9 +19,7 @@ WHATEVER_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_s
 
 # Properties: what was put in comes out
 
-FATES = st.sampled_from(
-    ["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"]
-)
+FATES = st.sampled_from(["kept", "kept", "kept", "dropped", "repeated", "aborted", "leaked"])
 
 
 @st.composite
@@ -44,47 +35,28 @@ def broken_histories(draw):
         lane, effects, seen = [], [], []
         for record in records:
             fate = draw(FATES)
-            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(
-                fate, Visibility.COMMITTED
-            )
-            lane += [Observation(*record, 0, 1, visibility)] * {
-                "dropped": 0,
-                "repeated": 2,
-            }.get(fate, 1)
+            visibility = {"aborted": ABORTED, "leaked": PRECOMMITTED}.get(fate, Visibility.COMMITTED)
+            lane += [Observation(*record, 0, 1, visibility)] * {"dropped": 0, "repeated": 2}.get(fate, 1)
             put_in["aborted_read"] |= {record.offset} if fate == "aborted" else set()
-            put_in["precommitted_read"] |= (
-                {record.offset} if fate == "leaked" else set()
-            )
-            put_in["duplicate"] |= (
-                {record.offset} if fate == "repeated" and not keyed else set()
-            )
+            put_in["precommitted_read"] |= {record.offset} if fate == "leaked" else set()
+            put_in["duplicate"] |= {record.offset} if fate == "repeated" and not keyed else set()
             seen += [record.offset] if fate != "dropped" else []
             effects += [record.offset] if fate not in ("dropped", "aborted") else []
         if effects and draw(st.booleans()):
-            back = draw(
-                st.sampled_from(
-                    [record for record in records if record.offset in effects]
-                )
-            )
+            back = draw(st.sampled_from([record for record in records if record.offset in effects]))
             lane.append(Observation(*back, 0, 2))
             put_in["duplicate"] |= set() if keyed else {back.offset}
             put_in["regression"] += [back.offset] if back.offset < max(seen) else []
             effects.append(back.offset)
         final = effects[-1] if effects else -1
         offsets = {record.offset for record in records}
-        put_in["lost"] |= (
-            {offset for offset in offsets if offset > final}
-            if keyed
-            else offsets - set(effects)
-        )
+        put_in["lost"] |= {offset for offset in offsets if offset > final} if keyed else offsets - set(effects)
         lanes.append(lane)
     for number in range(draw(st.integers(0, 2))):
         lanes.append([Observation(100 + number, f"unknown {number}", 1, 0, 1)])
         put_in["unexpected"].add(100 + number)
     events = []
-    while any(
-        lanes
-    ):  # rows of different keys may come in any order, rows of a key keep theirs
+    while any(lanes):  # rows of different keys may come in any order, rows of a key keep theirs
         events.append(draw(st.sampled_from([lane for lane in lanes if lane])).pop(0))
     return expected, History([*events, END], keyed=keyed), put_in
 
@@ -96,18 +68,9 @@ def test_exactly_the_anomalies_put_in_come_out(case):
     verdict = judge(expected, history)
     found = anomalies(verdict)
     assert sorted(found.pop("regression", [])) == sorted(put_in.pop("regression"))
-    assert found == {
-        name: sorted(offsets) for name, offsets in put_in.items() if offsets
-    }
-    lost, extra = (
-        bool(put_in["lost"]),
-        bool(put_in["duplicate"] or put_in["unexpected"]),
-    )
-    held = {
-        (False, False): "exactly-once",
-        (False, True): "at-least-once",
-        (True, False): "at-most-once",
-    }
+    assert found == {name: sorted(offsets) for name, offsets in put_in.items() if offsets}
+    lost, extra = (bool(put_in["lost"]), bool(put_in["duplicate"] or put_in["unexpected"]))
+    held = {(False, False): "exactly-once", (False, True): "at-least-once", (True, False): "at-most-once"}
     assert verdict.guarantee == held.get((lost, extra), "none")
 
 
@@ -134,49 +97,28 @@ def plain_judge(expected, history):
     for place, row in enumerate(rows):
         before = [Record(*r[:3]) for r in rows[:place] if r.key == row.key]
         known = [r.offset for r in before if r in expected]
-        if (
-            Record(*row[:3]) in expected
-            and known
-            and row.offset < max(known)
-            and row.offset not in regression
-        ):
+        if Record(*row[:3]) in expected and known and row.offset < max(known) and row.offset not in regression:
             regression.append(row.offset)
 
     fractured = set()
     for place, event in enumerate(events):
         if isinstance(event, Reading):
-            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(
-                expected
-            )
+            visible = {Record(*e[:3]) for e in events[:place] if e in effects} & set(expected)
             for plan in history.planned_batches:
-                planned = {
-                    record
-                    for record in expected
-                    if plan.start <= record.offset < plan.end
-                }
+                planned = {record for record in expected if plan.start <= record.offset < plan.end}
                 if planned & visible != planned:
                     fractured |= {record.offset for record in planned & visible}
 
     looked = bool(events)
     return {
-        "lost": [
-            r.offset for r in expected if looked and missing(r) and r not in hidden
-        ],
+        "lost": [r.offset for r in expected if looked and missing(r) and r not in hidden],
         "duplicate": [r.offset for r in expected if not keyed and times(r) > 1],
         "regression": regression,
-        "aborted_read": sorted(
-            {row.offset for row in rows if row.visibility == ABORTED}
-        ),
-        "precommitted_read": sorted(
-            {row.offset for row in rows if row.visibility == PRECOMMITTED}
-        ),
+        "aborted_read": sorted({row.offset for row in rows if row.visibility == ABORTED}),
+        "precommitted_read": sorted({row.offset for row in rows if row.visibility == PRECOMMITTED}),
         "fractured_read": sorted(fractured),
-        "unexpected": sorted(
-            {row.offset for row in effects if Record(*row[:3]) not in expected}
-        ),
-        "unseen": [
-            r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)
-        ],
+        "unexpected": sorted({row.offset for row in effects if Record(*row[:3]) not in expected}),
+        "unseen": [r.offset for r in expected if r in hidden and (missing(r) or times(r) == 0)],
         "final": {key: final[key].value for key in sorted(final)},
         "rows": len(final) if keyed else len(effects),
     }
@@ -196,9 +138,7 @@ def check_against_the_definitions(expected, history):
     } == plain_judge(expected, history)
     assert list(verdict.final) == sorted(verdict.final)
     for name in LISTS:
-        assert [w.offset for w in verdict.witnesses[name]] == list(
-            getattr(verdict, name)
-        )[:10]
+        assert [w.offset for w in verdict.witnesses[name]] == list(getattr(verdict, name))[:10]
 
 
 @pytest.mark.parametrize("hidden", [[], [Observation(1, "a", 2, 0, 9)]])
@@ -208,17 +148,13 @@ def test_the_judges_agree_on_every_small_case(length, keyed, hidden):
     expected = [Record(*row) for row in ROWS[:3]]
     planned_batches = [PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)]
     for events in small_cases(length):
-        history = History(
-            events, keyed=keyed, planned_batches=planned_batches, hidden=hidden
-        )
+        history = History(events, keyed=keyed, planned_batches=planned_batches, hidden=hidden)
         check_against_the_definitions(expected, history)
 
 
 @pytest.mark.parametrize("records", [99, 100, 101])
 @pytest.mark.parametrize("events", [99, 100, 101])
-def test_the_large_judge_is_taken_from_a_size_on_and_no_row_is_missed(
-    monkeypatch, records, events
-):
+def test_the_large_judge_is_taken_from_a_size_on_and_no_row_is_missed(monkeypatch, records, events):
     taken = []
     judge_large = labkit.core.judge.judge_large
 
@@ -246,17 +182,9 @@ def test_a_guarantee_follows_from_lost_and_extra_alone(case):
         Guarantee.UNKNOWN: not looked or (not verdict.lost and bool(verdict.unseen)),
         Guarantee.NONE: bool(verdict.lost and extra),
         Guarantee.AT_MOST_ONCE: bool(verdict.lost and not extra),
-        Guarantee.AT_LEAST_ONCE: looked
-        and not verdict.lost
-        and not verdict.unseen
-        and bool(extra),
-        Guarantee.EXACTLY_ONCE: looked
-        and not verdict.lost
-        and not verdict.unseen
-        and not extra,
+        Guarantee.AT_LEAST_ONCE: looked and not verdict.lost and not verdict.unseen and bool(extra),
+        Guarantee.EXACTLY_ONCE: looked and not verdict.lost and not verdict.unseen and not extra,
     }
     assert [held for held in expected if expected[held]] == [verdict.guarantee]
     for name, anomaly in ANOMALY.items():
-        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(
-            getattr(verdict, anomaly)
-        )
+        assert (verdict.properties[name] == Outcome.VIOLATED) == bool(getattr(verdict, anomaly))

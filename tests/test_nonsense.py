@@ -1,4 +1,6 @@
-"""Every public name of `labkit.lab` answers an argument that cannot be with one sentence, and never with a traceback."""
+"""Every public name of `labkit.lab` answers an argument that cannot be with one sentence, and never with a
+traceback.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -15,16 +17,7 @@ from labkit.host import addresses
 from labkit.teach.hands_on import Kafka, private
 
 NONSENSE = (None, 5, "", [], object())
-MADE_WITHOUT = {
-    "kafka",
-    "postgres",
-    "pieces",
-    "doctor",
-    "spark",
-    "chains",
-    "Chains",
-    "stopped_writers",
-}
+MADE_WITHOUT = {"kafka", "postgres", "pieces", "doctor", "spark", "chains", "Chains", "stopped_writers"}
 """Names that take no argument."""
 
 GOOD = {
@@ -87,10 +80,7 @@ def said(name: str, parameter: str, nonsense: object, kafka: Kafka) -> str:
     for each in inspect.signature(function).parameters.values():
         if each.kind is Parameter.VAR_POSITIONAL and each.name in given:
             positional.append(given.pop(each.name))
-        elif each.default is Parameter.empty and each.kind not in (
-            Parameter.VAR_POSITIONAL,
-            Parameter.VAR_KEYWORD,
-        ):
+        elif each.default is Parameter.empty and each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             given.setdefault(each.name, nonsense)
     try:
         function(*positional, **given)
@@ -122,10 +112,7 @@ def test_nonsense_gets_one_sentence(name, parameter, tmp_path, monkeypatch) -> N
                 'lab.show("pipeline.jump_back").'
             ),
         ),
-        (
-            lab.show,
-            "lab.show(): missing a required argument: 'what'; write it as in lab.show(\"pipeline.jump_back\").",
-        ),
+        (lab.show, "lab.show(): missing a required argument: 'what'; write it as in lab.show(\"pipeline.jump_back\")."),
         (
             lambda: lab.points([]),
             'lab.points(): sink=[] will not do; write text in quotation marks, as in lab.points("two_phase").',
@@ -151,10 +138,7 @@ def test_nonsense_gets_one_sentence(name, parameter, tmp_path, monkeypatch) -> N
                 'lab.copy_topic(kafka, trusts="checkpoint", group_says=0).'
             ),
         ),
-        (
-            lambda: lab.words(5),
-            "lab.words(): event=5 will not do; write it as in lab.words(event).",
-        ),
+        (lambda: lab.words(5), "lab.words(): event=5 will not do; write it as in lab.words(event)."),
         (
             lambda: lab.crash_each({"append": 5}),
             (

@@ -25,9 +25,7 @@ def orders():
 
 
 def of(orders, block: str, row: str) -> list[str]:
-    return [
-        orders.grid.squares[block, row, column].guarantee for column in table.COLUMNS
-    ]
+    return [orders.grid.squares[block, row, column].guarantee for column in table.COLUMNS]
 
 
 def test_the_squares_are_as_predicted_by_hand(orders):
@@ -38,31 +36,20 @@ def test_the_squares_are_as_predicted_by_hand(orders):
     assert of(orders, replaced, OUTPUT_FIRST) == [ONCE, LESS, ONCE, no, ONCE, ONCE]
     assert of(orders, replaced, DECISION_FIRST) == [LESS, LESS, LESS, no, LESS, ONCE]
     joined = of(orders, IN_A_TRANSACTION, "output with decision")
-    assert of(orders, IN_A_TRANSACTION, OUTPUT_FIRST) == [
-        MORE,
-        LESS,
-        MORE,
-        ONCE,
-        MORE,
-        MORE,
-    ]
+    assert of(orders, IN_A_TRANSACTION, OUTPUT_FIRST) == [MORE, LESS, MORE, ONCE, MORE, MORE]
     assert of(orders, IN_A_TRANSACTION, DECISION_FIRST) == [LESS] * 5 + [ONCE]
     assert joined == [ONCE, LESS, ONCE, ONCE, ONCE, ONCE]
 
 
 def test_who_stands_in_a_square_is_left_with_what_the_square_says(orders):
-    standing = {
-        name: square for square, names in table.built().items() for name in names
-    }
+    standing = {name: square for square, names in table.built().items() for name in names}
     assert set(NAMED) - set(standing) == {"trident-mixed"}
     for name, square in standing.items():
         order, there = orders[name], orders.squares[square]
         assert order.guarantee is there.guarantee
         assert order.guarantee_with_other_rows is there.guarantee_with_other_rows
     assert orders.built["kafka-streams"] == "output with decision | nothing else"
-    assert orders.built["flink-two-phase"] == (
-        "decision, then output | staged, finished"
-    )
+    assert orders.built["flink-two-phase"] == ("decision, then output | staged, finished")
     assert "<small>flink-two-phase, " in orders.grid.html()
 
 
@@ -72,9 +59,7 @@ def test_a_design_without_a_note_stands_nowhere():
 
 def test_a_marker_needs_a_plan_and_offsets_need_none(orders):
     square = orders.grid.squares[IN_A_TRANSACTION, OUTPUT_FIRST, "marker with output"]
-    assert "Without a plan, where a repeated step may take other rows: none." in (
-        square.because
-    )
+    assert "Without a plan, where a repeated step may take other rows: none." in (square.because)
     assert orders["offsets-in-store"].is_exactly_once
     assert not orders["trident-mixed"].is_exactly_once
 
@@ -82,11 +67,7 @@ def test_a_marker_needs_a_plan_and_offsets_need_none(orders):
 def test_no_reader_tells_the_quiet_ones_apart():
     """Two-phase commit, Kafka's transactions, Delta under a plan, offsets in the store, receivers that know ids."""
     found = {name: verdicts(each.design) for name, each in NAMED.items()}
-    quiet = {
-        name
-        for name, each in found.items()
-        if set(each.guarantees) == {ONCE} and not any(each.broken)
-    }
+    quiet = {name for name, each in found.items() if set(each.guarantees) == {ONCE} and not any(each.broken)}
     assert quiet == {
         *("spark-marker", "delta-txn", "spark-files", "flink-two-phase"),
         *("kafka-transaction", "kafka-streams", "offsets-in-store"),
@@ -140,9 +121,7 @@ def test_a_square_without_output_in_a_transaction_joins_nothing():
             assert table.BLOCKS[block] is not Output.TRANSACTION
         else:
             assert ("+" in design.order) == (
-                column == "marker with output"
-                or "decision+" in design.order
-                or "+decision" in design.order
+                column == "marker with output" or "decision+" in design.order or "+decision" in design.order
             )
 
 
@@ -179,20 +158,9 @@ def test_the_command_prints_json():
 
 
 REFUSED = {
-    (
-        "--design",
-        "spark-apend",
-    ): "there is no design 'spark-apend'; did you mean 'spark-append'?",
-    (
-        "--cheapest",
-    ): "--cheapest changes one design; name it, as in --design spark-append --cheapest.",
-    (
-        "--design",
-        "outbox",
-        "--cheapest",
-        "--hold",
-        "plans",
-    ): "there is no write 'plans'; did you mean 'plan'?",
+    ("--design", "spark-apend"): "there is no design 'spark-apend'; did you mean 'spark-append'?",
+    ("--cheapest",): "--cheapest changes one design; name it, as in --design spark-append --cheapest.",
+    ("--design", "outbox", "--cheapest", "--hold", "plans"): "there is no write 'plans'; did you mean 'plan'?",
 }
 
 

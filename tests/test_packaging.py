@@ -32,22 +32,16 @@ def pinned(lock: str) -> dict[str, str]:
     """Name and version of everything in a lock that this Python would install."""
     text = (ROOT / lock).read_text().replace("\\\n", "")
     lines = [
-        Requirement(line.partition("--hash")[0])
-        for line in text.splitlines()
-        if line and not line.startswith("#")
+        Requirement(line.partition("--hash")[0]) for line in text.splitlines() if line and not line.startswith("#")
     ]
     return {
-        line.name: next(iter(line.specifier)).version
-        for line in lines
-        if line.marker is None or line.marker.evaluate()
+        line.name: next(iter(line.specifier)).version for line in lines if line.marker is None or line.marker.evaluate()
     }
 
 
 @pytest.mark.parametrize("requirement", DECLARED, ids=str)
 def test_the_lock_satisfies_what_is_declared(requirement: Requirement) -> None:
-    assert (
-        pinned("requirements.lock")[requirement.name.lower()] in requirement.specifier
-    )
+    assert pinned("requirements.lock")[requirement.name.lower()] in requirement.specifier
 
 
 def test_the_java_lock_satisfies_what_is_declared() -> None:
@@ -62,9 +56,7 @@ def test_every_entry_is_pinned_and_hashed_and_no_line_is_an_address(lock: str) -
     text = (ROOT / lock).read_text()
     assert "://" not in text
     assert not re.search(r"^\s*-(?!-hash)", text, re.MULTILINE)
-    entries = [
-        entry for entry in re.split(r"\n(?=\S)", text) if not entry.startswith("#")
-    ]
+    entries = [entry for entry in re.split(r"\n(?=\S)", text) if not entry.startswith("#")]
     assert entries
     for entry in entries:
         assert re.match(r"[a-z0-9._-]+==\S+", entry), entry
@@ -77,10 +69,7 @@ def test_the_engine_is_locked_at_the_version_of_its_kafka_connector() -> None:
 
 def test_this_environment_is_the_locked_one() -> None:
     locked = pinned("requirements.lock")
-    there = {
-        requirement.name: importlib.metadata.version(requirement.name)
-        for requirement in DECLARED
-    }
+    there = {requirement.name: importlib.metadata.version(requirement.name) for requirement in DECLARED}
     assert there == {name: locked[name.lower()] for name in there}
 
 
@@ -98,40 +87,16 @@ def test_the_conda_environment_is_in_step() -> None:
 
 
 def test_the_version_is_said_once_over() -> None:
-    assert (
-        labkit.__version__
-        == PROJECT["project"]["version"]
-        == importlib.metadata.version("labkit")
-    )
+    assert labkit.__version__ == PROJECT["project"]["version"] == importlib.metadata.version("labkit")
 
 
-def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
-    tmp_path: Path,
-) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
-        cwd=ROOT,
-        check=True,
-    )
+def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    held = {
-        name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name
-    }
-    package = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "labkit").rglob("*")
-        if path.is_file()
-    }
-    for_learners = {
-        name
-        for name in package
-        if "__pycache__" not in name and not name.startswith("labkit/grading/")
-    }
-    inputs = {
-        path.name
-        for path in (ROOT / "data").iterdir()
-        if path.suffix in {".jsonl", ".txt"}
-    }
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "labkit").rglob("*") if path.is_file()}
+    for_learners = {name for name in package if "__pycache__" not in name and not name.startswith("labkit/grading/")}
+    inputs = {path.name for path in (ROOT / "data").iterdir() if path.suffix in {".jsonl", ".txt"}}
     engines = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "data" / "pipelines" / "engines").rglob("*")
@@ -150,21 +115,13 @@ def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(
 
 def test_nothing_in_the_package_needs_what_only_a_checkout_has() -> None:
     """Playwright is an extra of the developers': who measures or tests in a browser has a checkout."""
-    users = [
-        path
-        for path in (ROOT / "labkit").rglob("*.py")
-        if "playwright" in path.read_text(encoding="utf-8")
-    ]
+    users = [path for path in (ROOT / "labkit").rglob("*.py") if "playwright" in path.read_text(encoding="utf-8")]
     assert users == []
 
 
 def test_make_lists_its_verbs() -> None:
     listed = subprocess.run(
-        ["make", "--no-print-directory"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
+        ["make", "--no-print-directory"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
     verbs = {line.split()[1] for line in listed.splitlines()}
     assert verbs == {

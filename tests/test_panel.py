@@ -13,23 +13,9 @@ from runners import MARK, marked
 from waiting import until
 
 from labkit import lab
-from labkit.core.errors import (
-    Cancelled,
-    InvalidAction,
-    InvalidInput,
-    ServiceUnavailable,
-)
+from labkit.core.errors import Cancelled, InvalidAction, InvalidInput, ServiceUnavailable
 from labkit.core.failpoints import FailPoint
-from labkit.host.processes.events import (
-    Begun,
-    DriverStarts,
-    Ended,
-    Killed,
-    Parked,
-    Proof,
-    Recovered,
-    SessionUp,
-)
+from labkit.host.processes.events import Begun, DriverStarts, Ended, Killed, Parked, Proof, Recovered, SessionUp
 from labkit.runs.background import Mark, Stage, Stages
 from labkit.runs.expected import expectations
 from labkit.runs.layout import RunFolder
@@ -50,16 +36,7 @@ def marks(shown: Stages) -> list[str]:
 KILLED = Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=0.0))
 BEGUN, RECOVERED, PARKED = Begun("run"), Recovered("run", []), Parked("run")
 STARTED = (DriverStarts(), SessionUp(), BEGUN, RECOVERED)
-EVENTS = (
-    *STARTED,
-    PARKED,
-    KILLED,
-    DriverStarts(),
-    BEGUN,
-    RECOVERED,
-    Ended("run"),
-    KILLED,
-)
+EVENTS = (*STARTED, PARKED, KILLED, DriverStarts(), BEGUN, RECOVERED, Ended("run"), KILLED)
 
 
 def test_the_stages_follow_the_events(tmp_path):
@@ -68,23 +45,12 @@ def test_the_stages_follow_the_events(tmp_path):
     for event in EVENTS:
         shown.note(event)
         told.append("".join(mark[0] for mark in marks(shown)))
-    assert told == [
-        *(4 * ["nwwwwww"]),
-        "dddnwww",
-        "ddddnww",
-        "ddddnww",
-        "dddddnw",
-        "ddddddn",
-        "ddddddn",
-        "ddddddn",
-    ]
+    assert told == [*(4 * ["nwwwwww"]), "dddnwww", "ddddnww", "ddddnww", "dddddnw", "ddddddn", "ddddddn", "ddddddn"]
     shown.judged()
     assert set(marks(shown)) == {"done"}
 
 
-@pytest.mark.parametrize(
-    "point", [point for point in FailPoint if not point.in_recovery]
-)
+@pytest.mark.parametrize("point", [point for point in FailPoint if not point.in_recovery])
 def test_only_what_had_happened_counts_as_done(point, tmp_path):
     sink = "two_phase" if point is FailPoint.AFTER_HANDLES else "wal"
     shown = stages(point.value, tmp_path, sink)
@@ -94,9 +60,7 @@ def test_only_what_had_happened_counts_as_done(point, tmp_path):
         FailPoint.MID_WRITE: (Mark.PART, Mark.SKIPPED),
         FailPoint.BEFORE_PRE_COMMIT: (Mark.PART, Mark.SKIPPED),
     }
-    assert (shown.marks[Stage.WRITTEN], shown.marks[Stage.PRE_COMMITTED]) == early.get(
-        point, (Mark.DONE, Mark.DONE)
-    )
+    assert (shown.marks[Stage.WRITTEN], shown.marks[Stage.PRE_COMMITTED]) == early.get(point, (Mark.DONE, Mark.DONE))
     shown.note(KILLED)
     assert shown.marks[Stage.RESTARTED] is Mark.NOW
 
@@ -132,9 +96,7 @@ def test_the_browser_and_python_choose_the_same():
     called.choose("order", "engine")
     assert clicked.choice == called.choice
     fields = {field["name"]: field for field in shown(clicked)["fields"]}
-    assert [
-        value for value, _ in fields["failpoint"]["options"]
-    ] == clicked.choice.names["failpoint"]
+    assert [value for value, _ in fields["failpoint"]["options"]] == clicked.choice.names["failpoint"]
     assert "coordinator.after_handles" not in clicked.choice.names["failpoint"]
     (_, python), (_, command) = shown(clicked)["calls"]
     assert python == clicked.choice.call()
@@ -146,9 +108,7 @@ def test_whatever_cannot_be_is_answered_with_a_sentence(tmp_path, monkeypatch):
     panel = lab.panel()
     assert "unknown; did you mean 'append'?" in ask(panel, choose="sink", value="apend")
     assert "There is nothing to cancel" in ask(panel, cancel=True)
-    assert "prediction 'maybe': unknown" in ask(
-        panel, choose="prediction", value="maybe"
-    )
+    assert "prediction 'maybe': unknown" in ask(panel, choose="prediction", value="maybe")
     with pytest.raises(InvalidAction, match="Nothing was run yet"):
         panel.wait()
     panel.choose("input", "nowhere.jsonl")
@@ -178,9 +138,7 @@ def test_no_prediction_is_shown_before_the_run():
     reasons = [each.reason for each in expectations().values()]
     said = json.dumps(shown(panel)) + json.dumps(panel._bundle())
     assert not any(reason in said for reason in reasons)
-    guarantees = [
-        field for field in shown(panel)["fields"] if field["name"] == "prediction"
-    ]
+    guarantees = [field for field in shown(panel)["fields"] if field["name"] == "prediction"]
     assert guarantees[0]["value"] == ""
 
 
@@ -193,9 +151,7 @@ def test_without_a_kernel_a_sentence_says_what_it_is():
 
 @pytest.mark.slow  # tests/jupyter/test_panel.py does the same in a browser
 @pytest.mark.spark
-def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(
-    java, tmp_path, monkeypatch
-):
+def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(java, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panel = lab.panel("idempotent")
     panel.predict("exactly-once")
@@ -241,9 +197,7 @@ def test_cancel_leaves_nothing(java, tmp_path, monkeypatch):
     panel.cancel()
     with pytest.raises(Cancelled, match="every process of the run has ended"):
         panel.wait(60)
-    assert [
-        line for line in marked(mark) if not line.startswith(f"{os.getpid()} ")
-    ] == []
+    assert [line for line in marked(mark) if not line.startswith(f"{os.getpid()} ")] == []
     assert list(tmp_path.iterdir()) == []
     assert panel.outcome is None
     assert "stopped" in [mark_ for _, mark_, _ in shown(panel)["stages"]]
@@ -253,9 +207,7 @@ def test_cancel_leaves_nothing(java, tmp_path, monkeypatch):
 def test_nothing_goes_on_when_its_python_is_killed(java, tmp_path):
     mark = f"panel-{os.getpid()}-{time.monotonic_ns()}"
     code = "from labkit import lab; panel = lab.panel(); panel.run(); panel.wait()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env=dict(os.environ, **{MARK: mark})
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=dict(os.environ, **{MARK: mark}))
     try:
         until(lambda: any(tmp_path.glob("runs/*/scratch/*/home")), "the JVM to start")
         assert len(marked(mark)) > 2

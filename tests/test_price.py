@@ -65,10 +65,7 @@ def test_what_a_job_has_written_is_there(tmp_path: Path, way: str) -> None:
 
 def test_who_opens_a_database_waits_for_whoever_opens_it_too(tmp_path: Path) -> None:
     database = str(tmp_path / "rows.db")
-    with (
-        closing(sqlite3.connect(database)) as first,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    with closing(sqlite3.connect(database)) as first, ThreadPoolExecutor(1) as pool:
         first.executescript("PRAGMA locking_mode = EXCLUSIVE;" + SCHEMA)
         opening = pool.submit(connect, database, 0)
         with pytest.raises(TimeoutError):
@@ -86,9 +83,7 @@ def test_a_job_that_dies_is_told_and_nothing_is_left(monkeypatch, tmp_path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "call", [lambda: measure_waits((0.1, 0.2)), lambda: measure_rows((1,), rows=1)]
-)
+@pytest.mark.parametrize("call", [lambda: measure_waits((0.1, 0.2)), lambda: measure_rows((1,), rows=1)])
 def test_a_folder_that_is_not_there_gets_one_sentence(call, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(JobFailed, match=r"could not write .* name another one"):
@@ -97,10 +92,7 @@ def test_a_folder_that_is_not_there_gets_one_sentence(call, monkeypatch, tmp_pat
 
 def test_the_table_and_the_chart_show_what_was_measured() -> None:
     measured = {
-        way: {
-            each: Measured([slope * each] * ROUNDS, [0.0, other, other], ROUNDS)
-            for each in (1.0, 2.0)
-        }
+        way: {each: Measured([slope * each] * ROUNDS, [0.0, other, other], ROUNDS) for each in (1.0, 2.0)}
         for way, slope, other in (("append", 0, 0.1), ("open", 0.5, 0.9))
     }
     shown = Waits(measured, predicted=2.0)
@@ -124,9 +116,7 @@ def test_one_disturbed_interval_does_not_count() -> None:
 
 
 def test_a_prediction_is_a_line_and_none_is_a_sentence(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "labkit.teach.questions.notes.of", lambda _: SimpleNamespace(said=("2",))
-    )
+    monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: SimpleNamespace(said=("2",)))
     assert noted("13-slope") == 2
     line = lab.expected_wait("13-slope")
     assert "2 s more wait for each second" in str(line)

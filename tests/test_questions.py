@@ -121,11 +121,7 @@ def test_a_file_gives_its_questions(tmp_path: Path):
         ("[rows]", "[Rows]", "[Rows]: the name has other characters"),
         ("[rows]", "[rows", "00.toml: Expected"),
         ('kind = "choice"', 'kind = "number"', "a number has no options"),
-        (
-            'kind = "choice"',
-            'kind = "several"',
-            "write the options that hold as a list",
-        ),
+        ('kind = "choice"', 'kind = "several"', "write the options that hold as a list"),
         ("[rows.if]", "[rows.means]", "means names 'Three were there before.', which"),
         (TOML, "rows = 3\n", "[rows]: a question is a table"),
         (TOML, "".join(TOML.replace("rows", each) for each in "abcd"), "4 questions"),
@@ -169,9 +165,7 @@ def test_an_unknown_question_gets_the_nearest_name(monkeypatch):
 )
 def test_a_name_that_is_no_text_gets_a_sentence(monkeypatch, verb, example, name):
     monkeypatch.setattr(asking, "find", find)
-    with pytest.raises(
-        InvalidInput, match=re.escape(f"quotation marks, as in {example}")
-    ):
+    with pytest.raises(InvalidInput, match=re.escape(f"quotation marks, as in {example}")):
         verb(name)
 
 
@@ -193,9 +187,7 @@ def test_a_name_that_is_no_text_gets_a_sentence(monkeypatch, verb, example, name
         (SEVERAL, [], "Choose an option first"),
     ],
 )
-def test_what_cannot_be_a_prediction_gets_a_sentence_and_is_not_noted(
-    question, given, refusal
-):
+def test_what_cannot_be_a_prediction_gets_a_sentence_and_is_not_noted(question, given, refusal):
     asked = asking.Asked(question)
     asked.hear({"said": given})
     assert refusal in asked.form.shown["notice"]
@@ -225,16 +217,11 @@ def test_what_cannot_be_a_prediction_gets_a_sentence_and_is_not_noted(
         (SENTENCES, Guarantee.NONE, ("none",)),
     ],
 )
-def test_what_a_run_measures_is_said_as_a_prediction_would_say_it(
-    question, found, came
-):
+def test_what_a_run_measures_is_said_as_a_prediction_would_say_it(question, found, came):
     assert question.measured(found) == came
 
 
-@pytest.mark.parametrize(
-    "found",
-    [object(), {"a log": 1}, [None], [["a log"]], b"6", lambda: 6, {"a": 1}.items()],
-)
+@pytest.mark.parametrize("found", [object(), {"a log": 1}, [None], [["a log"]], b"6", lambda: 6, {"a": 1}.items()])
 @pytest.mark.parametrize("question", [CHOICE, NUMBER, SEVERAL])
 def test_what_is_no_measurement_is_refused_and_not_noted(question, found):
     say(question, question.right[0])
@@ -301,9 +288,7 @@ class Texts(HTMLParser):
 
 def test_hostile_text_stays_text_in_card_and_form():
     evil = '</script><script>alert("1")</script><img src=x>'
-    made = Question(
-        "00-x", Kind.CHOICE, evil, (evil,), evil, (evil, "b"), evil, {}, {"b": evil}
-    )
+    made = Question("00-x", Kind.CHOICE, evil, (evil,), evil, (evil, "b"), evil, {}, {"b": evil})
     card = Texts(Answer(made, ("b",), ("b",)).html())
     assert set(card.tags) == {"div", "style", "p"}
     assert json.loads(card.given["data-lines"])["came"] == ["b"]
@@ -445,9 +430,7 @@ def test_a_damaged_file_is_put_aside_and_nothing_is_lost(damaged: bytes, capsys)
     say(CHOICE, "3")
     assert in_file()["00-sample"]["predicted"] == ["3"]
     assert Path(f"{progress.NAME}.damaged-1").read_bytes() == damaged
-    assert ("05-recovery" in in_file()) == damaged.startswith(
-        b'{"05-recovery": {"state": "done", '
-    )
+    assert ("05-recovery" in in_file()) == damaged.startswith(b'{"05-recovery": {"state": "done", ')
     path.write_bytes(damaged)
     say(NUMBER, "6")
     assert Path(f"{progress.NAME}.damaged-2").read_bytes() == damaged

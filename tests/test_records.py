@@ -4,14 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 
 
 def test_an_observation_is_committed_unless_told_otherwise():
@@ -23,20 +16,12 @@ def test_an_observation_starts_with_the_fields_of_its_record():
 
 
 def test_visibilities_are_printable_names():
-    assert [str(visibility) for visibility in Visibility] == [
-        "committed",
-        "precommitted",
-        "aborted",
-    ]
+    assert [str(visibility) for visibility in Visibility] == ["committed", "precommitted", "aborted"]
 
 
 def test_a_history_needs_events_only():
     history = History([Reading("end")])
-    assert (history.keyed, tuple(history.planned_batches), tuple(history.hidden)) == (
-        False,
-        (),
-        (),
-    )
+    assert (history.keyed, tuple(history.planned_batches), tuple(history.hidden)) == (False, (), ())
 
 
 def test_a_history_takes_a_generator():

@@ -33,34 +33,17 @@ def change(tree: Path, old: str, new: str) -> None:
 
 def loaded(page: str) -> list[str]:
     """Every address that a browser would ask for by itself."""
-    found = re.findall(
-        r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"([^\"]+)\"|@import|url\((?!data:|#)",
-        page,
-    )
+    found = re.findall(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"([^\"]+)\"|@import|url\((?!data:|#)", page)
     return [address for address in found if not address.startswith("data:")]
 
 
 @pytest.mark.notebook
-def test_the_pages_are_run_and_linked_and_load_nothing(
-    tree: Path, capsys: pytest.CaptureFixture[str]
-):
-    change(
-        tree,
-        "Predict first:",
-        "Predict first, then see [the verdict](01_verdict.ipynb):",
-    )
-    change(
-        tree,
-        "assert len(words) == 3",
-        'from labkit.view.show import show\nshow("pipeline.jump_back")',
-    )
+def test_the_pages_are_run_and_linked_and_load_nothing(tree: Path, capsys: pytest.CaptureFixture[str]):
+    change(tree, "Predict first:", "Predict first, then see [the verdict](01_verdict.ipynb):")
+    change(tree, "assert len(words) == 3", 'from labkit.view.show import show\nshow("pipeline.jump_back")')
     assert build_site.main(["--root", str(tree), "--stored", "01_verdict"]) == 0
     site = tree / "build" / "site"
-    assert sorted(path.name for path in site.iterdir()) == [
-        "00_tiny.html",
-        "01_verdict.html",
-        "index.html",
-    ]
+    assert sorted(path.name for path in site.iterdir()) == ["00_tiny.html", "01_verdict.html", "index.html"]
     page = (site / "00_tiny.html").read_text()
     assert 'href="01_verdict.html"' in page
     assert "mountAll(" in page
@@ -74,28 +57,20 @@ def test_the_pages_are_run_and_linked_and_load_nothing(
 
 
 @pytest.mark.notebook
-def test_a_notebook_that_fails_is_shown_as_its_source_claims(
-    tree: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_notebook_that_fails_is_shown_as_its_source_claims(tree: Path, capsys: pytest.CaptureFixture[str]):
     change(tree, "assert len(words) == 3", "assert len(words) == 4, 'four words'")
     assert build_site.main(["--root", str(tree), "--stored", "01_verdict"]) == 1
-    assert (
-        "00_tiny: a cell failed: AssertionError: four words" in capsys.readouterr().err
-    )
+    assert "00_tiny: a cell failed: AssertionError: four words" in capsys.readouterr().err
     assert "hello 4" in (tree / "build" / "site" / "00_tiny.html").read_text()
 
 
-def test_an_unknown_name_gets_a_sentence(
-    tree: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_an_unknown_name_gets_a_sentence(tree: Path, capsys: pytest.CaptureFixture[str]):
     assert build_site.main(["--root", str(tree), "--stored", "09_none"]) == 64
     assert "--stored 09_none: there are 00_tiny, 01_verdict." in capsys.readouterr().err
 
 
 def test_a_stored_page_asks_before_it_answers(
-    tree: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    tree: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ):
     # The builder has taken the course in the folder in which the site is built.
     monkeypatch.chdir(tmp_path_factory.mktemp("working"))
@@ -104,9 +79,7 @@ def test_a_stored_page_asks_before_it_answers(
     notes.keep(find("00-rows"), (three,), "the builder's own reason")
     assert notes.of(find("00-rows"))
     change(
-        tree,
-        "assert len(words) == 3",
-        'from labkit import lab\nlab.ask("00-rows")\n\n# %%\nlab.answer("00-rows", 6)',
+        tree, "assert len(words) == 3", 'from labkit import lab\nlab.ask("00-rows")\n\n# %%\nlab.answer("00-rows", 6)'
     )
     stored = ["--stored", "00_tiny", "--stored", "01_verdict"]
     assert build_site.main(["--root", str(tree), *stored]) == 0

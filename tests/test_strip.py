@@ -8,14 +8,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import (
-    POINTS,
-    RECOVERY_POINTS,
-    FailPoint,
-    Order,
-    Strategy,
-    engine_logs,
-)
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, FailPoint, Order, Strategy, engine_logs
 from labkit.core.moments import NAMES, SAID, moments, number_of
 from labkit.runs.expected import expectations
 from labkit.view.strip import Strip
@@ -62,23 +55,14 @@ def test_a_sink_passes_its_own_moments_in_its_own_order(strategy, order):
 
 def test_no_sink_has_words_for_a_moment_that_it_never_passes():
     for strategy, said in SAID.items():
-        passed = {
-            point
-            for (each, _), points in POINTS.items()
-            if each is strategy
-            for point in points
-        }
+        passed = {point for (each, _), points in POINTS.items() if each is strategy for point in points}
         always = {FailPoint.AFTER_HANDLES}  # in the checkpoint, whatever the sink
         assert said.keys() - always == passed - always
 
 
 def test_of_any_sink_exactly_the_files_of_the_checkpoint_are_green():
     green = {each.point for each in lab.strip().moments if each.said.is_on_disk}
-    assert green == {
-        FailPoint.AFTER_OFFSET_LOG,
-        FailPoint.AFTER_HANDLES,
-        FailPoint.AFTER_COMMIT_LOG,
-    }
+    assert green == {FailPoint.AFTER_OFFSET_LOG, FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG}
     for point in green - {FailPoint.AFTER_HANDLES}:
         logs = engine_logs(point, Order.ENGINE)
         assert logs is not None
@@ -118,9 +102,7 @@ def test_it_is_a_list_whose_tooltips_are_the_failpoints():
     [listed] = root.iter("ol")
     entries = list(listed)
     assert [each.tag for each in entries] == ["li"] * 9
-    assert [each.get("title", "").partition(": ")[0] for each in entries] == [
-        point.value for point in NAMES
-    ]
+    assert [each.get("title", "").partition(": ")[0] for each in entries] == [point.value for point in NAMES]
     for each, point in zip(entries, NAMES, strict=True):
         assert each.get("title", "").endswith(point.sentence)
     # Who has no mouse reads the same in a table.
@@ -149,14 +131,8 @@ def test_the_text_has_a_line_a_moment_and_the_card_says_the_same():
             {"killed": "sink.mid_wrte"},
             "lab.strip(): there is no failpoint 'sink.mid_wrte'; did you mean 'sink.mid_write'?",
         ),
-        (
-            {"killed": "append"},
-            'a sink, and a failpoint comes first; write lab.strip(sink="append")',
-        ),
-        (
-            {"killed": "sink.mid_write@3"},
-            'leave the number out: lab.strip("sink.mid_write")',
-        ),
+        ({"killed": "append"}, 'a sink, and a failpoint comes first; write lab.strip(sink="append")'),
+        ({"killed": "sink.mid_write@3"}, 'leave the number out: lab.strip("sink.mid_write")'),
         ({"killed": 5}, 'as in lab.strip("sink.mid_write"'),
         ({"sink": 5}, 'as in lab.strip("sink.mid_write"'),
         ({"sink": "wal", "order": ["x"]}, 'as in lab.strip("sink.mid_write"'),

@@ -19,8 +19,7 @@ def test_a_replayed_scenario_has_the_judges_verdict():
 
 def test_a_crash_is_simulated_behind_a_source_that_forgets():
     kept, gone = (
-        lab.simulate("sink.after_pre_commit", sink="two_phase", source=source)
-        for source in ("log", "socket")
+        lab.simulate("sink.after_pre_commit", sink="two_phase", source=source) for source in ("log", "socket")
     )
     assert (kept.verdict.lost, gone.verdict.lost) == ((), (0, 1, 2))
     assert gone.walk.actions == lab.replay("pipeline.forgetful_source").walk.actions
@@ -29,25 +28,11 @@ def test_a_crash_is_simulated_behind_a_source_that_forgets():
 
 
 def test_a_crash_is_simulated_as_the_real_one_is_named():
-    assert lab.simulate("sink.after_pre_commit", sink="append").verdict.duplicate == (
-        0,
-        1,
-        2,
-    )
-    late = {
-        order: lab.simulate("sink.after_commit", sink="two_phase", order=order)
-        for order in ("engine", "decision")
-    }
-    assert [walk.verdict.guarantee.value for walk in late.values()] == [
-        "at-least-once",
-        "exactly-once",
-    ]
+    assert lab.simulate("sink.after_pre_commit", sink="append").verdict.duplicate == (0, 1, 2)
+    late = {order: lab.simulate("sink.after_commit", sink="two_phase", order=order) for order in ("engine", "decision")}
+    assert [walk.verdict.guarantee.value for walk in late.values()] == ["at-least-once", "exactly-once"]
     assert lab.simulate(sink="two_phase").seen == "world=1 hello=1 hello=2"
-    assert [
-        point
-        for point in lab.points("wal")
-        if lab.simulate(point, sink="wal").verdict.duplicate
-    ] == [
+    assert [point for point in lab.points("wal") if lab.simulate(point, sink="wal").verdict.duplicate] == [
         "sink.mid_commit",
         "sink.before_confirm",
     ]
@@ -75,9 +60,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     assert walk.seen == "world=1 hello=1 hello=2 | crash 1 | world=1 hello=1 hello=2"
     assert died.seen == "world=1 hello=1 hello=2 | crash 1 |"
     assert walk.until("write(0)").trace.actions[-1].which == 0
-    with pytest.raises(
-        InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"
-    ):
+    with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
         walk.until("start(3)")
     with pytest.raises(InvalidInput, match="no outside reader"):
         _ = lab.replay("barriers.source_reads_on").seen
@@ -87,10 +70,7 @@ def test_a_job_with_checkpoints_says_what_the_latest_holds():
     job = lab.replay("barriers.crash_at_the_third")
     assert job.until("complete").facts["checkpoint_offsets"] == [2]
     assert job.until("complete").facts["checkpoint_counts"] == "hello=1 world=1"
-    assert (job.until("crash").facts["counts"], job.facts["counts"]) == (
-        "-",
-        "hello=2 world=1",
-    )
+    assert (job.until("crash").facts["counts"], job.facts["counts"]) == ("-", "hello=2 world=1")
     assert "checkpoint_offsets" not in job.until("inject").facts
 
 
@@ -123,14 +103,8 @@ def test_a_search_that_was_cut_says_so():
 
 def test_a_guarantee_is_what_is_left_whichever_schedule_comes():
     assert lab.explore("delivery", processes=2, records=1).guarantee == "exactly-once"
-    assert (
-        lab.explore("delivery", processes=2, records=1, dedup="none").guarantee
-        == "at-least-once"
-    )
-    assert (
-        lab.explore("delivery", processes=2, records=1, retry=False).guarantee
-        == "at-most-once"
-    )
+    assert lab.explore("delivery", processes=2, records=1, dedup="none").guarantee == "at-least-once"
+    assert lab.explore("delivery", processes=2, records=1, retry=False).guarantee == "at-most-once"
     both = lab.explore("delivery", processes=2, records=1, retry=False, dedup="none")
     assert (both.guarantee, both.broken) == ("none", "no_loss, no_duplicate")
     assert lab.explore("delivery", max_states=3).guarantee == "unknown"

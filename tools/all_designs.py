@@ -1,8 +1,8 @@
 """Every design of the order of writes by two enumerators: `python tools/all_designs.py`, in a quarter of an hour.
 
-The golden figures are those of `docs/order_of_writes.md`. The tests compare every design of at most three writes, and one
-in fifty of the others; this compares all of them, and what each reader saw. Exits 1 where the two differ. The second
-enumerator is `tests/support/plain_orders.py`. This module must not search by itself.
+The golden figures are those of `docs/order_of_writes.md`. The tests compare every design of at most three writes, and
+one in fifty of the others; this compares all of them, and what each reader saw. Exits 1 where the two differ. The
+second enumerator is `tests/support/plain_orders.py`. This module must not search by itself.
 """
 
 import sys
@@ -29,16 +29,10 @@ QUIET = (445, 1)
 def figures(found: Mapping[Any, Any]) -> dict[str, object]:
     """The golden figures, from what a search found of each design."""
     classes = merged(found.items())
-    once = [
-        each for each in classes if set(each.verdicts.guarantees) == {"exactly-once"}
-    ]
+    once = [each for each in classes if set(each.verdicts.guarantees) == {"exactly-once"}]
     quiet = [each for each in once if not any(each.verdicts.broken)]
     small = {
-        most: (
-            len(list(every(most))),
-            len(merged((each, found[each]) for each in every(most))),
-        )
-        for most in GOLDEN
+        most: (len(list(every(most))), len(merged((each, found[each]) for each in every(most)))) for most in GOLDEN
     }
     return {
         "designs of few writes": small,
@@ -68,15 +62,10 @@ def main() -> int:
     once = {str(design): each.digests for design, each in found.items()}
     print(f"{len(once):,} designs were searched; now the plain enumerator", flush=True)
     again = {
-        text: tuple(
-            outcomes.digest(plain.histories(text, same_rows=same))
-            for same in (True, False)
-        )
+        text: tuple(outcomes.digest(plain.histories(text, same_rows=same)) for same in (True, False))
         for text in plain.designs(ALL)
     }
-    differing = [
-        text for text in {**once, **again} if once.get(text) != again.get(text)
-    ]
+    differing = [text for text in {**once, **again} if once.get(text) != again.get(text)]
     print(*(f"the two differ: {text}" for text in differing), sep="\n")
     told = figures(found)
     for name, figure in told.items():

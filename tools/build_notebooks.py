@@ -75,13 +75,7 @@ TAGS = {
     "solution",
     "check",
 }
-CHECK, CHECKED, EXPECTED, STUB, SOLUTION = (
-    "nbval-check-output",
-    "checked",
-    "expected",
-    "exercise",
-    "solution",
-)
+CHECK, CHECKED, EXPECTED, STUB, SOLUTION = ("nbval-check-output", "checked", "expected", "exercise", "solution")
 NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 HEAD = "{head}"
@@ -107,7 +101,7 @@ RULES = """\
 - `lab.check` runs just that and says when it differs from what you see here. Its checks are public; when it is graded, other
   variants of the same questions are used.
 - **Hand in this notebook**, saved, as `{name}.ipynb`. `labkit check {name}.ipynb` says beforehand what `lab.check` would
-  say."""
+  say."""  # noqa: E501
 """What every notebook with exercises says before the first of them."""
 
 
@@ -137,13 +131,9 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
             cells.append(cell)
             continue
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
-            raise NotebookError(
-                f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each"
-            )
+            raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
         if cell.cell_type != "raw" or not cell.source.strip():
-            raise NotebookError(
-                f"{place}: what is expected must be a raw cell that is not empty"
-            )
+            raise NotebookError(f"{place}: what is expected must be a raw cell that is not empty")
         expected[len(cells) - 1] = cell.source.rstrip("\n") + "\n"
     for number, cell in enumerate(cells):
         if CHECK in tags(cell) and (number not in expected or cell.cell_type != "code"):
@@ -157,9 +147,7 @@ def named(cell: NotebookNode, source: Path) -> str:
     """The exercise that a stub or a solution belongs to."""
     found = NAMED.match(cell.source)
     if found is None:
-        raise NotebookError(
-            f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'"
-        )
+        raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
     return found[1]
 
 
@@ -171,9 +159,7 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
     for cell in cells:
         if SOLUTION in tags(cell):
             if stub is None or stub[0] != named(cell, source):
-                raise NotebookError(
-                    f"{source}: the solution of {named(cell, source)} does not follow its stub"
-                )
+                raise NotebookError(f"{source}: the solution of {named(cell, source)} does not follow its stub")
             found[stub[0]] = stub[1], cell.source
         elif stub is not None and stub[0] not in found:
             raise NotebookError(f"{source}: no solution follows the stub of {stub[0]}")
@@ -181,9 +167,7 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def headed(
-    cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]
-) -> list[NotebookNode]:
+def headed(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> list[NotebookNode]:
     """The cells with minutes and needs where the first of them asks for those."""
     lines = cells[0].source.splitlines() if cells else []
     if HEAD in lines:
@@ -198,11 +182,7 @@ def head(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> str
     reading, exercising = minutes(cells)
     more = f", and {exercising} for the exercises" if exercising else ""
     needs = [f"[{name}]({name}.ipynb)" for name in needed(source, lab)]
-    first = (
-        f"Read {' and '.join(needs)} before."
-        if needs
-        else "It needs no other notebook."
-    )
+    first = f"Read {' and '.join(needs)} before." if needs else "It needs no other notebook."
     return f"*About {reading} minute{'s' * (reading != 1)}{more}. {first}*"
 
 
@@ -230,9 +210,7 @@ def course_map(root: Path) -> str:
         question = cells[0].source.splitlines()[0].removeprefix("# ")
         before = ", ".join(map(_number, built_on[source.stem])) or "-"
         link = f"[{source.stem}](../notebooks/{source.stem}.ipynb)"
-        rows.append(
-            f"| {link} | {question} | {before} | {reading} | {exercising or '-'} |"
-        )
+        rows.append(f"| {link} | {question} | {before} | {reading} | {exercising or '-'} |")
     arrows = [
         f"  {_number(before)} --> {_number(name)}"
         for name, needs in built_on.items()
@@ -249,18 +227,13 @@ def _number(name: str) -> str:
 def _all_needs(name: str, built_on: Mapping[str, list[str]]) -> set[str]:
     """Everything that must be read before a notebook, those that its needs need, too."""
     direct = built_on[name]
-    return {
-        *direct,
-        *(each for other in direct for each in _all_needs(other, built_on)),
-    }
+    return {*direct, *(each for other in direct for each in _all_needs(other, built_on))}
 
 
 def rules(source: Path, number: int) -> NotebookNode:
     """The cell that says what counts."""
     text_of_it = RULES.format(name=source.stem)
-    made: NotebookNode = v4.new_markdown_cell(
-        text_of_it, id=str(number), metadata={"tags": ["rules"]}
-    )
+    made: NotebookNode = v4.new_markdown_cell(text_of_it, id=str(number), metadata={"tags": ["rules"]})
     return made
 
 
@@ -287,11 +260,7 @@ def instructor(source: Path) -> str:
 
 def stubs(root: Path) -> str:
     """The stub of every exercise, as the text of a JSON file."""
-    found = {
-        name: stub
-        for source in sources(root)
-        for name, (stub, _) in exercises(source).items()
-    }
+    found = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -315,18 +284,11 @@ def build(source: Path) -> tuple[str, str]:
             plain.id = f"checked-{len(checked)}"
         if cell.cell_type == "code":
             runs += 1
-            stored = (
-                [v4.new_output("stream", name="stdout", text=expected[place])]
-                if place in expected
-                else []
-            )
+            stored = [v4.new_output("stream", name="stdout", text=expected[place])] if place in expected else []
             plain.execution_count, plain.outputs = runs, stored
         checked.append(plain)
     metadata = KERNEL | ({"labkit": lab} if lab else {})
-    return (
-        text(headed(learner, source, lab), metadata),
-        text(headed(checked, source, lab), metadata),
-    )
+    return (text(headed(learner, source, lab), metadata), text(headed(checked, source, lab), metadata))
 
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
@@ -336,11 +298,7 @@ def copy(cell: NotebookNode, number: int) -> NotebookNode:
         "markdown": v4.new_markdown_cell,
         "raw": v4.new_raw_cell,
     }[cell.cell_type]
-    metadata = {
-        key: value
-        for key, value in sorted(cell.metadata.items())
-        if key != "lines_to_next_cell"
-    }
+    metadata = {key: value for key, value in sorted(cell.metadata.items()) if key != "lines_to_next_cell"}
     made: NotebookNode = new(cell.source, id=str(number), metadata=metadata)
     return made
 
@@ -357,9 +315,7 @@ def sources(root: Path) -> list[Path]:
     return of_course(root / "notebooks" / "src", ".py")
 
 
-def write(
-    root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool
-) -> None:
+def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool) -> None:
     """Write what was built, and remove what no source stands behind."""
     for folder, which in (("notebooks", 0), ("checked", 1)):
         if only_checked and which == 0:
@@ -368,40 +324,24 @@ def write(
         for stale in stale_copies(root / folder, built):
             stale.unlink()
         for name, copies in built.items():
-            (root / folder / f"{name}.ipynb").write_text(
-                copies[which], encoding="utf-8"
-            )
+            (root / folder / f"{name}.ipynb").write_text(copies[which], encoding="utf-8")
 
 
 def stale_copies(folder: Path, built: Iterable[str]) -> list[Path]:
     """Notebooks in a folder that no source stands behind."""
-    return [
-        path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)
-    ]
+    return [path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)]
 
 
 def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
     """What is wrong with the learners' copies that are there."""
-    found = [
-        f"{path}: no source stands behind it"
-        for path in stale_copies(root / "notebooks", built)
-    ]
+    found = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
     for name, (learner, _) in built.items():
         path = root / "notebooks" / f"{name}.ipynb"
         if not path.exists():
             found.append(f"{path}: not built")
         elif (there := path.read_text(encoding="utf-8")) != learner:
-            lines = difflib.unified_diff(
-                there.splitlines(),
-                learner.splitlines(),
-                "is",
-                "should be",
-                lineterm="",
-                n=0,
-            )
-            found.append(
-                "\n".join([f"{path}: not what its source gives", *list(lines)[:10]])
-            )
+            lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
+            found.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
     return found
 
 
@@ -445,9 +385,9 @@ def printed(source: Path, folder: Path) -> list[str]:
     notebook.metadata.update(KERNEL)
     # Neither copy has a solution: with one, `lab.check` would say that it passed.
     notebook.cells = [cell for cell in notebook.cells if SOLUTION not in tags(cell)]
-    NotebookClient(
-        notebook, timeout=600, resources={"metadata": {"path": str(folder)}}
-    ).execute(env={**os.environ, UNATTENDED: "1"})
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute(
+        env={**os.environ, UNATTENDED: "1"}
+    )
     return [said(cell.outputs) for cell in notebook.cells if CHECK in tags(cell)]
 
 
@@ -461,39 +401,26 @@ def accept(source: Path, texts: list[str]) -> None:
             replacing = line.startswith("# %% [raw]") and EXPECTED in line
             kept.append(line)
             if replacing:
-                kept += [
-                    f"# {said}".rstrip() for said in waiting.pop(0).splitlines()
-                ] + [""]
+                kept += [f"# {said}".rstrip() for said in waiting.pop(0).splitlines()] + [""]
         elif not replacing:
             kept.append(line)
     if waiting:
-        raise NotebookError(
-            f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them"
-        )
+        raise NotebookError(f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them")
     source.write_text("\n".join(kept).rstrip("\n") + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Build, check or accept; 1 if the copies that are there are not what their sources give."""
-    parser = argparse.ArgumentParser(
-        description="Build the notebooks from notebooks/src."
-    )
+    parser = argparse.ArgumentParser(description="Build the notebooks from notebooks/src.")
     parser.add_argument(
         "--check",
         action="store_true",
         help="only compare the learners' copies; write the checked ones; say how the notebooks read",
     )
     parser.add_argument(
-        "--accept",
-        metavar="NN_topic",
-        help="run one notebook and take over what its checked cells print",
+        "--accept", metavar="NN_topic", help="run one notebook and take over what its checked cells print"
     )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path(__file__).parent.parent,
-        help=argparse.SUPPRESS,
-    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     root: Path = options.root
     try:
@@ -511,9 +438,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write("Run `make notebooks` and commit what it writes.\n")
     hard = hard_to_read(root) if options.check else []
     sys.stderr.writelines(f"{line}\n" for line in hard)
-    print(
-        f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}"
-    )
+    print(f"{len(built)} notebooks, {'in step with their sources' if not wrong else 'out of step'}")
     return 1 if wrong or hard else 0
 
 

@@ -1,4 +1,6 @@
-"""The tables of `docs/order_of_writes.md`: `python tools/build_orders.py` searches and writes them, `--check` compares."""
+"""The tables of `docs/order_of_writes.md`: `python tools/build_orders.py` searches and writes them, `--check`
+compares.
+"""
 
 import argparse
 import sys
@@ -73,13 +75,7 @@ def rules() -> str:
     return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
 
 
-PARTS = {
-    "grid": grid,
-    "rules": rules,
-    "built": built,
-    "seen": seen,
-    "kills": kills,
-}
+PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": kills}
 
 
 def page(text: str) -> str:

@@ -35,10 +35,7 @@ FRAMES = {
     "delivery": ("delivery.strong_production", 6),
     "snapshot": ("snapshot.markers_flow", 6),
     "barriers": ("barriers.alignment", 12),
-    "two_phase_commit": (
-        "two_phase_commit~1~~start.read-0.hear-0.read-1.crash_coordinator",
-        5,
-    ),
+    "two_phase_commit": ("two_phase_commit~1~~start.read-0.hear-0.read-1.crash_coordinator", 5),
     "textbook": ("two_phase_commit~1~textbook.true~~prepare-0.hear-0", 1),
     "pipeline": ("pipeline.half_committed", 12),
     "changelog": ("changelog.retract_stream", 9),
@@ -50,41 +47,23 @@ FRAMES = {
 
 def player(text: str) -> Player:
     """A run by name or by trace."""
-    return (
-        Player(parse(text))
-        if "~" in text
-        else Player(find(text).trace, find(text).watch_for)
-    )
+    return Player(parse(text)) if "~" in text else Player(find(text).trace, find(text).watch_for)
 
 
 def a_real_run() -> spacetime.Diagram:
     """What a run folder says of a run that was killed once."""
-    crash = {
-        "point": "sink.after_pre_commit",
-        "batch": 0,
-        "signal": 9,
-        "offset_log": [0],
-        "commit_log": [],
-    }
-    rows = [
-        Observation(offset, word, value, 0, 1)
-        for offset, word, value in ((0, "hello", 1), (2, "hello", 2))
-    ]
+    crash = {"point": "sink.after_pre_commit", "batch": 0, "signal": 9, "offset_log": [0], "commit_log": []}
+    rows = [Observation(offset, word, value, 0, 1) for offset, word, value in ((0, "hello", 1), (2, "hello", 2))]
     again = [row._replace(incarnation=2) for row in rows]
     return of_run([crash], [*rows, Reading("crash 1"), *again, Reading("end")])
 
 
 def pictures() -> dict[str, str]:
     """Every golden file by its name."""
-    made = {
-        f"{name}.svg": still(player(text).story, step)
-        for name, (text, step) in FRAMES.items()
-    }
+    made = {f"{name}.svg": still(player(text).story, step) for name, (text, step) in FRAMES.items()}
     walk = player("barriers.alignment").story.diagram()
     for name, diagram in (("walk", walk), ("run", a_real_run())):
-        made[f"spacetime_{name}.svg"] = spacetime.svg(
-            diagram, title=f"Space-time diagram of a {name}"
-        )
+        made[f"spacetime_{name}.svg"] = spacetime.svg(diagram, title=f"Space-time diagram of a {name}")
         made[f"spacetime_{name}.txt"] = spacetime.text(diagram) + "\n"
     made["player.txt"] = f"{player('pipeline.jump_back')}\n"
     return made
@@ -118,14 +97,8 @@ def stills() -> dict[str, str]:
 def main() -> int:
     """Writes or compares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="write nothing; exit 1 when a picture is out of step",
-    )
-    parser.add_argument(
-        "--stills", action="store_true", help="only the pictures of the README"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a picture is out of step")
+    parser.add_argument("--stills", action="store_true", help="only the pictures of the README")
     chosen = parser.parse_args()
     check = chosen.check
     made = {STILLS / name: text for name, text in stills().items()}
@@ -140,9 +113,7 @@ def main() -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     if wrong:
-        print(
-            f"out of step: {', '.join(wrong)}; look at them, then run python tools/build_pictures.py"
-        )
+        print(f"out of step: {', '.join(wrong)}; look at them, then run python tools/build_pictures.py")
     return bool(wrong)
 
 

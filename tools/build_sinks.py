@@ -1,4 +1,6 @@
-"""The tables of sinks and pipelines in docs: `python tools/build_sinks.py` writes them from data, `--check` compares."""
+"""The tables of sinks and pipelines in docs: `python tools/build_sinks.py` writes them from data, `--check`
+compares.
+"""
 
 import argparse
 import sys
@@ -9,9 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "is_my_sink_exactly_once.md"
 SINKS = ROOT / "data" / "sinks"
-BEGIN = (
-    "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
-)
+BEGIN = "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
 END = "<!-- end of sinks -->"
 PIPELINES = ROOT / "data" / "pipelines"
 BEGIN_PIPELINES = "<!-- pipelines: written by tools/build_sinks.py from data/pipelines/expected.toml -->\n"
@@ -20,18 +20,13 @@ END_PIPELINES = "<!-- end of pipelines -->"
 
 def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
     """What is expected of each sample of a folder, by the name of its file."""
-    found: dict[str, dict[str, Any]] = tomllib.loads(
-        (folder / "expected.toml").read_text(encoding="utf-8")
-    )
+    found: dict[str, dict[str, Any]] = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
     return found
 
 
 def table() -> str:
     """A row a sink, in Markdown."""
-    rows = [
-        "| sink | what it does | guarantee | violated | pattern |",
-        "|---|---|---|---|---|",
-    ]
+    rows = ["| sink | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected().items():
         link = f"[{name}](../data/sinks/{name}.py)"
         rows.append(
@@ -43,10 +38,7 @@ def table() -> str:
 def pipelines() -> str:
     """A row a pipeline, in Markdown."""
     files = {path.stem: path.name for path in PIPELINES.iterdir() if path.is_file()}
-    rows = [
-        "| pipeline | what it does | guarantee | violated | pattern |",
-        "|---|---|---|---|---|",
-    ]
+    rows = ["| pipeline | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected(PIPELINES).items():
         link = f"[{name}](../data/pipelines/{files[name]})"
         rows.append(

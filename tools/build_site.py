@@ -42,10 +42,7 @@ LINK = re.compile(r'(href="(?:\./)?\d\d[a-z]?_\w+)\.ipynb')
 def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """The notebook with its outputs. Raises `CellExecutionError` where a cell fails."""
     done: NotebookNode = NotebookClient(
-        notebook,
-        timeout=CELL_SECONDS,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
+        notebook, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()
     return done
 
@@ -75,17 +72,15 @@ def unattended() -> Iterator[None]:
 
 
 def asking(notebook: NotebookNode) -> NotebookNode:
-    """A stored notebook with the forms of its questions, and their answers as the data have them: they cover each other."""
+    """A stored notebook with the forms of its questions, and their answers as the data have them: they cover each
+    other.
+    """
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
         for verb, name in ASKING.findall(cell.source):
             question = find(name)
-            html = (
-                page_of(Asked(question).form.shown)
-                if verb == "ask"
-                else Answer(question, question.right).html()
-            )
+            html = page_of(Asked(question).form.shown) if verb == "ask" else Answer(question, question.right).html()
             shown = [each for each in cell.outputs if verb == "ask"]
             cell.outputs = [*shown, v4.new_output("display_data", {"text/html": html})]
     return notebook
@@ -105,14 +100,8 @@ def page(notebook: NotebookNode, name: str, note: str = "") -> str:
     """One page; links to other notebooks lead to their pages."""
     resources = {"metadata": {"name": name}, "note": note}
     notebook.metadata["title"] = title(notebook)
-    notebook.cells = [
-        cell
-        for cell in notebook.cells
-        if build_notebooks.CHECKED not in build_notebooks.tags(cell)
-    ]
-    html, _ = exporter().from_notebook_node(
-        without_widgets(notebook), resources=resources
-    )
+    notebook.cells = [cell for cell in notebook.cells if build_notebooks.CHECKED not in build_notebooks.tags(cell)]
+    html, _ = exporter().from_notebook_node(without_widgets(notebook), resources=resources)
     return str(LINK.sub(r"\1.html", html))
 
 
@@ -123,14 +112,8 @@ def title(notebook: NotebookNode) -> str:
 
 def lead(notebook: NotebookNode) -> str:
     """The first paragraph below the heading, as plain text."""
-    paragraphs = [
-        part.strip() for part in str(notebook.cells[0].source).split("\n\n")[1:]
-    ]
-    return (
-        re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split()))
-        if paragraphs
-        else ""
-    )
+    paragraphs = [part.strip() for part in str(notebook.cells[0].source).split("\n\n")[1:]]
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split())) if paragraphs else ""
 
 
 def index(notebooks: dict[str, NotebookNode]) -> str:
@@ -139,11 +122,7 @@ def index(notebooks: dict[str, NotebookNode]) -> str:
         f'<li><a href="{name}.html">{escape(title(each))}</a><p>{escape(lead(each))}</p></li>'
         for name, each in notebooks.items()
     )
-    return (
-        (TEMPLATES / "index.html")
-        .read_text(encoding="utf-8")
-        .replace("<!-- notebooks -->", entries)
-    )
+    return (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
 
 
 def build(root: Path, out: Path, stored: set[str]) -> list[str]:
@@ -174,33 +153,20 @@ def build(root: Path, out: Path, stored: set[str]) -> list[str]:
 @unattended()
 def main(arguments: list[str] | None = None) -> int:
     """1 where a notebook could not be run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--stored",
-        metavar="NN_topic",
-        action="append",
-        default=[],
-        help="do not run this one; may be repeated",
+        "--stored", metavar="NN_topic", action="append", default=[], help="do not run this one; may be repeated"
     )
-    parser.add_argument(
-        "--out", type=Path, help="the folder to write; default: build/site"
-    )
+    parser.add_argument("--out", type=Path, help="the folder to write; default: build/site")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     known = {source.stem for source in build_notebooks.sources(options.root)}
     if unknown := set(options.stored) - known:
-        print(
-            f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.",
-            file=sys.stderr,
-        )
+        print(f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.", file=sys.stderr)
         return 64
     out = options.out or options.root / "build" / "site"
     failed = build(options.root, out, set(options.stored))
-    sys.stderr.writelines(
-        f"{line}; its page shows what its source claims\n" for line in failed
-    )
+    sys.stderr.writelines(f"{line}; its page shows what its source claims\n" for line in failed)
     print(f"{len(known)} pages: open {out / 'index.html'}")
     return int(bool(failed))
 

@@ -44,12 +44,8 @@ class Wrong(Exception):
 def main() -> int:
     """Prints a line for each step; the exit code."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument(
-        "--java", action="store_true", help="as on a machine that has no Java"
-    )
-    options.add_argument(
-        "--keep", action="store_true", help="leave everything for a look"
-    )
+    options.add_argument("--java", action="store_true", help="as on a machine that has no Java")
+    options.add_argument("--keep", action="store_true", help="leave everything for a look")
     asked = options.parse_args()
     place = Path(tempfile.mkdtemp(prefix="labkit-first-class-"))
     for name in ("home", "tmp"):
@@ -91,9 +87,7 @@ def processor() -> float:
     return used.children_user + used.children_system
 
 
-def steps(
-    place: Path, there: Mapping[str, str]
-) -> Sequence[tuple[str, Callable[[], None]]]:
+def steps(place: Path, there: Mapping[str, str]) -> Sequence[tuple[str, Callable[[], None]]]:
     """What is done, in order, each with its title."""
     clone, labkit = place / "clone", ".venv/bin/labkit"
     course, notes = place / "course", place / "notes"
@@ -118,11 +112,7 @@ def steps(
 
 def environment(place: Path, *, without_java: bool) -> dict[str, str]:
     """The environment of an empty machine. `without_java` leaves out the folders of PATH that have one."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if any(Path(name).match(pattern) for pattern in KEPT)
-    }
+    kept = {name: value for name, value in os.environ.items() if any(Path(name).match(pattern) for pattern in KEPT)}
     if without_java:
         folders = kept["PATH"].split(os.pathsep)
         kept["PATH"] = os.pathsep.join(_without_java(folders, place / "bin"))
@@ -180,9 +170,7 @@ def hand_in(place: Path) -> None:
             folder = f"Max Muster {number // 2}_{1001 + number}_assignsubmission_file_"
             notebook = json.loads(texts[kind_of(number)])
             notebook["metadata"]["number"] = number
-            entry = zipfile.ZipInfo(
-                f"{folder}/{NOTEBOOK}.ipynb", (2027, 1, 30, 12, 0, 0)
-            )
+            entry = zipfile.ZipInfo(f"{folder}/{NOTEBOOK}.ipynb", (2027, 1, 30, 12, 0, 0))
             archive.writestr(entry, json.dumps(notebook))
 
 
@@ -204,10 +192,7 @@ def exported(place: Path) -> None:
     folder = place / "grades" / "exports"
     with (folder / "moodle.csv").open(encoding="utf-8-sig", newline="") as file:
         given = {row["Identifier"]: float(row["Grade"]) for row in csv.DictReader(file)}
-    deserved = {
-        f"Participant {1001 + number}": float(DESERVED[kind_of(number)])
-        for number in range(LEARNERS)
-    }
+    deserved = {f"Participant {1001 + number}": float(DESERVED[kind_of(number)]) for number in range(LEARNERS)}
     if given != deserved:
         raise Wrong(f"moodle.csv gives {given}, and deserved is {deserved}")
     with zipfile.ZipFile(folder / "moodle-feedback.zip") as archive:

@@ -62,9 +62,7 @@ def trees(folder: Path) -> Iterator[tuple[Path, str, ast.Module]]:
 def rooms(package: Path) -> set[str]:
     """The folders and modules directly inside the package, without its own `__init__` and `__main__`."""
     found = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
-    return found | {
-        path.stem for path in package.glob("*.py") if not path.stem.startswith("__")
-    }
+    return found | {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
 
 
 def used_pairs(package: Path) -> set[tuple[str, str]]:
@@ -79,9 +77,7 @@ def used_pairs(package: Path) -> set[tuple[str, str]]:
                 names = [alias.name for alias in node.names]
             else:
                 continue
-            targets = {
-                name.split(".")[1] for name in names if name.startswith("labkit.")
-            }
+            targets = {name.split(".")[1] for name in names if name.startswith("labkit.")}
             found |= {(room, target) for target in targets & known if target != room}
     return {(one, other) for one, other in found if one in known}
 
@@ -91,17 +87,13 @@ def allowed_pairs(root: Path) -> int | None:
     tables = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = tables.get("tool", {}).get("importlinter", {}).get("contracts", [])
     if contracts:
-        [layers] = [
-            contract["layers"] for contract in contracts if contract["type"] == "layers"
-        ]
+        [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
         floors = [[room.strip() for room in re.split(r"[|:]", line)] for line in layers]
         taboo = {
             (source.removeprefix("labkit."), target.removeprefix("labkit."))
             for contract in contracts
             if contract["type"] == "forbidden"
-            for source, target in product(
-                contract["source_modules"], contract["forbidden_modules"]
-            )
+            for source, target in product(contract["source_modules"], contract["forbidden_modules"])
         }
     else:
         text = (root / "tests" / "test_architecture.py").read_text(encoding="utf-8")
@@ -136,16 +128,11 @@ def code_lines(text: str, tree: ast.Module) -> int:
     """Lines that hold code: neither blank, nor a comment alone, nor part of a docstring."""
     prose: set[int] = set()
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             prose |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines = enumerate(text.splitlines(), 1)
     return sum(
-        bool(line.strip()) and not line.lstrip().startswith("#") and number not in prose
-        for number, line in lines
+        bool(line.strip()) and not line.lstrip().startswith("#") and number not in prose for number, line in lines
     )
 
 
@@ -162,9 +149,7 @@ def density(package: Path) -> tuple[float, float]:
 
 def strict_lines(root: Path) -> tuple[int, int]:
     """Lines of the package under all of mypy's strict mode, and all its lines."""
-    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))[
-        "tool"
-    ]["mypy"]
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
     relaxed = [
         re.compile(re.escape(name).replace(r"\.\*", r"(\..*)?") + "$")
         for override in settings.get("overrides", [])
@@ -173,9 +158,7 @@ def strict_lines(root: Path) -> tuple[int, int]:
     ]
     strict = every = 0
     for path, text, _ in trees(root / "labkit"):
-        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(
-            ".__init__"
-        )
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         count = len(text.splitlines())
         every += count
         strict += count * (not any(pattern.match(name) for pattern in relaxed))
@@ -185,19 +168,13 @@ def strict_lines(root: Path) -> tuple[int, int]:
 def words(package: Path, word: str) -> int:
     """How often a name stands in the package's code."""
     return sum(
-        isinstance(node, ast.Name) and node.id == word
-        for _, _, tree in trees(package)
-        for node in ast.walk(tree)
+        isinstance(node, ast.Name) and node.id == word for _, _, tree in trees(package) for node in ast.walk(tree)
     )
 
 
 def lines_of(folder: Path) -> int:
     """Lines of all Python files below a folder."""
-    return (
-        sum(len(text.splitlines()) for _, text, _ in trees(folder))
-        if folder.exists()
-        else 0
-    )
+    return sum(len(text.splitlines()) for _, text, _ in trees(folder)) if folder.exists() else 0
 
 
 def loaded(root: Path) -> dict[str, object]:
@@ -205,19 +182,11 @@ def loaded(root: Path) -> dict[str, object]:
     told = []
     for _ in range(5):
         ended = subprocess.run(
-            [root / ".venv/bin/python", "-c", LOADED],
-            cwd=root,
-            check=True,
-            capture_output=True,
-            text=True,
+            [root / ".venv/bin/python", "-c", LOADED], cwd=root, check=True, capture_output=True, text=True
         )
         told.append(json.loads(ended.stdout.splitlines()[-1]))
     middle = sorted(each["seconds"] for each in told)[2]
-    return {
-        "modules": told[0]["all"],
-        "own modules": len(told[0]["own"]),
-        "seconds": round(middle, 3),
-    }
+    return {"modules": told[0]["all"], "own modules": len(told[0]["own"]), "seconds": round(middle, 3)}
 
 
 def opened(root: Path) -> dict[str, int]:
@@ -251,8 +220,7 @@ def figures(root: Path) -> dict[str, object]:
         "syntax nodes a line of code": round(nodes, 2),
         "comments, % of lines": round(comments, 2),
         "lines of the package": lines_of(package),
-        "lines of benchmarks and tools": lines_of(root / "bench")
-        + lines_of(root / "tools"),
+        "lines of benchmarks and tools": lines_of(root / "bench") + lines_of(root / "tools"),
         "lines of the tests": lines_of(root / "tests"),
     }
 
@@ -260,26 +228,14 @@ def figures(root: Path) -> dict[str, object]:
 def main() -> None:
     """Prints the figures, one a line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "checkout", type=Path, nargs="?", default=Path(__file__).parent.parent
-    )
-    parser.add_argument(
-        "--run",
-        action="store_true",
-        help="Also start `labkit run` of that checkout, and one crash.",
-    )
+    parser.add_argument("checkout", type=Path, nargs="?", default=Path(__file__).parent.parent)
+    parser.add_argument("--run", action="store_true", help="Also start `labkit run` of that checkout, and one crash.")
     asked = parser.parse_args()
     found = figures(asked.checkout)
     if asked.run:
-        found |= {
-            f"labkit run: {name}": value
-            for name, value in loaded(asked.checkout).items()
-        }
+        found |= {f"labkit run: {name}": value for name, value in loaded(asked.checkout).items()}
         counted = opened(asked.checkout)
-        found |= {
-            "openings of the store in one crash": counted["opened"],
-            "own modules after it": counted["own"],
-        }
+        found |= {"openings of the store in one crash": counted["opened"], "own modules after it": counted["own"]}
     for name, value in found.items():
         print(f"{name:<42} {value}")
 

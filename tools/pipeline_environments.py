@@ -60,9 +60,7 @@ def jar_sets() -> dict[str, JarSet]:
 def jars(names: tuple[str, ...]) -> list[Path]:
     """The jars of these sets, fetched where they are not there. Raises `ServiceUnavailable`."""
     sets, java = jar_sets(), find_java()
-    return [
-        jar for name in names for jar in sorted(sets[name].find(java).glob("*.jar"))
-    ]
+    return [jar for name in names for jar in sorted(sets[name].find(java).glob("*.jar"))]
 
 
 def interpreter(environment: str) -> Path:
@@ -82,13 +80,9 @@ def environment_folder(environment: str) -> Path:
     lock, cache = _lock(environment), cache_folder()
     if not lock.exists():
         there = sorted(path.stem for path in ENVIRONMENTS.glob("*.lock"))
-        raise InvalidInput(
-            f"There is no environment {environment}; there are {', '.join(there)}."
-        )
+        raise InvalidInput(f"There is no environment {environment}; there are {', '.join(there)}.")
     if cache is None:
-        raise ServiceUnavailable(
-            "This user has no home folder for environments; set XDG_CACHE_HOME."
-        )
+        raise ServiceUnavailable("This user has no home folder for environments; set XDG_CACHE_HOME.")
     durable.make_folder(cache / "pipelines")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return cache / "pipelines" / f"{environment}-{version}-{_digest(lock)}"

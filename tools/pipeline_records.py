@@ -49,11 +49,7 @@ def names_of(folder: Path) -> list[str]:
 
 def keep(pipeline: Pipeline, folder: Path) -> Path:
     """Puts the effects in a folder of `labkit effects --out` among the records; gives the file."""
-    said = Kept(
-        f"python tools/pipelines.py {pipeline.name} --record",
-        versions(pipeline),
-        names_of(folder),
-    )
+    said = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"{pipeline.name}.json"
     text = json.dumps(msgspec.to_builtins(said), indent=1)
@@ -74,9 +70,5 @@ def versions(pipeline: Pipeline) -> list[str]:
     if "kafka" in pipeline.needs:
         found.append(f"kafka {kafka_jars.VERSION}")
     sets = jar_sets()
-    found += [
-        f"{package[1]} {package[2]}"
-        for name in pipeline.jars
-        for package in sets[name].packages
-    ]
+    found += [f"{package[1]} {package[2]}" for name in pipeline.jars for package in sets[name].packages]
     return found

@@ -64,18 +64,14 @@ class Prepared:
         """Options that ask for the places in `shown_by` alone. Raises `InvalidInput` if there is none."""
         if self.pipeline.shown_by:
             return [f"--only={point}" for point in self.pipeline.shown_by]
-        raise InvalidInput(
-            f"{self.pipeline.name}: engines.toml names no place in shown_by."
-        )
+        raise InvalidInput(f"{self.pipeline.name}: engines.toml names no place in shown_by.")
 
     def report(self, options: Sequence[str]) -> Report:
         """What `labkit crashtest` keeps of a test for a program. Raises `JobFailed` where it keeps nothing."""
         out = self.scratch / "out"
         code = self.crash_test([*options, "--out", str(out)])
         if not (out / "report.json").exists():
-            raise JobFailed(
-                f"{self.pipeline.name}: labkit crashtest ended with exit code {code}; it says why above."
-            )
+            raise JobFailed(f"{self.pipeline.name}: labkit crashtest ended with exit code {code}; it says why above.")
         text = (out / "report.json").read_text(encoding="utf-8")
         report: Report = json.loads(text)
         return report
@@ -94,13 +90,13 @@ class Prepared:
         else:
             self._run(self._in_reader("reset()"))
             self._run(self.command)
-            said = self._run(
-                self._in_reader("print(*map(json.dumps, read()), sep='\\n')")
-            )
+            said = self._run(self._in_reader("print(*map(json.dumps, read()), sep='\\n')"))
         return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
 
     def effects(self, out: Path) -> int:
-        """Empties everything, runs the pipeline once below `labkit effects`, and keeps its record in the folder `out`."""
+        """Empties everything, runs the pipeline once below `labkit effects`, and keeps its record in the
+        folder `out`.
+        """
         if not self.read_command:
             self._run(self._in_reader("reset()"))
         words = ["effects", "--command", self.command, "--out", str(out)]
@@ -176,9 +172,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _commands(pipeline: Pipeline) -> tuple[str, str]:
-    command = shlex.join(
-        [str(interpreter(pipeline.environment)), str(pipeline.program)]
-    )
+    command = shlex.join([str(interpreter(pipeline.environment)), str(pipeline.program)])
     if pipeline.read_environment == PROJECT:
         return command, ""
     python, reader = interpreter(pipeline.read_environment), ENGINES / pipeline.reader
@@ -186,7 +180,9 @@ def _commands(pipeline: Pipeline) -> tuple[str, str]:
 
 
 def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
-    """Spark's defaults for nine rows on a small machine, the jars, and the catalogs of Delta and Iceberg with theirs."""
+    """Spark's defaults for nine rows on a small machine, the jars, and the catalogs of Delta and Iceberg with
+    theirs.
+    """
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

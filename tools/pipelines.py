@@ -33,9 +33,7 @@ def check_healthy(chosen: Prepared) -> int:
     if rows == sorted(expected_rows(), key=str):
         print(f"{chosen.pipeline.name}: every row came out once")
         return 0
-    print(
-        f"{chosen.pipeline.name}: {len(expected_rows())} rows should come out, and these did: {rows}"
-    )
+    print(f"{chosen.pipeline.name}: {len(expected_rows())} rows should come out, and these did: {rows}")
     return 1
 
 
@@ -49,12 +47,7 @@ def listing() -> str:
 
 
 def one(
-    pipeline: Pipeline,
-    options: Sequence[str],
-    *,
-    healthy: bool,
-    effects: Path | None = None,
-    record: bool = False,
+    pipeline: Pipeline, options: Sequence[str], *, healthy: bool, effects: Path | None = None, record: bool = False
 ) -> int:
     """Tests a pipeline, or only runs it; gives the exit code."""
     with prepared(pipeline) as chosen:
@@ -74,9 +67,7 @@ def keep_record(chosen: Prepared) -> int:
     return code
 
 
-def compare(
-    chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool
-) -> int:
+def compare(chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool) -> int:
     """Tests these pipelines, with a line of a Markdown table for each; exits 1 where one is not what was expected."""
     print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
@@ -115,9 +106,7 @@ def fits(pipeline: Pipeline, report: Report) -> bool:
     """Whether a report says what was expected."""
     counted = {"lost", "duplicate", "unexpected", "stuck"}
     violated = {axis for axis, held in report["axes"].items() if held == "violated"}
-    return guarantee_of(report) == pipeline.guarantee and violated & counted == set(
-        pipeline.axes
-    )
+    return guarantee_of(report) == pipeline.guarantee and violated & counted == set(pipeline.axes)
 
 
 def _stop(number: int, _frame: object) -> None:
@@ -134,27 +123,13 @@ def main() -> int:
         epilog="Other options are handed to labkit crashtest.",
     )
     parser.add_argument("names", nargs="?", metavar="NAME", help="default: list them")
+    parser.add_argument("--healthy", action="store_true", help="run it once, crash nothing")
+    parser.add_argument("--effects", metavar="DIR", help="run it once, and keep its durable effects in DIR/NAME")
     parser.add_argument(
-        "--healthy", action="store_true", help="run it once, crash nothing"
+        "--record", action="store_true", help="run it once, and keep the names of its effects among the records"
     )
-    parser.add_argument(
-        "--effects",
-        metavar="DIR",
-        help="run it once, and keep its durable effects in DIR/NAME",
-    )
-    parser.add_argument(
-        "--record",
-        action="store_true",
-        help="run it once, and keep the names of its effects among the records",
-    )
-    parser.add_argument(
-        "--compare", action="store_true", help="test A,B (or all), and compare"
-    )
-    parser.add_argument(
-        "--telling",
-        action="store_true",
-        help="compare, with kills where they tell most only",
-    )
+    parser.add_argument("--compare", action="store_true", help="test A,B (or all), and compare")
+    parser.add_argument("--telling", action="store_true", help="compare, with kills where they tell most only")
     said, others = parser.parse_known_args()
     if said.names is None:
         print(listing())
@@ -165,16 +140,7 @@ def main() -> int:
         if said.compare or said.telling:
             return compare(chosen, others, telling=said.telling)
         kept = Path(said.effects).resolve() if said.effects else None
-        return max(
-            one(
-                each,
-                others,
-                healthy=said.healthy,
-                effects=kept,
-                record=said.record,
-            )
-            for each in chosen
-        )
+        return max(one(each, others, healthy=said.healthy, effects=kept, record=said.record) for each in chosen)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

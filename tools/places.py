@@ -2,11 +2,11 @@
 
     .venv/bin/python tools/places.py [--python python3.12] [--keep]
 
-Writes the course with a wheel of this checkout in it. Then, with a Python of the version that the files name and no Java,
-runs `postCreateCommand` of the devcontainer, which is what Binder does with `requirements.txt`, and every step of the
-workflow; a solved notebook must pass, released ones must not, and a real Spark job must die and come back. No image is
-built and nothing of GitHub, Binder or an editor is started: what these add remains unknown. Uncommitted changes are no
-part of it.
+Writes the course with a wheel of this checkout in it. Then, with a Python of the version that the files name and no
+Java, runs `postCreateCommand` of the devcontainer, which is what Binder does with `requirements.txt`, and every step of
+the workflow; a solved notebook must pass, released ones must not, and a real Spark job must die and come back. No image
+is built and nothing of GitHub, Binder or an editor is started: what these add remains unknown. Uncommitted changes are
+no part of it.
 """
 
 import argparse
@@ -64,11 +64,7 @@ def try_all(place: Path, there: dict[str, str], python: str | None) -> None:
     course = place / "course"
     with step("the course, with a wheel in it"):
         wheel = build(place, there)
-        run(
-            [str(LABKIT), "course", str(course), "--package", f"./{wheel.name}"],
-            place,
-            there,
-        )
+        run([str(LABKIT), "course", str(course), "--package", f"./{wheel.name}"], place, there)
         shutil.copy(wheel, course)
         notes = place / "notes"
         run([str(LABKIT), "release", "--instructor", str(notes)], place, there)
@@ -114,12 +110,7 @@ def build(place: Path, there: Mapping[str, str]) -> Path:
 def nobody_passes(command: str, course: Path, there: Mapping[str, str]) -> None:
     """Raises `Wrong` unless the command ends with 1 and says that no exercise passes."""
     done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=course,
-        env=dict(there),
-        capture_output=True,
-        text=True,
-        check=False,
+        ["sh", "-c", command], cwd=course, env=dict(there), capture_output=True, text=True, check=False
     )
     said = done.stdout.splitlines()[-1:] or done.stderr.splitlines()[-1:]
     if done.returncode != 1 or not "".join(said).startswith("0 of "):

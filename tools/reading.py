@@ -1,7 +1,7 @@
 """How long a notebook takes, and how hard its sentences are to read.
 
-Nothing here is measured on people: the numbers are an estimate that treats all notebooks alike. This module must not know
-where notebooks lie.
+Nothing here is measured on people: the numbers are an estimate that treats all notebooks alike. This module must not
+know where notebooks lie.
 """
 
 import ast
@@ -20,14 +20,7 @@ from labkit.teach.exercises.registry import EXERCISES
 
 WORDS_A_MINUTE = 130
 """Half of what is read of a novel: the sentences explain, and many readers' first language is another one."""
-SECONDS = {
-    "ask": 35,
-    "picture": 90,
-    "crash": 25,
-    "measurement": 20,
-    "crash test": 100,
-    "short crash test": 15,
-}
+SECONDS = {"ask": 35, "picture": 90, "crash": 25, "measurement": 20, "crash test": 100, "short crash test": 15}
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
 So is a measurement, or a whole test on Spark, or a short one, which kills at some places only."""
 CALLS = {
@@ -69,9 +62,7 @@ _ONLY_CODE = re.compile(r"\s\((?:Code|[\s,:;/=])+\)")
 """What code names in brackets, with nothing else in them, is looked up and not read."""
 _NEW = re.compile(r"\n(?=\s*\n)|\n *(?:>+ *)?(?:[-*+]|\d+\.) +|<br>|</?details>|</?p>")
 """Where a sentence begins anew without a full stop before it: a paragraph, an item of a list, a fold."""
-_END = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)]))(?<!\.\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
-)
+_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)]))(?<!\.\.)(?<!e\.g\.)(?<!i\.e\.)\s+")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
@@ -86,20 +77,14 @@ def minutes(cells: Sequence[NotebookNode]) -> tuple[int, int]:
 
 def words(cells: Iterable[NotebookNode]) -> int:
     """Words of the text, without code."""
-    return sum(
-        len(_WORD.findall(plain(cell.source)))
-        for cell in cells
-        if cell.cell_type == "markdown"
-    )
+    return sum(len(_WORD.findall(plain(cell.source))) for cell in cells if cell.cell_type == "markdown")
 
 
 def plain(markdown: str) -> str:
     """Text as it is read: without addresses, pictures and marks."""
     markdown = re.sub(r"!\[[^]]*\]\([^)]*\)", "", markdown)
     markdown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
-    return re.sub(
-        r"[`#|>]+|https?://\S+|<[^>]*>|:?-{3,}:?", " ", markdown.replace("*", "")
-    )
+    return re.sub(r"[`#|>]+|https?://\S+|<[^>]*>|:?-{3,}:?", " ", markdown.replace("*", ""))
 
 
 def _taken(cell: NotebookNode) -> Iterator[str]:
@@ -157,12 +142,7 @@ class Reading(NamedTuple):
 
 def read(cells: Sequence[NotebookNode]) -> Reading:
     """How a notebook reads, of the cells that its learners get."""
-    text = [
-        sentence
-        for cell in cells
-        if cell.cell_type == "markdown"
-        for sentence in sentences(cell.source)
-    ]
+    text = [sentence for cell in cells if cell.cell_type == "markdown" for sentence in sentences(cell.source)]
     lengths = [len(_words(each)) for each in text] or [0]
     return Reading(
         *minutes(cells),
@@ -206,9 +186,7 @@ def _syllables(word: str) -> int:
     Counted here and not by textstat, which fetches a list of words from the network before it counts the first one.
     """
     groups = len(re.findall(r"[aeiouy]+", word))
-    is_silent = re.search(r"[^aeiouyl]e[sd]?$", word) and not re.search(
-        r"([td]ed|[sxzcg]es|[sc]hes)$", word
-    )
+    is_silent = re.search(r"[^aeiouyl]e[sd]?$", word) and not re.search(r"([td]ed|[sxzcg]es|[sc]hes)$", word)
     return max(1, groups - bool(is_silent))
 
 
@@ -218,7 +196,5 @@ def table(readings: dict[str, Reading]) -> str:
     rows: list[tuple[str, ...]] = [head]
     for name, each in readings.items():
         times = f"{each.minutes}", f"{each.exercising}", f"{each.words}"
-        rows.append(
-            (name, *times, f"{each.mean:.1f}", f"{each.longest}", f"{each.flesch:.0f}")
-        )
+        rows.append((name, *times, f"{each.mean:.1f}", f"{each.longest}", f"{each.flesch:.0f}"))
     return columns(rows)

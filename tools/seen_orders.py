@@ -1,7 +1,7 @@
 """Which order of writes each pipeline of a real engine, and each sink of the lab, was seen to have: a table for a page.
 
-Where each stands is data/pipelines/cells.toml; tests/pipelines/test_orders.py compares that with runs and real kills. This
-module must not run anything.
+Where each stands is data/pipelines/cells.toml; tests/pipelines/test_orders.py compares that with runs and real kills.
+This module must not run anything.
 """
 
 import tomllib
@@ -21,23 +21,14 @@ def seen() -> str:
     lines = [
         "| who | writes of a step, as they were seen | output, and what a restart reads | left |",
         "|---|---|---|---|",
-        *(
-            _row(f"{each.does} (`{name}`)", told["engine"][name])
-            for name, each in pipelines().items()
-        ),
-        *(
-            _row(f"the lab's sink `{name}`", each)
-            for name, each in told["sink"].items()
-        ),
+        *(_row(f"{each.does} (`{name}`)", told["engine"][name]) for name, each in pipelines().items()),
+        *(_row(f"the lab's sink `{name}`", each) for name, each in told["sink"].items()),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _row(who: str, said: dict[str, Any]) -> str:
     design = Design.parse(said["design"])
-    differing = "".join(
-        f"; killed {place}: {measured}"
-        for place, measured in said.get("differs", {}).items()
-    )
+    differing = "".join(f"; killed {place}: {measured}" for place, measured in said.get("differs", {}).items())
     left = f"{find(design).guarantee.value}{differing}"
     return f"| {who} | `{design.order}` | {design.output}; {design.recovery} | {left} |"

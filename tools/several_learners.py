@@ -4,9 +4,9 @@
 
 Linux, as root. Each learner runs one notebook with real crashes of Spark from end to end, the first two with a
 PostgreSQL and a Kafka broker of their own, and nbval compares what every cell says with what the notebook claims. They
-share a temporary folder, the loopback interface and the machine. Exit 1 where a learner ends otherwise, where a process,
-port, file of the lab or piece of shared memory of a learner is left, or where a port can be reached from another
-machine. Prints memory and processes of each at their peak.
+share a temporary folder, the loopback interface and the machine. Exit 1 where a learner ends otherwise, where a
+process, port, file of the lab or piece of shared memory of a learner is left, or where a port can be reached from
+another machine. Prints memory and processes of each at their peak.
 
 The accounts exist only in a mount namespace of this script: nothing of the machine is changed.
 """
@@ -77,10 +77,7 @@ def main() -> int:
     if not asked.inside:
         command = ["unshare", "--mount", "--propagation", "private", sys.executable]
         os.execvp(command[0], [*command, *sys.argv, INSIDE])  # noqa: S606  # no shell
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a job in the background ignores the first
+    for number in (signal.SIGINT, signal.SIGTERM):  # a job in the background ignores the first
         signal.signal(number, lambda *_: sys.exit(1))
     place = Path(tempfile.mkdtemp(prefix="labkit-learners-"))
     place.chmod(0o755)
@@ -128,9 +125,7 @@ def furnish(place: Path, learners: Sequence[Learner]) -> None:
         for folder in jars.glob("kafka-*[0-9]"):  # fetched once, as for an image
             if learner.notebook == "09_kafka":
                 shutil.copytree(folder, cache / folder.name)
-        subprocess.run(
-            ["chown", "-R", f"{learner.user}:{learner.user}", learner.home], check=True
-        )
+        subprocess.run(["chown", "-R", f"{learner.user}:{learner.user}", learner.home], check=True)
         learner.home.chmod(0o700)
 
 
@@ -142,10 +137,7 @@ def _show_python(beside: Path) -> None:
         return
     beside.mkdir()
     subprocess.run(["mount", "--bind", python, beside], check=True)
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", closed[-1]],
-        check=True,
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755,size=1m", "tmpfs", closed[-1]], check=True)
     python.mkdir(parents=True)
     subprocess.run(["mount", "--bind", "-o", "ro", beside, python], check=True)
 
@@ -168,9 +160,7 @@ def work(learners: Sequence[Learner], processes: int, seconds: float) -> list[st
                 if learner.process.returncode != 0:
                     said = (learner.home / "said").read_text(errors="replace")
                     last = "\n".join(said.splitlines()[-40:])
-                    complaints.append(
-                        f"{learner.name}, {learner.notebook}: exit {learner.process.returncode}\n{last}"
-                    )
+                    complaints.append(f"{learner.name}, {learner.notebook}: exit {learner.process.returncode}\n{last}")
     complaints += [f"{each.name} was not done in {seconds:.0f} s" for each in busy]
     return complaints
 
@@ -297,10 +287,7 @@ def _shared_memory() -> Iterator[int]:
 def _processes(users: dict[int, Learner]) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if (
-                process.uids().real in users
-                and process.status() != psutil.STATUS_ZOMBIE
-            ):
+            if process.uids().real in users and process.status() != psutil.STATUS_ZOMBIE:
                 yield process
 
 

@@ -80,11 +80,7 @@ def differences(name: str, report: Report) -> list[str]:
         "pattern": (pattern, wanted["pattern"]),
         "points that were hit": (summary.coverage.hit, summary.coverage.planned),
     }
-    return [
-        f"{what}: {found!r}, and not {told!r}"
-        for what, (found, told) in compared.items()
-        if found != told
-    ]
+    return [f"{what}: {found!r}, and not {told!r}" for what, (found, told) in compared.items() if found != told]
 
 
 @contextmanager
@@ -132,12 +128,8 @@ def _stop(number: int, _frame: object) -> None:
 def main() -> int:
     """Reads the command line."""
     signal.signal(signal.SIGTERM, _stop)
-    parser = argparse.ArgumentParser(
-        description="Crash the sample sinks, and compare with what is expected."
-    )
-    parser.add_argument(
-        "names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them"
-    )
+    parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
+    parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
     said = parser.parse_args()
     if said.names is None:

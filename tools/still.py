@@ -1,4 +1,5 @@
-"""Still pictures for pages that run no script: the stepper at one step, what a reader saw over time, a batch as a strip.
+"""Still pictures for pages that run no script: the stepper at one step, what a reader saw over time, a batch as a
+strip.
 
 Each is one SVG file that needs nothing else and follows the reader's light or dark scheme. This module must not judge:
 the words beside a picture are handed in.
@@ -29,9 +30,7 @@ def stepper(story: Story, step: int) -> str:
     wide, high = spacetime.size(diagram)
     across = max(place.width, wide) + 2 * EDGE
     parts, y = [words(EDGE, 26, story.title, "h")], 26.0
-    for line in wrap(
-        f"{step}. {sentence_of(story, step)}", TITLE, across - 2 * EDGE, bold=True
-    ):
+    for line in wrap(f"{step}. {sentence_of(story, step)}", TITLE, across - 2 * EDGE, bold=True):
         y += LINE
         parts.append(words(EDGE, y, line, "h"))
     y += 8
@@ -46,33 +45,23 @@ def stepper(story: Story, step: int) -> str:
         y += 16
         parts.append(words(EDGE, y, said, kind))
     title = f"{story.title}, step {step}: {sentence_of(story, step)}"
-    return _file(
-        "".join(parts), across, y + 14, title, story.model.text(story.states[step])
-    )
+    return _file("".join(parts), across, y + 14, title, story.model.text(story.states[step]))
 
 
 def _settled(story: Story, step: int, most: float) -> Iterable[tuple[str, str]]:
     """What to watch for, and the properties about which something is known: lines, each with its class."""
-    for line in (
-        wrap(f"Watch for: {story.watch_for}", TEXT, most) if story.watch_for else ()
-    ):
+    for line in wrap(f"Watch for: {story.watch_for}", TEXT, most) if story.watch_for else ():
         yield line, "s"
-    for claim, verdict in zip(
-        story.model.properties(), story.verdicts[step], strict=True
-    ):
+    for claim, verdict in zip(story.model.properties(), story.verdicts[step], strict=True):
         if verdict.outcome in SIGNS:
-            said = (
-                f"{SIGNS[verdict.outcome]} {claim.sentence} {verdict.because}".strip()
-            )
+            said = f"{SIGNS[verdict.outcome]} {claim.sentence} {verdict.because}".strip()
             for line in wrap(said, TEXT, most, bold=True):
                 yield line, "bad" if verdict.outcome == BROKEN else "v"
 
 
 def _pieces(story: Story, step: int) -> Iterable[str]:
     place = story.layout()
-    before, now = (
-        pieces(story.scenes[each], place) for each in (max(0, step - 1), step)
-    )
+    before, now = (pieces(story.scenes[each], place) for each in (max(0, step - 1), step))
     for name, piece in now.items():
         yield f'<g class="{"now" if before[name] != piece else ""}">{piece}</g>'
 
@@ -93,59 +82,25 @@ def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
     found = tracks({run.name: steps for run, steps in runs.items()})
     last = max(place for track in found.values() for place in _places(track))
     across = LEFT + APART * (last + 1) + 20
-    parts, y = (
-        [
-            words(
-                EDGE,
-                24,
-                f"{key}: what an outside reader could have seen, in order",
-                "h",
-            )
-        ],
-        58.0,
-    )
-    crashes = sorted(
-        {
-            place
-            for track in found.values()
-            for place, label in track.moments
-            if label != "end"
-        }
-    )
-    parts += [
-        words(LEFT + APART * place + 6, 50, "SIGKILL, then restart", "bad")
-        for place in crashes
-    ]
+    parts, y = ([words(EDGE, 24, f"{key}: what an outside reader could have seen, in order", "h")], 58.0)
+    crashes = sorted({place for track in found.values() for place, label in track.moments if label != "end"})
+    parts += [words(LEFT + APART * place + 6, 50, "SIGKILL, then restart", "bad") for place in crashes]
     for run in runs:
         parts.append(_moved(0, y, "".join(_row(run, found[run.name], across))))
         y += ROW
     parts.append(words(EDGE, y + 8, NOTE, "s"))
-    told = [
-        f"{run.name}: {' '.join(_told(found[run.name]))}; {run.said}" for run in runs
-    ]
-    return _file(
-        "".join(parts),
-        across,
-        y + 20,
-        f"{key} as an outside reader saw it over time",
-        "\n".join(told),
-    )
+    told = [f"{run.name}: {' '.join(_told(found[run.name]))}; {run.said}" for run in runs]
+    return _file("".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(told))
 
 
 def _places(track: Track) -> list[int]:
-    return [point.place for point in track.points] + [
-        place for place, _ in track.moments
-    ]
+    return [point.place for point in track.points] + [place for place, _ in track.moments]
 
 
 def _told(track: Track) -> list[str]:
     """The values and the moments in their order, in words."""
     seen = [(float(point.place), str(point.value)) for point in track.points]
-    seen += [
-        (place + 0.5, f"| {label} |")
-        for place, label in track.moments
-        if label != "end"
-    ]
+    seen += [(place + 0.5, f"| {label} |") for place, label in track.moments if label != "end"]
     return [said for _, said in sorted(seen)]
 
 
@@ -181,9 +136,7 @@ def _place(point: Point, base: float) -> tuple[float, float]:
 def _point(point: Point, base: float) -> Iterable[str]:
     x, y = _place(point, base)
     after = point.driver > 1
-    yield _rect(
-        x - 6, y - 6, 12, 12, "t k2" if after else "t k1", round_by=0 if after else 6
-    )
+    yield _rect(x - 6, y - 6, 12, 12, "t k2" if after else "t k1", round_by=0 if after else 6)
     yield words(x + 9, y - 6, str(point.value), "v")
     if point.went_back:
         yield words(x + 9, y + 16, "jumps back", "bad")
@@ -193,7 +146,9 @@ MOMENT, BAR, PART = 112.0, 5.0, 15.0
 
 
 def strip(shown: Strip) -> str:
-    """The moments of one batch from left to right, with the names of their failpoints, as a page without tooltips needs."""
+    """The moments of one batch from left to right, with the names of their failpoints, as a page without tooltips
+    needs.
+    """
     drawn, deepest = [words(EDGE, 24, shown.title, "h")], 0.0
     for place, moment in enumerate(shown.moments):
         x, y = EDGE + MOMENT * place, 54.0
@@ -219,12 +174,7 @@ def strip(shown: Strip) -> str:
         " .lk-pic .p { font: 10px ui-monospace, monospace; fill: var(--dim); }"
     )
     return _file(
-        "".join(drawn),
-        2 * EDGE + MOMENT * len(shown.moments),
-        deepest + 14,
-        shown.title,
-        str(shown),
-        more=colours,
+        "".join(drawn), 2 * EDGE + MOMENT * len(shown.moments), deepest + 14, shown.title, str(shown), more=colours
     )
 
 
@@ -232,9 +182,7 @@ def _path(way: str, kind: str) -> str:
     return f'<path d="{way}" class="{kind}"/>'
 
 
-def _rect(
-    x: float, y: float, wide: float, high: float, kind: str, *, round_by: float = 3
-) -> str:
+def _rect(x: float, y: float, wide: float, high: float, kind: str, *, round_by: float = 3) -> str:
     at = f'x="{number(x)}" y="{number(y)}" width="{number(wide)}" height="{number(high)}" rx="{number(round_by)}"'
     return f'<rect {at} class="{kind}"/>'
 
@@ -244,9 +192,7 @@ def _moved(x: float, y: float, drawn: str) -> str:
 
 
 _COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
-_PAIR = re.compile(
-    r"(--\w+): (?:var\(--jp-[\w-]+, )?light-dark\(([^,()]+), ([^()]+)\)\)?"
-)
+_PAIR = re.compile(r"(--\w+): (?:var\(--jp-[\w-]+, )?light-dark\(([^,()]+), ([^()]+)\)\)?")
 
 
 def _style() -> str:
@@ -258,15 +204,8 @@ def _style() -> str:
     return f"{light}{more}\n@media (prefers-color-scheme: dark) {{ .lk {{ {dark}; }} }}"
 
 
-def _file(
-    body: str, wide: float, high: float, title: str, desc: str, *, more: str = ""
-) -> str:
+def _file(body: str, wide: float, high: float, title: str, desc: str, *, more: str = "") -> str:
     back = _rect(0, 0, wide, high, "back", round_by=8)
     return document(
-        back + body,
-        wide,
-        high,
-        title=title,
-        desc=desc,
-        style=_style() + ".back { fill: var(--bg); }" + more,
+        back + body, wide, high, title=title, desc=desc, style=_style() + ".back { fill: var(--bg); }" + more
     )

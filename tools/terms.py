@@ -11,7 +11,9 @@ from typing import NamedTuple
 from labkit.teach.glossary import Entry
 
 MEANING_WORDS = 8
-"""Words that a paragraph has at least besides the word that it explains: "That is called **lag**." needs a sentence more."""
+"""Words that a paragraph has at least besides the word that it explains: "That is called **lag**." needs a sentence
+more.
+"""
 NAMES = "## What this is called in"
 """The heading of the box with others' names, which may be words that come later."""
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
@@ -30,13 +32,10 @@ class Use(NamedTuple):
     """Words of its paragraph besides it."""
 
 
-def complaints(
-    texts: Mapping[str, Sequence[str]], entries: Mapping[str, Entry]
-) -> list[str]:
+def complaints(texts: Mapping[str, Sequence[str]], entries: Mapping[str, Entry]) -> list[str]:
     """What is wrong, a sentence each. `texts` are the Markdown cells of each notebook, empty where a cell is code."""
     readable = {
-        name: [_readable(text, is_first=not place) for place, text in enumerate(cells)]
-        for name, cells in texts.items()
+        name: [_readable(text, is_first=not place) for place, text in enumerate(cells)] for name, cells in texts.items()
     }
     learned = [entry for entry in entries.values() if entry.notebook]
     found: list[str] = []
@@ -53,7 +52,8 @@ def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str
     first = uses[0] if uses else None
     if first is not None and first.notebook < home:
         yield (
-            f"{_place(first)}: {word!r} is used, and {home} is to explain it: explain it here and say so in glossary.toml, "
+            f"{_place(first)}: {word!r} is used, and {home} is to explain it: explain it here and "
+            "say so in glossary.toml, "
             f"or take another word ({_short(first.sentence)})."
         )
     elif home in read and not bold:
@@ -61,25 +61,15 @@ def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str
     elif bold and bold[0].notebook != home:
         yield f"{_place(bold[0])}: **{word}** is explained here, and glossary.toml says {home}."
     elif bold and first is not None and not first.is_bold:
-        yield (
-            f"{_place(first)}: {word!r} is used above its meaning in {_place(bold[0])} ({_short(first.sentence)})."
-        )
+        yield (f"{_place(first)}: {word!r} is used above its meaning in {_place(bold[0])} ({_short(first.sentence)}).")
     elif bold and bold[0].beside < MEANING_WORDS:
         yield f"{_place(bold[0])}: **{word}** has no meaning beside it ({_short(bold[0].sentence)})."
 
 
-def _uses(
-    entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[str]]
-) -> Iterator[Use]:
+def _uses(entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[str]]) -> Iterator[Use]:
     """Every use of a word, in the course's order; not as a part of another word or of a plain phrase."""
     forms = _pattern(_forms(entry))
-    others = [
-        form
-        for other in learned
-        if other is not entry
-        for form in _forms(other)
-        if forms.search(form)
-    ]
+    others = [form for other in learned if other is not entry for form in _forms(other) if forms.search(form)]
     hidden = _pattern([*others, *entry.ordinary]) if others or entry.ordinary else None
     for notebook in sorted(texts):
         for cell, text in enumerate(texts[notebook]):
@@ -90,13 +80,7 @@ def _uses(
                     plain[start:end].strip(" `") == found[0] for start, end in bold
                     if start <= found.start() < end
                 )  # fmt: skip
-                yield Use(
-                    notebook,
-                    cell,
-                    is_bold,
-                    _sentence(text, found),
-                    _beside(text, found),
-                )
+                yield Use(notebook, cell, is_bold, _sentence(text, found), _beside(text, found))
 
 
 def _forms(entry: Entry) -> list[str]:
@@ -105,16 +89,10 @@ def _forms(entry: Entry) -> list[str]:
 
 def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
     """The forms as whole words, in any case, with whatever blanks; the longest first."""
-    escaped = (
-        r"\s+".join(map(re.escape, form.split()))
-        for form in sorted(forms, key=len, reverse=True)
-    )
+    escaped = (r"\s+".join(map(re.escape, form.split())) for form in sorted(forms, key=len, reverse=True))
     inside = "|".join(escaped)
     # A phrase may begin with a star: *lag* in italics is not **lag**, which is bold.
-    return re.compile(
-        rf"(?<![\w-])(?:(?<!\*)(?=\*)|(?!\*))(?:{inside})(?![\w-])(?:(?<!\*)|(?!\*))",
-        re.IGNORECASE,
-    )
+    return re.compile(rf"(?<![\w-])(?:(?<!\*)(?=\*)|(?!\*))(?:{inside})(?![\w-])(?:(?<!\*)|(?!\*))", re.IGNORECASE)
 
 
 def _readable(text: str, *, is_first: bool) -> str:
@@ -126,14 +104,8 @@ def _readable(text: str, *, is_first: bool) -> str:
     text = re.sub(r"!\[[^]]*\]\([^)]*\)|(?<=\])\([^)]*\)", _blank, text)
     text = re.sub(r"<[^>]*>|https?://\S+", _blank, text)
     # A name such as read_committed is a word of the glossary and code at once.
-    text = _CODE.sub(
-        lambda found: found[0] if _is_name(found[1]) else _blank(found), text
-    )
-    return (
-        re.sub(r"^- .*(?:\n  .*)*", _blank, text, flags=re.MULTILINE)
-        if is_first
-        else text
-    )
+    text = _CODE.sub(lambda found: found[0] if _is_name(found[1]) else _blank(found), text)
+    return re.sub(r"^- .*(?:\n  .*)*", _blank, text, flags=re.MULTILINE) if is_first else text
 
 
 def _is_name(code: str) -> bool:

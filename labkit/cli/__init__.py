@@ -15,22 +15,12 @@ from typing import NoReturn
 from labkit.core.errors import LabError
 from labkit.host.processes import ENDS_WITH_PARENT
 
-_DISK = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EFBIG,
-}
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 
 OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running"
-GO_ON = {
-    "run": "; it goes on with --resume FOLDER",
-    "grade": "; it goes on with the same command again",
-}
+GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with the same command again"}
 """How a verb goes on that was stopped, where it does."""
 
 
@@ -68,9 +58,7 @@ def execute(words: Sequence[str]) -> int:
         return 0
     except OSError as error:
         return _outside(error, debug=debug)
-    except (
-        Exception
-    ) as error:  # the one place where anything unforeseen becomes a sentence
+    except Exception as error:  # the one place where anything unforeseen becomes a sentence
         return _unforeseen(error, debug=debug, verb=_verb(words))
 
 
@@ -102,11 +90,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
         from labkit.cli.app import VERBS
 
         more = f"labkit {verb} --help" if verb in VERBS else "labkit --help"
-        return _say(
-            f"{' '.join(word().split())} See {more}.".lstrip(),
-            BAD_USAGE,
-            debug=debug,
-        )
+        return _say(f"{' '.join(word().split())} See {more}.".lstrip(), BAD_USAGE, debug=debug)
     sentence = f"labkit itself failed ({type(error).__name__}: {error}); run again with --debug to see where."
     return _say(sentence, OWN_FAULT, debug=debug)
 
@@ -116,11 +100,7 @@ def _outside(error: OSError, *, debug: bool) -> int:
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"
-    return _say(
-        f"{place}: {error.strerror}; make room or name another folder with --out.",
-        BAD_USAGE,
-        debug=debug,
-    )
+    return _say(f"{place}: {error.strerror}; make room or name another folder with --out.", BAD_USAGE, debug=debug)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

@@ -44,10 +44,7 @@ class Verb(TyperCommand):
         return command(self.name).make_context(*arguments, **options)
 
 
-MOVED = {
-    "bench": "measurements are `make bench` in a checkout, for example: "
-    'make bench ONLY="crash explore" ROUNDS=3.'
-}
+MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: make bench ONLY="crash explore" ROUNDS=3.'}
 """Verbs that are verbs no longer, each with the sentence that says what to type instead."""
 
 
@@ -69,9 +66,7 @@ def command(name: str) -> Any:
 
 def root(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Step, crash and judge stream processing: what does exactly-once really guarantee?
 

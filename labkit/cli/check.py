@@ -13,12 +13,9 @@ from labkit.core.words import columns
 
 
 def check(
-    notebooks: Annotated[
-        list[Path], typer.Argument(help="Notebooks of the lab, or folders of them.")
-    ],
+    notebooks: Annotated[list[Path], typer.Argument(help="Notebooks of the lab, or folders of them.")],
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this exercise, as 05-recovery; may be given again."),
+        list[str] | None, typer.Option(help="Only this exercise, as 05-recovery; may be given again.")
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -33,10 +30,7 @@ def check(
     for sentence in filter(None, map(sentence_on, only or ())):
         print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}
-    found = {
-        str(path): [each for each in checked(path) if each.name in wanted]
-        for path in _files(notebooks)
-    }
+    found = {str(path): [each for each in checked(path) if each.name in wanted] for path in _files(notebooks)}
     everything = [each for some in found.values() for each in some]
     if not everything:
         raise InvalidInput(
@@ -65,8 +59,6 @@ def _files(given: list[Path]) -> list[Path]:
             continue
         inside = [each for each in sorted(path.rglob("*.ipynb")) if each.stem in asking]
         if not inside:
-            raise InvalidInput(
-                f"{path}: there is no notebook with exercises in this folder; name one."
-            )
+            raise InvalidInput(f"{path}: there is no notebook with exercises in this folder; name one.")
         files += inside
     return files

@@ -5,13 +5,5 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", help="Print one JSON object on standard output and nothing else."
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", help="The folder to write to; it must not be there yet."),
-]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to; it must not be there yet.")]

@@ -19,13 +19,11 @@ def course(
         ),
     ] = f"labkit=={__version__}",
     as_list: Annotated[
-        bool,
-        typer.Option(
-            "--list", help="Only list the notebooks: question, and what to read before."
-        ),
+        bool, typer.Option("--list", help="Only list the notebooks: question, and what to read before.")
     ] = False,
 ) -> int:
-    """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers, GitHub.
+    """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers,
+    GitHub.
 
     Needs no checkout. It holds no solution; `labkit lab FOLDER` opens it.
     """
@@ -36,9 +34,7 @@ def course(
             raise InvalidInput(
                 f"labkit course: --list writes nothing, so it takes no folder; leave out --list or {folder}."
             )
-        rows = [
-            (name, question, ", ".join(needs)) for name, question, needs in listed()
-        ]
+        rows = [(name, question, ", ".join(needs)) for name, question, needs in listed()]
         print(columns([("notebook", "question", "read before"), *rows]))
         return 0
     if folder is None:

@@ -24,39 +24,29 @@ def crashtest(
         ),
     ] = None,
     reader: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE:NAME",
-            help="Returns the rows. Default: read in the sink's file.",
-        ),
+        str | None, typer.Option(metavar="FILE:NAME", help="Returns the rows. Default: read in the sink's file.")
     ] = None,
     command: Annotated[
         str | None,
         typer.Option(
-            metavar="CMD",
-            help="Instead of FILE:NAME: how a whole pipeline is started, by a shell, in this folder.",
+            metavar="CMD", help="Instead of FILE:NAME: how a whole pipeline is started, by a shell, in this folder."
         ),
     ] = None,
     read_command: Annotated[
         str | None,
-        typer.Option(
-            metavar="CMD",
-            help="Of a pipeline: prints the rows as JSON Lines, instead of --reader.",
-        ),
+        typer.Option(metavar="CMD", help="Of a pipeline: prints the rows as JSON Lines, instead of --reader."),
     ] = None,
     expected: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Of a pipeline: the rows that should come out, FILE.jsonl or FILE:NAME. Default: those of a run without a "
+            help="Of a pipeline: the rows that should come out, FILE.jsonl or FILE:NAME. Default: "
+            "those of a run without a "
             "crash.",
         ),
     ] = None,
     feed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CMD", help="Of a pipeline: puts the input there before each run."
-        ),
+        str | None, typer.Option(metavar="CMD", help="Of a pipeline: puts the input there before each run.")
     ] = None,
     reset: Annotated[
         str | None,
@@ -68,28 +58,19 @@ def crashtest(
     watch: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DIR",
-            help="Of a pipeline: a folder that belongs to it. Default: this folder; may be repeated.",
+            metavar="DIR", help="Of a pipeline: a folder that belongs to it. Default: this folder; may be repeated."
         ),
     ] = None,
     checkpoint: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Of a pipeline: restore an older copy of this folder in one run.",
-        ),
+        str | None, typer.Option(metavar="DIR", help="Of a pipeline: restore an older copy of this folder in one run.")
     ] = None,
     expect: Annotated[
-        str | None,
-        typer.Option(
-            help="The guarantee that must be measured; exit 1 if it is weaker."
-        ),
+        str | None, typer.Option(help="The guarantee that must be measured; exit 1 if it is weaker.")
     ] = None,
     power_cut: Annotated[
         bool | None,
         typer.Option(
-            "--power-cut",
-            help="Of a pipeline: the power fails, too, so that what was not synced may be missing.",
+            "--power-cut", help="Of a pipeline: the power fails, too, so that what was not synced may be missing."
         ),
     ] = None,
     parallel: Annotated[
@@ -99,41 +80,21 @@ def crashtest(
             help="Of a pipeline: runs side by side, each in a copy of this folder. Default: as many as is safe.",
         ),
     ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(help="An axis that must hold too, as fractured_read."),
-    ] = None,
-    batches: Annotated[
-        int | None,
-        typer.Option(help="Batches of the job: 3 unless you say another number."),
-    ] = None,
+    also: Annotated[list[str] | None, typer.Option(help="An axis that must hold too, as fractured_read.")] = None,
+    batches: Annotated[int | None, typer.Option(help="Batches of the job: 3 unless you say another number.")] = None,
     rows: Annotated[
-        Path | None,
-        typer.Option(
-            help="Your own rows, JSON Lines with a whole number id. Default: made up."
-        ),
+        Path | None, typer.Option(help="Your own rows, JSON Lines with a whole number id. Default: made up.")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="An option for a data source, a format or a table; may be repeated.",
-        ),
+        typer.Option(metavar="NAME=VALUE", help="An option for a data source, a format or a table; may be repeated."),
     ] = None,
     sink_format: Annotated[
         str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Instead of FILE:NAME: the sink is writeStream.format(NAME).",
-        ),
+        typer.Option("--format", metavar="NAME", help="Instead of FILE:NAME: the sink is writeStream.format(NAME)."),
     ] = None,
     table: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Instead of FILE:NAME: the sink is writeStream.toTable(NAME).",
-        ),
+        str | None, typer.Option(metavar="NAME", help="Instead of FILE:NAME: the sink is writeStream.toTable(NAME).")
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -143,37 +104,22 @@ def crashtest(
     ] = None,
     code: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Code below this folder is the sink's, too. Default: the project.",
-        ),
+        typer.Option(metavar="DIR", help="Code below this folder is the sink's, too. Default: the project."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="GLOB",
-            help="Files, or HOST:PORT, that are no part of the sink, as *.csv.tmp.",
-        ),
+        typer.Option(metavar="GLOB", help="Files, or HOST:PORT, that are no part of the sink, as *.csv.tmp."),
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Configuration for the test's Spark sessions; may be repeated.",
-        ),
+        typer.Option(metavar="KEY=VALUE", help="Configuration for the test's Spark sessions; may be repeated."),
     ] = None,
     jars: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATHS", help="Jars for the sessions, separated by commas."
-        ),
+        list[str] | None, typer.Option(metavar="PATHS", help="Jars for the sessions, separated by commas.")
     ] = None,
     packages: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COORDINATES",
-            help="Packages of Maven, group:artifact:version, separated by commas.",
-        ),
+        typer.Option(metavar="COORDINATES", help="Packages of Maven, group:artifact:version, separated by commas."),
     ] = None,
     eyes: Annotated[
         str | None,
@@ -185,8 +131,7 @@ def crashtest(
     lines: Annotated[
         bool,
         typer.Option(
-            "--lines",
-            help="Also kill before lines of your own code; done anyway where something writes unseen.",
+            "--lines", help="Also kill before lines of your own code; done anyway where something writes unseen."
         ),
     ] = False,
     quick: Annotated[
@@ -197,9 +142,7 @@ def crashtest(
             "take.",
         ),
     ] = False,
-    limit: Annotated[
-        float, typer.Option(help="Seconds in which the sink must do something.")
-    ] = 30.0,
+    limit: Annotated[float, typer.Option(help="Seconds in which the sink must do something.")] = 30.0,
     seconds: Annotated[
         float,
         typer.Option(
@@ -207,21 +150,12 @@ def crashtest(
             "pipeline what its planned runs need."
         ),
     ] = 0.0,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write JUnit XML to this file.")
-    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A new folder for report, badge, diagram, effects and evidence."
-        ),
+        Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")
     ] = None,
     as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object on standard output and nothing else there.",
-        ),
+        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")
     ] = False,
 ) -> int:
     """Kill a real job at every durable effect of your own sink or pipeline, and say what it really guarantees.
@@ -229,8 +163,8 @@ def crashtest(
     FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
     system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
     proves nothing.
-    Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot be
-    tested, 69 this machine cannot watch system calls.
+    Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
+    be tested, 69 this machine cannot watch system calls.
     """
     from labkit.crashtest.configured import check_axes, configured, guarantee_named
 
@@ -274,9 +208,7 @@ def crashtest(
     axes = also or said.get("also", [])
     check_axes(axes)
     if out is not None and out.exists():
-        raise InvalidInput(
-            f"{out}: this folder is there already; name a new one with --out."
-        )
+        raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
     if is_pipeline:
         report = _test_pipeline(said, command, out, common | pipelines)
     else:
@@ -291,26 +223,18 @@ def crashtest(
     return report.code(guarantee, axes)
 
 
-def _refuse_mixed(
-    subject: str | None, command: str | None, others: dict[str, Any]
-) -> None:
+def _refuse_mixed(subject: str | None, command: str | None, others: dict[str, Any]) -> None:
     """Raises `InvalidInput` where a sink and a pipeline are asked for at once."""
     if subject is not None and command is not None:
-        raise InvalidInput(
-            "FILE:NAME is a sink and --command a pipeline; test one of them at a time."
-        )
+        raise InvalidInput("FILE:NAME is a sink and --command a pipeline; test one of them at a time.")
     for name, part in others.items():
         if part is not None:
-            option = "--" + {"options": "option", "sink_format": "format"}.get(
-                name, name
-            ).replace("_", "-")
+            option = "--" + {"options": "option", "sink_format": "format"}.get(name, name).replace("_", "-")
             what = "a sink, FILE:NAME" if command else "a pipeline, --command"
             raise InvalidInput(f"{option} belongs to {what}; leave it out here.")
 
 
-def _test_sink(
-    said: dict[str, Any], subject: str | None, out: Path | None, given: dict[str, Any]
-) -> "Report":
+def _test_sink(said: dict[str, Any], subject: str | None, out: Path | None, given: dict[str, Any]) -> "Report":
     from labkit.crashtest.campaign import campaign
     from labkit.crashtest.configured import combined
     from labkit.crashtest.kernel import kernel_campaign
@@ -323,9 +247,7 @@ def _test_sink(
         return running.everything()
 
 
-def _test_pipeline(
-    said: dict[str, Any], command: str | None, out: Path | None, given: dict[str, Any]
-) -> "Report":
+def _test_pipeline(said: dict[str, Any], command: str | None, out: Path | None, given: dict[str, Any]) -> "Report":
     from labkit.crashtest.blackbox.campaign import pipeline_campaign
     from labkit.crashtest.configured import pipeline
 
@@ -339,11 +261,6 @@ def _tell() -> "Tell":
     console = Console(stderr=True)
 
     def tell(what: str, said: str) -> None:
-        console.print(
-            f"{'' if what == 'run' else '    '}{said}",
-            markup=False,
-            soft_wrap=True,
-            highlight=False,
-        )
+        console.print(f"{'' if what == 'run' else '    '}{said}", markup=False, soft_wrap=True, highlight=False)
 
     return tell

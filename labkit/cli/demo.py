@@ -37,18 +37,8 @@ def acts() -> list[tuple[str, list[Scenario]]]:
     ]
     limits = [
         plan(sink="wal", store="files", crashes=["sink.mid_commit@0"]),
-        plan(
-            sink="two_phase",
-            store="files",
-            order="engine",
-            crashes=["sink.after_commit@0"],
-        ),
-        plan(
-            sink="two_phase",
-            store="files",
-            order="decision",
-            crashes=["sink.after_commit@0"],
-        ),
+        plan(sink="two_phase", store="files", order="engine", crashes=["sink.after_commit@0"]),
+        plan(sink="two_phase", store="files", order="decision", crashes=["sink.after_commit@0"]),
     ]
     return [
         ("Killed between pre-commit and commit (sink.after_pre_commit)", same_moment),
@@ -61,65 +51,33 @@ def run_demo(out: Path | None, as_json: bool) -> int:
     find_java()
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
-    runs = [
-        [prepare(scenario, base / scenario.name) for scenario in scenarios]
-        for _, scenarios in acted
-    ]
+    runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]
     together = [run for group in runs for run in group]
     _introduce(as_json, len(together))
     with progress(as_json, 2 * len(together)) as tell:
-        outcomes = dict(
-            zip(
-                [run.name for run in together],
-                run_all(together, base / "scratch", tell),
-                strict=True,
-            )
-        )
+        outcomes = dict(zip([run.name for run in together], run_all(together, base / "scratch", tell), strict=True))
     report = base / "report.html"
-    judged = [
-        outcome.record for outcome in outcomes.values() if isinstance(outcome, Outcome)
-    ]
+    judged = [outcome.record for outcome in outcomes.values() if isinstance(outcome, Outcome)]
     lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
     write_report(judged, report, "What is left after a crash", lead)
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "runs": [_plain(outcome) for outcome in outcomes.values()],
-                    "report": str(report),
-                }
-            )
-        )
+        print(json.dumps({"runs": [_plain(outcome) for outcome in outcomes.values()], "report": str(report)}))
     else:
         for (title, _), group in zip(acted, runs, strict=True):
             print(f"\n{title}\n")
             for run in group:
                 outcome = outcomes[run.name]
-                print(
-                    outcome
-                    if isinstance(outcome, Outcome)
-                    else f"{run.name}: {outcome}",
-                    end="\n\n",
-                )
+                print(outcome if isinstance(outcome, Outcome) else f"{run.name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(together))
 
 
 def _introduce(as_json: bool, count: int) -> None:
     if not as_json:
-        print(
-            "hello, world, hello: three records, one micro-batch, a real PySpark Structured Streaming word count."
-        )
-        print(
-            f"{count} queries run until each reaches its failpoint; one SIGKILL to every process of the driver;"
-        )
-        print(
-            "a new driver recovers and re-runs; then an outside reader tells what could be seen.\n",
-            flush=True,
-        )
+        print("hello, world, hello: three records, one micro-batch, a real PySpark Structured Streaming word count.")
+        print(f"{count} queries run until each reaches its failpoint; one SIGKILL to every process of the driver;")
+        print("a new driver recovers and re-runs; then an outside reader tells what could be seen.\n", flush=True)
 
 
 def _plain(outcome: Outcome | LabError) -> dict[str, Any]:
-    return (
-        outcome.to_json() if isinstance(outcome, Outcome) else {"error": str(outcome)}
-    )
+    return outcome.to_json() if isinstance(outcome, Outcome) else {"error": str(outcome)}

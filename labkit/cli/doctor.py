@@ -12,11 +12,7 @@ from labkit.host.doctor import examine, exit_code
 
 def doctor(
     prepare: Annotated[
-        bool,
-        typer.Option(
-            "--prepare",
-            help="First make the class-data archive for faster starts, if there is none.",
-        ),
+        bool, typer.Option("--prepare", help="First make the class-data archive for faster starts, if there is none.")
     ] = False,
     as_json: Json = False,
 ) -> int:
@@ -30,11 +26,6 @@ def doctor(
         print(json.dumps([asdict(finding) for finding in findings]))
         return exit_code(findings)
     for finding in findings:
-        mark = (
-            "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
-        )
-        print(
-            f"{mark} {finding.name}: {finding.detail}"
-            + (f"; {finding.remedy}" if not finding.ok else "")
-        )
+        mark = "ok     " if finding.ok else ("MISSING" if finding.required else "absent ")
+        print(f"{mark} {finding.name}: {finding.detail}" + (f"; {finding.remedy}" if not finding.ok else ""))
     return exit_code(findings)

@@ -1,4 +1,6 @@
-"""`labkit effects`: in which order a pipeline writes plan, data and decision, and what it syncs. Options and printing."""
+"""`labkit effects`: in which order a pipeline writes plan, data and decision, and what it syncs. Options and
+printing.
+"""
 
 import errno
 import json
@@ -26,10 +28,7 @@ _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
 
 def effects(
     command: Annotated[
-        str | None,
-        typer.Option(
-            "--command", metavar="CMD", help="How the pipeline is run, by a shell."
-        ),
+        str | None, typer.Option("--command", metavar="CMD", help="How the pipeline is run, by a shell.")
     ] = None,
     beside: Annotated[
         list[Path] | None,
@@ -40,23 +39,14 @@ def effects(
     ] = None,
     watch: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder of the pipeline; may be repeated. Default: the current one.",
-        ),
+        typer.Option(metavar="DIR", help="A folder of the pipeline; may be repeated. Default: the current one."),
     ] = None,
     lane: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=GLOB",
-            help="What paths are for, as decision='manifests/*'; may be repeated.",
-        ),
+        typer.Option(metavar="NAME=GLOB", help="What paths are for, as decision='manifests/*'; may be repeated."),
     ] = None,
     limit: Annotated[
-        float,
-        typer.Option(
-            help="Seconds of silence after which a command that does not end is killed."
-        ),
+        float, typer.Option(help="Seconds of silence after which a command that does not end is killed.")
     ] = 30.0,
     as_json: Json = False,
     out: Out = None,
@@ -71,14 +61,10 @@ def effects(
 
     if beside:
         if command is not None or watch or lane:
-            raise InvalidInput(
-                "--beside runs nothing; leave --command, --watch and --lane out."
-            )
+            raise InvalidInput("--beside runs nothing; leave --command, --watch and --lane out.")
         return _beside(beside, out, as_json=as_json)
     if command is None:
-        raise InvalidInput(
-            "Missing option '--command'; or name two records with --beside."
-        )
+        raise InvalidInput("Missing option '--command'; or name two records with --beside.")
     if limit <= 0:
         raise InvalidInput("--limit must be more than 0.")
     folders = [_folder(each) for each in watch or [Path()]]
@@ -86,9 +72,7 @@ def effects(
     _check_new(out)
     with ExitStack() as stack:
         place = (
-            Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            if out is None
-            else stack.enter_context(_new(out))
+            Path(stack.enter_context(tempfile.TemporaryDirectory())) if out is None else stack.enter_context(_new(out))
         )
         log = place / "command.log"
         found = xray(command, folders, log, lanes=lanes, limit=limit)
@@ -112,9 +96,7 @@ def _check_new(out: Path | None) -> None:
     with _writing(out):
         is_there = out.exists()
     if is_there:
-        raise InvalidInput(
-            f"{out}: this folder is there already; name a new one with --out."
-        )
+        raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
 
 
 @contextmanager
@@ -161,15 +143,9 @@ def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
     return 0
 
 
-def _keep(
-    out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects"
-) -> None:
+def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects") -> None:
     with _writing(out):
-        for end, said in (
-            ("txt", f"{text}\n"),
-            ("json", json.dumps(plain, indent=2)),
-            ("svg", picture),
-        ):
+        for end, said in (("txt", f"{text}\n"), ("json", json.dumps(plain, indent=2)), ("svg", picture)):
             (out / f"{name}.{end}").write_text(said, encoding="utf-8")
 
 

@@ -35,32 +35,17 @@ Search = Callable[..., Exploration]
 
 
 def explore(
-    model: Annotated[
-        str | None,
-        typer.Argument(help=f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}."),
-    ] = None,
+    model: Annotated[str | None, typer.Argument(help=f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.")] = None,
     settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A parameter; may be repeated."
-        ),
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
     ] = None,
-    max_states: Annotated[
-        int, typer.Option(help="Stop after so many states.")
-    ] = 1_000_000,
+    max_states: Annotated[int, typer.Option(help="Stop after so many states.")] = 1_000_000,
     seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
-    megabytes: Annotated[
-        int, typer.Option(help="Stop when the search uses so much memory in all.")
-    ] = 4_000,
+    megabytes: Annotated[int, typer.Option(help="Stop when the search uses so much memory in all.")] = 4_000,
     walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
     steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
-    seed: Annotated[
-        int, typer.Option(help="Of the walks: the same seed, the same walks.")
-    ] = 1,
-    cores: Annotated[
-        int,
-        typer.Option(help="Search in so many processes, with the same answer."),
-    ] = 1,
+    seed: Annotated[int, typer.Option(help="Of the walks: the same seed, the same walks.")] = 1,
+    cores: Annotated[int, typer.Option(help="Search in so many processes, with the same answer.")] = 1,
     master: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +57,8 @@ def explore(
         bool,
         typer.Option(
             "--symmetry",
-            help="Count states that differ only in which of equal processes is which as one: fewer states, same claims.",
+            help="Count states that differ only in which of equal processes is which as one: fewer "
+            "states, same claims.",
         ),
     ] = False,
     as_json: Json = False,
@@ -87,9 +73,7 @@ def explore(
             raise InvalidInput(
                 "--symmetry and --walks exclude each other: a walk counts no states; leave one of them out."
             )
-        return run_walks(
-            model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json
-        )
+        return run_walks(model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json)
     return run_explore(
         model,
         parameters,
@@ -109,13 +93,9 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InvalidInput(
-                f"--set {text[:60]}: write name=value, as in --set participants=3."
-            )
+            raise InvalidInput(f"--set {text[:60]}: write name=value, as in --set participants=3.")
         if name in parameters:
-            raise InvalidInput(
-                f"--set {text[:60]}: {name} is set twice; leave one of them out."
-            )
+            raise InvalidInput(f"--set {text[:60]}: {name} is set twice; leave one of them out.")
         parameters[name] = value
     return parameters
 
@@ -136,13 +116,9 @@ def run_explore(
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
     if max_states < 1 or seconds <= 0 or megabytes < 1:
-        raise InvalidInput(
-            "--max-states, --seconds and --megabytes must be more than 0."
-        )
+        raise InvalidInput("--max-states, --seconds and --megabytes must be more than 0.")
     if master is not None and cores != 1:
-        raise InvalidInput(
-            "--cores and --master exclude each other: Spark's master says how many tasks run at once."
-        )
+        raise InvalidInput("--cores and --master exclude each other: Spark's master says how many tasks run at once.")
     whole = make(name, parameters)
     model = Quotient(whole) if symmetry else whole
     begun = time.perf_counter()
@@ -238,19 +214,12 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         )
 
 
-def _print_found(
-    exploration: Exploration, stopped: str, took: float, states: str
-) -> None:
+def _print_found(exploration: Exploration, stopped: str, took: float, states: str) -> None:
     exhausted = "yes" if exploration.exhausted else f"no: {stopped}"
     rows = table("", "")
     for label, value in (
         ("model", exploration.model),
-        (
-            "parameters",
-            " ".join(
-                f"{name}={value}" for name, value in exploration.parameters.items()
-            ),
-        ),
+        ("parameters", " ".join(f"{name}={value}" for name, value in exploration.parameters.items())),
         (states, f"{exploration.unique_states:,}"),
         ("generated states", f"{exploration.generated_states:,}"),
         ("depth", str(exploration.depth)),
@@ -262,10 +231,7 @@ def _print_found(
     show(rows)
     print_violations(exploration.violations)
     if not exploration.violations:
-        print(
-            "\nNo property is violated"
-            + ("." if exploration.exhausted else " in what was seen.")
-        )
+        print("\nNo property is violated" + ("." if exploration.exhausted else " in what was seen."))
 
 
 def print_violations(violations: Sequence[Violation]) -> None:
@@ -276,15 +242,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
         print(f"  labkit replay {violation.trace}")
 
 
-def run_walks(
-    name: str | None,
-    parameters: dict[str, str],
-    *,
-    walks: int,
-    steps: int,
-    seed: int,
-    as_json: bool,
-) -> int:
+def run_walks(name: str | None, parameters: dict[str, str], *, walks: int, steps: int, seed: int, as_json: bool) -> int:
     """Seeded random schedules, for what is too large to be explored. 1: something is violated; 2: nothing was seen."""
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
@@ -298,21 +256,9 @@ def run_walks(
             first.setdefault(violation.property, violation)
     violated = list(first.values())
     if as_json:
-        plain = {
-            "model": name,
-            "parameters": dict(model.values),
-            "walks": walks,
-            "steps": steps,
-            "seed": seed,
-        }
-        print(
-            json.dumps(
-                {**plain, "violations": [violation.to_json() for violation in violated]}
-            )
-        )
+        plain = {"model": name, "parameters": dict(model.values), "walks": walks, "steps": steps, "seed": seed}
+        print(json.dumps({**plain, "violations": [violation.to_json() for violation in violated]}))
     else:
-        print(
-            f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} properties violated."
-        )
+        print(f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} properties violated.")
         print_violations(violated)
     return 1 if violated else 2

@@ -21,51 +21,25 @@ LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 
 
 def grade(
-    submissions: Annotated[
-        list[Path], typer.Argument(help="Folders, single notebooks, or ZIP downloads.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The folder with the grades; the same again grades only what has changed."
-        ),
-    ],
+    submissions: Annotated[list[Path], typer.Argument(help="Folders, single notebooks, or ZIP downloads.")],
+    out: Annotated[Path, typer.Option(help="The folder with the grades; the same again grades only what has changed.")],
     deadline: Annotated[
-        str | None,
-        typer.Option(
-            help="Mark what was changed later as late, as 2027-01-31T18:00; this machine's time."
-        ),
+        str | None, typer.Option(help="Mark what was changed later as late, as 2027-01-31T18:00; this machine's time.")
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Of the hidden variants; default: a new one for a new folder."
-        ),
+        int | None, typer.Option(help="Of the hidden variants; default: a new one for a new folder.")
     ] = None,
     isolation: Annotated[
-        str,
-        typer.Option(
-            help="best, namespaces, user-namespaces or plain, which needs --trust."
-        ),
+        str, typer.Option(help="best, namespaces, user-namespaces or plain, which needs --trust.")
     ] = "best",
     trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust", help="Where code cannot be kept apart, run it all the same."
-        ),
+        bool, typer.Option("--trust", help="Where code cannot be kept apart, run it all the same.")
     ] = False,
-    workers: Annotated[
-        int, typer.Option(help="How many submissions at a time; 0: one for each core.")
-    ] = 0,
+    workers: Annotated[int, typer.Option(help="How many submissions at a time; 0: one for each core.")] = 0,
     cell_seconds: Annotated[float, typer.Option(help="What one cell may take.")] = 10.0,
-    total_seconds: Annotated[
-        float, typer.Option(help="What one submission may take.")
-    ] = 120.0,
+    total_seconds: Annotated[float, typer.Option(help="What one submission may take.")] = 120.0,
     course: Annotated[
-        Path | None,
-        typer.Option(
-            help="A Python file with exercises of your own; default: the lab's."
-        ),
+        Path | None, typer.Option(help="A Python file with exercises of your own; default: the lab's.")
     ] = None,
     roster: Annotated[
         Path | None,
@@ -80,26 +54,17 @@ def grade(
         ),
     ] = None,
     rules: Annotated[
-        Path | None,
-        typer.Option(
-            help="A TOML file with weights, late penalties, partial credit and rubrics."
-        ),
+        Path | None, typer.Option(help="A TOML file with weights, late penalties, partial credit and rubrics.")
     ] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Grade this student anew and nobody else; may be repeated."),
+        list[str] | None, typer.Option(help="Grade this student anew and nobody else; may be repeated.")
     ] = None,
     exercise: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Grade this exercise anew and no other one; may be repeated."
-        ),
+        list[str] | None, typer.Option(help="Grade this exercise anew and no other one; may be repeated.")
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            help="Grade only this part of a batch, as 2/8, into an --out of its own; needs --seed."
-        ),
+        typer.Option(help="Grade only this part of a batch, as 2/8, into an --out of its own; needs --seed."),
     ] = None,
     taken: Annotated[
         list[Path] | None,
@@ -109,18 +74,10 @@ def grade(
         ),
     ] = None,
     master: Annotated[
-        str | None,
-        typer.Option(
-            help="Have Spark run the shards: local[4], or spark://HOST:PORT with shared folders."
-        ),
+        str | None, typer.Option(help="Have Spark run the shards: local[4], or spark://HOST:PORT with shared folders.")
     ] = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(help=f"How many shards --master runs; default: {SHARDS}."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output.")
-    ] = False,
+    shards: Annotated[int | None, typer.Option(help=f"How many shards --master runs; default: {SHARDS}.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> int:
     """Grade submissions: run each in a sandbox, judge its answers outside of that, and write grades, records and pages.
 
@@ -155,13 +112,10 @@ def grade(
     count = SHARDS if shards is None else shards
     if (part is not None or master is not None or taken) and (only or exercise):
         raise InvalidInput(
-            "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out."
+            "--only and --exercise grade anew what shards would leave as it is; leave --shard, "
+            "--records or --master out."
         )
-    anew = [
-        key
-        for word in only or ()
-        for key in keys_called(out, load(course), of_class, word)
-    ]
+    anew = [key for word in only or () for key in keys_called(out, load(course), of_class, word)]
     order = Order(
         submissions, out, course, seed, of_class.deadline, isolation, trust, workers,
         Limits(cell_seconds=cell_seconds, total_seconds=total_seconds), Patience(),
@@ -188,12 +142,7 @@ def grade(
             "unknown_students": [row.name for row in book.unknown],
             "to_settle": book.doubts,
         }
-        told = {
-            "seed": done.seed,
-            "level": done.level,
-            "missing": done.missing,
-            "a_minute": round(rate, 1),
-        }
+        told = {"seed": done.seed, "level": done.level, "missing": done.missing, "a_minute": round(rate, 1)}
         print(json.dumps(counts | told))
     else:
         _tell(done, rate, out)
@@ -201,9 +150,7 @@ def grade(
     return NOT_GRADED if done.failed else 0
 
 
-def _check_shards(
-    part: Any, seed: int | None, master: str | None, count: int | None
-) -> None:
+def _check_shards(part: Any, seed: int | None, master: str | None, count: int | None) -> None:
     from labkit.grading.shards import MOST
     from labkit.spark.master import check_scheduler
 
@@ -212,9 +159,7 @@ def _check_shards(
             f"--shard {part}: give it --seed, too, the same for all shards: they would draw different variants."
         )
     if part is not None and master is not None:
-        raise InvalidInput(
-            "--shard and --master: Spark cuts the batch up itself; leave one of them out."
-        )
+        raise InvalidInput("--shard and --master: Spark cuts the batch up itself; leave one of them out.")
     if count is not None and master is None:
         raise InvalidInput(
             f"--shards {count}: only --master cuts a batch up itself; name one, or one part with --shard."
@@ -253,19 +198,16 @@ def _tell_class(book: Any, out: Path) -> None:
         names = ", ".join(row.name for row in book.missing[:MOST_TOLD])
         more = len(book.missing) - MOST_TOLD
         print(
-            f"{len(book.missing)} of the roster have handed in nothing: {names}{f' and {more} more' if more > 0 else ''}."
+            f"{len(book.missing)} of the roster have handed in nothing: "
+            f"{names}{f' and {more} more' if more > 0 else ''}."
         )
     for doubt in book.doubts[:MOST_TOLD]:
         print(f"To settle: {doubt}")
     if len(book.doubts) > MOST_TOLD:
-        print(
-            f"To settle: {len(book.doubts) - MOST_TOLD} more in {out / 'summary.html'}."
-        )
+        print(f"To settle: {len(book.doubts) - MOST_TOLD} more in {out / 'summary.html'}.")
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
-        print(
-            f"{by_hand} students have texts that nobody has read: {out / 'by_hand' / 'texts.html'}."
-        )
+        print(f"{by_hand} students have texts that nobody has read: {out / 'by_hand' / 'texts.html'}.")
 
 
 def need_grader(command: str) -> None:
@@ -278,16 +220,12 @@ def need_grader(command: str) -> None:
 
 def _check(isolation: str, workers: int, seconds: Sequence[float]) -> None:
     if isolation not in LEVELS:
-        raise InvalidInput(
-            f"--isolation {isolation}: unknown; choose {', '.join(LEVELS)}."
-        )
+        raise InvalidInput(f"--isolation {isolation}: unknown; choose {', '.join(LEVELS)}.")
     if not 0 <= workers <= 256:
         raise InvalidInput(f"--workers {workers}: choose 0 to 256.")
     for given in seconds:
         if not 0.1 <= given <= 86_400:
-            raise InvalidInput(
-                f"{given:g} seconds: choose 0.1 to 86,400 for --cell-seconds and --total-seconds."
-            )
+            raise InvalidInput(f"{given:g} seconds: choose 0.1 to 86,400 for --cell-seconds and --total-seconds.")
 
 
 @contextmanager
@@ -301,9 +239,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
     elif console.is_terminal:
         yield from _bar(console)
     else:
-        yield lambda done, total, name: console.print(
-            f"  {done} of {total}: {name}", markup=False, soft_wrap=True
-        )
+        yield lambda done, total, name: console.print(f"  {done} of {total}: {name}", markup=False, soft_wrap=True)
 
 
 def _bar(console: Any) -> Iterator[Callable[[int, int, str], None]]:
@@ -316,32 +252,22 @@ def _bar(console: Any) -> Iterator[Callable[[int, int, str], None]]:
         TimeRemainingColumn,
     )
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, TextColumn("{task.description}"), console=console, transient=True
-    ) as bar:
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
-        yield lambda done, total, name: bar.update(
-            task, completed=done, total=total, description=name
-        )
+        yield lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
 def _tell(done: Any, rate: float, out: Path) -> None:
     speed = f" in {done.seconds:.1f} s, {rate:.0f} a minute" if done.graded else ""
     taken = f" {done.taken} taken over;" if done.taken else ""
-    print(
-        f"{done.graded} submissions graded{speed};{taken} {done.kept} had not changed; seed {done.seed}."
-    )
+    print(f"{done.graded} submissions graded{speed};{taken} {done.kept} had not changed; seed {done.seed}.")
     if done.level:
         print(f"Isolation: {done.level}.")
     if done.level == "plain":
         print(
-            "These grades are not safe: at this level submitted code runs as you, and can change the records of everybody."
+            "These grades are not safe: at this level submitted code runs as you, and can change "
+            "the records of everybody."
         )
     for level, why in done.missing.items():
         print(f"Isolation {level} is missing: {why}")

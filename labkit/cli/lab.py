@@ -8,29 +8,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.teach.jupyter import (
-    check_port,
-    command,
-    environment,
-    first_notebook,
-    notebook_folder,
-)
+from labkit.teach.jupyter import check_port, command, environment, first_notebook, notebook_folder
 
 
 def lab(
     folder: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The folder with the notebooks; default: notebooks, or this folder."
-        ),
+        Path | None, typer.Argument(help="The folder with the notebooks; default: notebooks, or this folder.")
     ] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Default: 8888, or the next free one.")
-    ] = None,
-    browser: Annotated[
-        bool,
-        typer.Option(help="Whether to open a browser; the address is printed anyway."),
-    ] = True,
+    port: Annotated[int | None, typer.Option(help="Default: 8888, or the next free one.")] = None,
+    browser: Annotated[bool, typer.Option(help="Whether to open a browser; the address is printed anyway.")] = True,
 ) -> None:
     """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
     run_lab(folder, port, browser=browser)
@@ -42,11 +28,7 @@ def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn
     if port is not None:
         check_port(port)
     if importlib.util.find_spec("jupyterlab") is None:
-        raise ServiceUnavailable(
-            "JupyterLab is missing: run `make lab`, which installs the locked version."
-        )
-    print(
-        f"JupyterLab opens {place / first_notebook(place)}; Ctrl-C ends it.", flush=True
-    )
+        raise ServiceUnavailable("JupyterLab is missing: run `make lab`, which installs the locked version.")
+    print(f"JupyterLab opens {place / first_notebook(place)}; Ctrl-C ends it.", flush=True)
     words = command(place, port=port, browser=browser)
     os.execve(words[0], words, environment())  # noqa: S606  # no shell: the same process goes on as JupyterLab

@@ -27,26 +27,14 @@ from labkit.stores import STORES
 
 def matrix(
     engine: Annotated[
-        str,
-        typer.Option(
-            help="sim: the simulator; spark: the real engine; both: all three voices must agree."
-        ),
+        str, typer.Option(help="sim: the simulator; spark: the real engine; both: all three voices must agree.")
     ] = "both",
     expected: Annotated[
-        bool,
-        typer.Option(
-            "--expected", help="Only show what each cell should give, and why."
-        ),
+        bool, typer.Option("--expected", help="Only show what each cell should give, and why.")
     ] = False,
-    store: Annotated[
-        list[str] | None, typer.Option(help="Only these stores; may be repeated.")
-    ] = None,
-    sink: Annotated[
-        list[str] | None, typer.Option(help="Only these sinks; may be repeated.")
-    ] = None,
-    point: Annotated[
-        list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")
-    ] = None,
+    store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
+    sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
+    point: Annotated[list[str] | None, typer.Option(help="Only these failpoints; may be repeated.")] = None,
     repeat: Annotated[int, typer.Option(help="How often each cell runs.")] = 1,
     out: Out = None,
     as_json: Json = False,
@@ -64,10 +52,7 @@ def matrix(
 
 
 def select(
-    engine: str,
-    stores: Sequence[str] | None,
-    sinks: Sequence[str] | None,
-    points: Sequence[str] | None,
+    engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
     """The cells that were asked for. Raises `InvalidInput` for unknown names, or when nothing is left."""
     _known("--engine", [engine], ["sim", "spark", "both"])
@@ -82,9 +67,7 @@ def select(
         and (not points or cell.point in points)
     }
     if not chosen:
-        raise InvalidInput(
-            "no cell of the grid is on all of these stores, sinks and points; leave one of them out."
-        )
+        raise InvalidInput("no cell of the grid is on all of these stores, sinks and points; leave one of them out.")
     return chosen
 
 
@@ -98,19 +81,13 @@ def scenario(cell: Cell) -> Scenario:
     """The run that fills a cell."""
     order = None if cell.order is Order.NONE else cell.order.value
     crash = str(Crash(cell.point))
-    return plan(
-        sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash]
-    )
+    return plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash])
 
 
 def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
     """The predictions, each with its reason."""
     if as_json:
-        print(
-            json.dumps(
-                {"cells": [_entry(cell, expected) for cell, expected in cells.items()]}
-            )
-        )
+        print(json.dumps({"cells": [_entry(cell, expected) for cell, expected in cells.items()]}))
         return 0
     rows = table("cell", "guarantee", "duplicate", "regression", "why")
     for cell, expected in cells.items():
@@ -129,9 +106,7 @@ def simulated(cell: Cell) -> dict[str, Any] | None:
     """What the simulator says of a cell; None where its store is not modelled."""
     if not is_modelled(cell.store):
         return None
-    return compared(
-        simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json()
-    )
+    return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
@@ -144,14 +119,7 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
     return _code(entries)
 
 
-def run_matrix(
-    cells: dict[Cell, Expected],
-    repeat: int,
-    out: Path | None,
-    as_json: bool,
-    *,
-    both: bool,
-) -> int:
+def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
     """Fills every cell on real Spark, with `both` also simulated; exit 1 where a voice differs or a run failed."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
@@ -160,10 +128,7 @@ def run_matrix(
     _check_servers(cells, base)
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]
     runs = [
-        prepare(
-            scenario(cell),
-            base / (scenario(cell).name + (f"-{round_ + 1}" if repeat > 1 else "")),
-        )
+        prepare(scenario(cell), base / (scenario(cell).name + (f"-{round_ + 1}" if repeat > 1 else "")))
         for cell, round_ in tasks
     ]
     with progress(as_json, 2 * len(runs)) as tell:
@@ -174,21 +139,10 @@ def run_matrix(
     ]
     page = grid.write(base) if any(entry["real"] for entry in entries) else None
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "cells": entries,
-                    "not_modelled": _unmodelled(entries),
-                    "folder": str(base),
-                }
-            )
-        )
+        print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries), "folder": str(base)}))
     else:
         _show(entries)
-        print(
-            f"Folders are in {base}"
-            + (f"; the grid with a link to each: {page}" if page else "")
-        )
+        print(f"Folders are in {base}" + (f"; the grid with a link to each: {page}" if page else ""))
     return _code(entries)
 
 
@@ -198,12 +152,8 @@ def _check_servers(cells: Iterable[Cell], base: Path) -> None:
         try:
             check_store(scenario(cell), RunFolder(base))
         except ServiceUnavailable as missing:
-            others = " ".join(
-                f"--store {store}" for store in STORES if store != cell.store
-            )
-            raise ServiceUnavailable(
-                f"{missing} Or leave its cells out: {others}."
-            ) from None
+            others = " ".join(f"--store {store}" for store in STORES if store != cell.store)
+            raise ServiceUnavailable(f"{missing} Or leave its cells out: {others}.") from None
 
 
 def _code(entries: list[dict[str, Any]]) -> int:
@@ -243,9 +193,7 @@ def _entry(
     return entry | {"agrees": agreement(expected.compared(), voices)}
 
 
-def agreement(
-    expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]
-) -> bool | None:
+def agreement(expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]) -> bool | None:
     """Whether every voice says what was predicted; None where one of them, or all, did not speak."""
     if any(voice is not None and voice != expected for voice in voices):
         return False
@@ -264,18 +212,7 @@ _MARKS = {True: "ok", False: "DIFFERS", None: "?"}
 
 
 def _show(entries: list[dict[str, Any]]) -> None:
-    columns = (
-        "",
-        "store",
-        "sink",
-        "order",
-        "killed at",
-        "predicted",
-        "simulated",
-        "really",
-        "duplicate",
-        "folder",
-    )
+    columns = ("", "store", "sink", "order", "killed at", "predicted", "simulated", "really", "duplicate", "folder")
     rows = table(*columns)
     for entry in entries:
         real = entry["real"] or {"guarantee": entry.get("error", "-")}
@@ -294,9 +231,7 @@ def _show(entries: list[dict[str, Any]]) -> None:
     show(rows)
     agreeing = sum(entry["agrees"] is True for entry in entries)
     unmodelled = _unmodelled(entries)
-    print(
-        f"\n{agreeing} of {len(entries)} cells agree; {len(unmodelled)} are not modelled."
-    )
+    print(f"\n{agreeing} of {len(entries)} cells agree; {len(unmodelled)} are not modelled.")
     for name in unmodelled:
         print(f"NOT MODELLED {name}")
     for entry in entries:

@@ -28,18 +28,11 @@ def orders(
         ),
     ] = "",
     cheapest: Annotated[
-        bool,
-        typer.Option(
-            "--cheapest",
-            help="Also search the fewest edits that make the design exactly-once.",
-        ),
+        bool, typer.Option("--cheapest", help="Also search the fewest edits that make the design exactly-once.")
     ] = False,
     quietly: Annotated[
         bool,
-        typer.Option(
-            "--quietly",
-            help="With --cheapest: no reader may see a value go back or part of a step either.",
-        ),
+        typer.Option("--quietly", help="With --cheapest: no reader may see a value go back or part of a step either."),
     ] = False,
     hold: Annotated[
         str,
@@ -51,9 +44,7 @@ def orders(
     of: Annotated[
         Path | None,
         typer.Option(
-            "--of",
-            metavar="RECORD",
-            help="Where a pipeline stands, by what labkit effects --out has written of it.",
+            "--of", metavar="RECORD", help="Where a pipeline stands, by what labkit effects --out has written of it."
         ),
     ] = None,
     write: Annotated[
@@ -76,27 +67,21 @@ def orders(
 ) -> int:
     """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
 
-    Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever rows
-    a repeated step gets, 1: it is not. With --of exit 0: the order is known, 2: some effect is not.
+    Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever
+    rows a repeated step gets, 1: it is not. With --of exit 0: the order is known, 2: some effect is not.
     """
     from labkit.sim.orders.named import named
     from labkit.teach.orders import Order
 
     if of is not None:
         if design or cheapest:
-            raise InvalidInput(
-                "--of reads a record; leave --design and --cheapest out."
-            )
+            raise InvalidInput("--of reads a record; leave --design and --cheapest out.")
         return _of(of, write or [], ends, as_json=as_json)
     if write or ends:
-        raise InvalidInput(
-            "--write and --ends say how to read a record; name it with --of."
-        )
+        raise InvalidInput("--write and --ends say how to read a record; name it with --of.")
     if not design:
         if cheapest or quietly or hold:
-            raise InvalidInput(
-                "--cheapest changes one design; name it, as in --design spark-append --cheapest."
-            )
+            raise InvalidInput("--cheapest changes one design; name it, as in --design spark-append --cheapest.")
         return _table(as_json=as_json)
     found = Order(named(design))
     changes = found.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
@@ -149,12 +134,7 @@ def _named() -> dict[str, Any]:
     from labkit.sim.orders.named import NAMED
 
     return {
-        name: {
-            "design": str(each.design),
-            "who": each.who,
-            "source": each.source,
-            "limit": each.limit,
-        }
+        name: {"design": str(each.design), "who": each.who, "source": each.source, "limit": each.limit}
         for name, each in NAMED.items()
     }
 
@@ -173,8 +153,5 @@ def _lines(order: "Order", changes: "list[Change] | None") -> list[str]:
 def _plain(order: "Order", changes: "list[Change] | None") -> dict[str, Any]:
     plain: dict[str, Any] = order.to_json()
     if changes is not None:
-        plain["cheapest"] = [
-            {"design": str(each.design), "edits": each.edits, "seen": each.seen}
-            for each in changes
-        ]
+        plain["cheapest"] = [{"design": str(each.design), "edits": each.edits, "seen": each.seen} for each in changes]
     return plain

@@ -11,21 +11,10 @@ def points(as_json: Json = False) -> int:
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:
-            passed[point].append(
-                strategy.value if order is Order.NONE else f"{strategy} ({order})"
-            )
+            passed[point].append(strategy.value if order is Order.NONE else f"{strategy} ({order})")
     if as_json:
-        print(
-            json.dumps(
-                {
-                    point.value: {"sentence": point.sentence, "sinks": passed[point]}
-                    for point in FailPoint
-                }
-            )
-        )
+        print(json.dumps({point.value: {"sentence": point.sentence, "sinks": passed[point]} for point in FailPoint}))
         return 0
     for point in FailPoint:
-        print(
-            f"{point}\n  {point.sentence}\n  {', '.join(passed[point]) or 'every sink, in a restarted driver'}"
-        )
+        print(f"{point}\n  {point.sentence}\n  {', '.join(passed[point]) or 'every sink, in a restarted driver'}")
     return 0

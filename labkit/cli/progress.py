@@ -4,14 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from labkit.host.processes.events import AnyEvent, DriverFailed, Ended, Failed, Parked
 from labkit.runs.progress import Tell, silent, words
@@ -32,21 +25,12 @@ def progress(quiet: bool, steps: int) -> Iterator[Tell]:
 
             yield show
     else:
-        yield lambda event: console.print(
-            "  " + words(event), markup=False, soft_wrap=True
-        )
+        yield lambda event: console.print("  " + words(event), markup=False, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    return Progress(
-        *columns, TextColumn("{task.description}"), console=console, transient=True
-    )
+    columns = (SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, TextColumn("{task.description}"), console=console, transient=True)
 
 
 def _advance(event: AnyEvent) -> int:

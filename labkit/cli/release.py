@@ -11,11 +11,7 @@ from labkit.cli.grade import need_grader
 def release(
     folder: Annotated[Path, typer.Argument(help="A new folder.")],
     instructor: Annotated[
-        bool,
-        typer.Option(
-            "--instructor",
-            help="The notebooks with the solutions in place of the stubs.",
-        ),
+        bool, typer.Option("--instructor", help="The notebooks with the solutions in place of the stubs.")
     ] = False,
 ) -> int:
     """Make the copy of the lab that learners get: no solutions, no hidden variants, no grader."""

@@ -21,10 +21,7 @@ from labkit.sim.trace import replay as walk
 
 def replay(
     trace: Annotated[
-        str | None,
-        typer.Argument(
-            help="A trace, a file with one, or a scenario's name; none: list the scenarios."
-        ),
+        str | None, typer.Argument(help="A trace, a file with one, or a scenario's name; none: list the scenarios.")
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -42,11 +39,7 @@ def read(text: str) -> Trace:
 
 
 def _is_file(text: str) -> bool:
-    return (
-        text.endswith(".json")
-        or "/" in text
-        or (len(text) < 200 and Path(text).is_file())
-    )
+    return text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file())
 
 
 def run_replay(text: str | None, as_json: bool) -> int:
@@ -66,10 +59,7 @@ def run_replay(text: str | None, as_json: bool) -> int:
 
 def _outcome(walked: Replay) -> dict[str, Any]:
     """What a model has to say of a whole walk, as plain data."""
-    return {
-        name: fact.to_json() if isinstance(fact, Verdict) else fact
-        for name, fact in facts(walked).items()
-    }
+    return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _told(walked: Replay) -> dict[str, object]:
@@ -78,15 +68,11 @@ def _told(walked: Replay) -> dict[str, object]:
     return {} if found is None else found.to_json()
 
 
-def _plain(
-    walked: Replay, broken: Sequence[Violation], watch_for: str | None
-) -> dict[str, Any]:
+def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
     model = walked.model
     steps = [
         {"action": str(action), "sentence": said, "state": model.text(state)}
-        for action, said, state in zip(
-            walked.actions, walked.sentences(), walked.states[1:], strict=True
-        )
+        for action, said, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
     ]
     return {
         **walked.trace.to_json(),
@@ -100,9 +86,7 @@ def _plain(
     }
 
 
-def _print_replay(
-    walked: Replay, broken: Sequence[Violation], watch_for: str | None
-) -> None:
+def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> None:
     print(blueprint(walked.model.name).sentence)
     if watch_for:
         print(f"Watch for: {watch_for}")
@@ -121,17 +105,11 @@ def _print_replay(
 def _list_scenarios(as_json: bool) -> int:
     known = every()
     if as_json:
-        print(
-            json.dumps(
-                {"scenarios": {name: found.watch_for for name, found in known.items()}}
-            )
-        )
+        print(json.dumps({"scenarios": {name: found.watch_for for name, found in known.items()}}))
         return 0
     rows = table("scenario", "watch for")
     for name, found in known.items():
         rows.add_row(name, found.watch_for)
     show(rows)
-    print(
-        "\nlabkit replay NAME steps through one of them; without the model's name where only one model has it."
-    )
+    print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
     return 0

@@ -22,29 +22,13 @@ from labkit.runs.scenario.options import Option, options_of
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 
 
-Expect = Annotated[
-    str | None,
-    typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held."),
-]
-Resume = Annotated[
-    Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")
-]
+Expect = Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")]
+Resume = Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")]
 Standby = Annotated[
-    bool,
-    typer.Option(
-        "--standby",
-        help="A warm driver waits for each crash; needs memory for both (labkit doctor).",
-    ),
+    bool, typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor).")
 ]
-KeepStore = Annotated[
-    bool,
-    typer.Option(
-        "--keep-store", help="Leave the rows in the server when the run is judged."
-    ),
-]
-Patience = Annotated[
-    float, typer.Option(help="Seconds without news after which the run is given up.")
-]
+KeepStore = Annotated[bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged.")]
+Patience = Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")]
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
@@ -91,14 +75,9 @@ def _parameter(option: Option[Any]) -> Parameter:
     """One option of a scenario as the option parser takes it."""
     default, annotation = option.default_word, option.kind.annotation
     typed = annotation | None if default is None else annotation
-    typer_option = typer.Option(
-        option.flag, help=option.help, metavar=option.kind.metavar
-    )
+    typer_option = typer.Option(option.flag, help=option.help, metavar=option.kind.metavar)
     return Parameter(
-        option.parameter,
-        Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[typed, typer_option],
+        option.parameter, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, typer_option]
     )
 
 
@@ -111,16 +90,12 @@ def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(
-                f"{option} with --resume: the folder says what to run; leave {option} out."
-            )
+            raise InvalidInput(f"{option} with --resume: the folder says what to run; leave {option} out.")
 
 
 def _check_guarantee(expect: str | None) -> None:
     if expect is not None and expect not in GUARANTEES:
-        raise InvalidInput(
-            f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}"
-        )
+        raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
 
 
 def _verdict_code(held: Guarantee, expect: str | None) -> int:

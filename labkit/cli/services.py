@@ -20,9 +20,7 @@ READY = ("up", "yours")
 
 def services(
     verb: Annotated[str, typer.Argument(help="up, status or down.")],
-    name: Annotated[
-        str | None, typer.Argument(help="postgres or kafka; default: all of them.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: all of them.")] = None,
     as_json: Json = False,
 ) -> int:
     """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
@@ -76,9 +74,7 @@ def sentence(status: Status) -> str:
 
 def _plain(status: Status) -> dict[str, Any]:
     plain = status._asdict() | {"folder": status.folder and str(status.folder)}
-    opened = [
-        each._asdict() | {"producer": each.producer._asdict()} for each in _open(status)
-    ]
+    opened = [each._asdict() | {"producer": each.producer._asdict()} for each in _open(status)]
     return plain | ({"transactions": opened} if status.name == "kafka" else {})
 
 
@@ -93,11 +89,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 def waiting(found: "TransactionDescription") -> str:
     """One open transaction for a person: readers at read_committed get nothing from behind its first record."""
-    age = (
-        f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s"
-        if found.started
-        else found.stage
-    )
+    age = f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s" if found.started else found.stage
     return (
         f"open: {found.name} ({found.stage}, {age}); what lies behind it waits until its writer, "
         "the recovery of its query, or the timeout ends it"

@@ -11,40 +11,17 @@ if TYPE_CHECKING:
 
 
 def timeouts(
-    interval: Annotated[
-        float, typer.Option(help="Seconds between the starts of two checkpoints.")
-    ] = 60.0,
-    checkpoint: Annotated[
-        float, typer.Option(help="Seconds that a checkpoint may take.")
-    ] = 600.0,
-    transaction: Annotated[
-        float, typer.Option(help="The producer's transaction.timeout.ms, in seconds.")
-    ] = 3600.0,
-    maximum: Annotated[
-        float, typer.Option(help="The broker's transaction.max.timeout.ms, in seconds.")
-    ] = 900.0,
-    pause: Annotated[
-        float,
-        typer.Option(
-            help="Seconds at least from a checkpoint's end to the next start."
-        ),
-    ] = 0.0,
-    tolerated: Annotated[
-        int, typer.Option(help="Checkpoints in a row that may expire.")
-    ] = 0,
-    downtime: Annotated[
-        float, typer.Option(help="Seconds that the job may be down after a crash.")
-    ] = 0.0,
+    interval: Annotated[float, typer.Option(help="Seconds between the starts of two checkpoints.")] = 60.0,
+    checkpoint: Annotated[float, typer.Option(help="Seconds that a checkpoint may take.")] = 600.0,
+    transaction: Annotated[float, typer.Option(help="The producer's transaction.timeout.ms, in seconds.")] = 3600.0,
+    maximum: Annotated[float, typer.Option(help="The broker's transaction.max.timeout.ms, in seconds.")] = 900.0,
+    pause: Annotated[float, typer.Option(help="Seconds at least from a checkpoint's end to the next start.")] = 0.0,
+    tolerated: Annotated[int, typer.Option(help="Checkpoints in a row that may expire.")] = 0,
+    downtime: Annotated[float, typer.Option(help="Seconds that the job may be down after a crash.")] = 0.0,
     run: Annotated[
-        bool,
-        typer.Option(
-            "--run",
-            help="Also run one interval with three kinds of traffic on the Kafka broker.",
-        ),
+        bool, typer.Option("--run", help="Also run one interval with three kinds of traffic on the Kafka broker.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data.
 
@@ -53,18 +30,12 @@ def timeouts(
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 
-    given = Timeouts(
-        interval, checkpoint, transaction, maximum, pause, tolerated, downtime
-    )
+    given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
     found = examine(given)
     runs = _run(max(interval, pause), transaction) if run else {}
     if as_json:
         plain = {"fit": found.fit, "needed": found.needed, "because": found.because}
-        print(
-            json.dumps(
-                {**given._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}
-            )
-        )
+        print(json.dumps({**given._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
     else:
         print(f"{found.fit}: {found.because}.", *runs.values(), sep="\n")
     return int(found.fit is not Fit.SAFE)

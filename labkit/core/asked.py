@@ -1,7 +1,7 @@
 """Arguments that a person typed: what a function says of itself in its annotations is what it takes.
 
-A decorated function answers a call that does not fit with one sentence: the argument, what may stand there, and an example.
-This module must not catch what a function raises: an error from within is a defect, and stays one.
+A decorated function answers a call that does not fit with one sentence: the argument, what may stand there, and an
+example. This module must not catch what a function raises: an error from within is a defect, and stays one.
 """
 
 import inspect
@@ -32,9 +32,7 @@ SPOKEN = {
 """What a kind is called in a sentence; any other by the name of its class."""
 
 
-def takes(
-    example: str,
-) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
+def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
     """Decorates a function of the face, which is called as in `example` (`lab.show("pipeline.jump_back")`).
 
     A call whose arguments do not fit its annotations raises `InvalidInput`. Annotations in quotes are not looked at.
@@ -49,9 +47,7 @@ def takes(
             try:
                 given = signature.bind(*args, **kwargs)
             except TypeError as refusal:
-                raise InvalidInput(
-                    f"{place}: {refusal}; write it as in {example}."
-                ) from None
+                raise InvalidInput(f"{place}: {refusal}; write it as in {example}.") from None
             for name, value, annotation in _each(signature, given.arguments):
                 if not fits(value, annotation):
                     raise InvalidInput(
@@ -64,18 +60,14 @@ def takes(
     return checked
 
 
-def _each(
-    signature: inspect.Signature, given: Mapping[str, Any]
-) -> Iterable[tuple[str, object, object]]:
+def _each(signature: inspect.Signature, given: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
     """Every value that was given, with its name and its annotation."""
     for name, value in given.items():
         parameter = signature.parameters[name]
         if parameter.kind is Parameter.VAR_POSITIONAL:
             yield from ((name, each, parameter.annotation) for each in value)
         elif parameter.kind is Parameter.VAR_KEYWORD:
-            yield from (
-                (key, each, parameter.annotation) for key, each in value.items()
-            )
+            yield from ((key, each, parameter.annotation) for key, each in value.items())
         else:
             yield name, value, parameter.annotation
 

@@ -14,14 +14,10 @@ from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch, Record
 
 # An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
-# which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because observations
-# may come in any order: each then costs one cache miss, where a column for each part would cost one miss a column.
-# These are the parts, the places where some start, and what stands for no record.
-NEW, FACTS, EFFECT = (
-    struct.Struct("=qii18x"),
-    struct.Struct("=qii?"),
-    struct.Struct("=?qq"),
-)
+# which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because
+# observations may come in any order: each then costs one cache miss, where a column for each part would cost one miss a
+# column. These are the parts, the places where some start, and what stands for no record.
+NEW, FACTS, EFFECT = (struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq"))
 NUMBER = struct.Struct("=8xi22x")
 PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
 NOWHERE = (0, -1, -1, False)
@@ -29,9 +25,7 @@ NOWHERE = (0, -1, -1, False)
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
     """The error for an expected record, counted from 1, whose offset is not larger than the one before."""
-    return InvalidInput(
-        f"Expected record {number}: {offset} after {before}; sort by offset."
-    )
+    return InvalidInput(f"Expected record {number}: {offset} after {before}; sort by offset.")
 
 
 def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
@@ -51,14 +45,10 @@ class ExpectedRecords:
         number_of: dict[str, int] = defaultdict(count().__next__)
         self.rows, offsets = bytearray(), array("q")
         records = iter(records)
-        while some := list(
-            islice(records, 500)
-        ):  # few enough not to wake the garbage collector
+        while some := list(islice(records, 500)):  # few enough not to wake the garbage collector
             its_offsets, keys, values = zip(*some, strict=True)
             offsets.extend(its_offsets)
-            self.rows += b"".join(
-                map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1))
-            )
+            self.rows += b"".join(map(NEW.pack, values, map(number_of.__getitem__, keys), repeat(-1)))
         for index in compress(count(1), map(ge, offsets, islice(offsets, 1, None))):
             raise out_of_order(index + 1, offsets[index], offsets[index - 1])
         self.keys = list(number_of)
@@ -73,10 +63,7 @@ class ExpectedRecords:
         self.table: Sequence[int] = ()
         self.sparse: dict[int, int] = {}
         if self.span == len(offsets):
-            self.offsets, self.table = (
-                range(self.first, self.first + self.span),
-                range(self.span),
-            )
+            self.offsets, self.table = (range(self.first, self.first + self.span), range(self.span))
         elif self.span <= 4 * len(offsets):
             self.table = table = array("i", [-1]) * self.span
             for index, offset in enumerate(offsets):
@@ -87,11 +74,7 @@ class ExpectedRecords:
     def place(self, offset: int) -> int:
         """The index of the record with an offset, or -1."""
         position = offset - self.first
-        return (
-            self.table[position]
-            if 0 <= position < self.span
-            else self.sparse.get(offset, -1)
-        )
+        return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
         """Value, number of the key, number of the planned batch, and whether it has an effect."""

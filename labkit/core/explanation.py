@@ -35,22 +35,10 @@ from operator import gt
 from typing import ClassVar
 
 from labkit.core.errors import InvalidInput
-from labkit.core.expected import (
-    FACTS,
-    NUMBER,
-    SIZE,
-    ExpectedRecords,
-    check_planned,
-)
+from labkit.core.expected import FACTS, NUMBER, SIZE, ExpectedRecords, check_planned
 from labkit.core.judge import LARGE, TOO_LARGE, judge
 from labkit.core.judge_large import judge_large
-from labkit.core.records import (
-    History,
-    Observation,
-    Reading,
-    Record,
-    Visibility,
-)
+from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.core.verdict import Outcome, Verdict
 
 Outcomes = Mapping[int, Container[int]]
@@ -86,9 +74,7 @@ class Explanation:
     def because(self) -> str:
         """One sentence, without its full stop."""
         if self.exists is Outcome.UNKNOWN:
-            return (
-                "nobody looked, so there is nothing to compare with a failure-free run"
-            )
+            return "nobody looked, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
             drew = f", if it draws {self._drew()}" if self.drawn else ""
             return f"a failure-free run gives the same observations{drew}"
@@ -97,9 +83,7 @@ class Explanation:
             if self.rows > 1
             else f"a failure-free run gives {'the first row' if self.rows else 'no row'}"
         )
-        moment = ", ".join(
-            part for part in (f"after {self.after}" * bool(self.after), self.at) if part
-        )
+        moment = ", ".join(part for part in (f"after {self.after}" * bool(self.after), self.at) if part)
         when = f" ({moment})" if moment else ""
         return f"{begun}, and none goes on as this one did{when}: {self.refuted}"
 
@@ -109,10 +93,7 @@ class Explanation:
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
-        some = [
-            f"{value} for offset {offset}"
-            for offset, value in islice(self.drawn.items(), 3)
-        ]
+        some = [f"{value} for offset {offset}" for offset, value in islice(self.drawn.items(), 3)]
         more = len(self.drawn) - len(some)
         return ", ".join(some) + (f" and {more} more" if more > 0 else "")
 
@@ -132,15 +113,11 @@ class Explanation:
         told = {"after": self.after, "at": self.at}
         plain |= {name: said for name, said in told.items() if said}
         if self.drawn:
-            plain["drawn"] = {
-                str(offset): value for offset, value in self.drawn.items()
-            }
+            plain["drawn"] = {str(offset): value for offset, value in self.drawn.items()}
         return plain
 
 
-def explain(
-    expected: Iterable[Record], history: History, outcomes: Outcomes | None = None
-) -> Explanation:
+def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
     """Compares a history with all failure-free runs.
 
     Raises `InvalidInput` as `labkit.core.judge.judge` does.
@@ -174,9 +151,7 @@ def judge_and_explain(
         return verdict, watch.explanation()
 
 
-def settled(
-    expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes
-) -> list[Record]:
+def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
     """The records of the one run that a verdict is about: each with the outcome that it showed last.
 
     A record that showed none keeps its expected value.
@@ -184,13 +159,9 @@ def settled(
     last = {
         event.offset: event.value
         for event in events
-        if isinstance(event, Observation)
-        and event.value in outcomes.get(event.offset, ())
+        if isinstance(event, Observation) and event.value in outcomes.get(event.offset, ())
     }
-    return [
-        record._replace(value=last.get(record.offset, record.value))
-        for record in expected
-    ]
+    return [record._replace(value=last.get(record.offset, record.value)) for record in expected]
 
 
 @contextmanager
@@ -210,9 +181,7 @@ class _Watch(ABC):
     _following: Sequence[int]
     """Of each record the first one of its key that may come after it, or -1."""
 
-    def __init__(
-        self, table: ExpectedRecords, history: History, outcomes: Outcomes
-    ) -> None:
+    def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         check_planned(history.planned_batches)
         self._table, self._history, self._outcomes = table, history, outcomes
         self._found: Explanation | None = None
@@ -265,9 +234,7 @@ class _Watch(ABC):
         assert self._found is not None, "hidden rows come after the events"
         return self._found
 
-    def _follow(
-        self, stream: Iterator[Observation | Reading]
-    ) -> Iterator[Observation | Reading]:
+    def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
         """Passes events on up to their end, or to the first one after which no failure-free run is left."""
         # Local names, because each look-up of an attribute would be paid for every event.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
@@ -319,10 +286,7 @@ class _Watch(ABC):
         """Whether the record may show this value, and has shown no other before."""
         if row.offset not in self._outcomes:
             return row.value == right
-        return (
-            self._is_allowed(row, right)
-            and self._drawn.setdefault(row.offset, row.value) == row.value
-        )
+        return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
 
     def _is_allowed(self, row: Observation, right: int) -> bool:
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
@@ -363,9 +327,7 @@ class _Watch(ABC):
         elif record is None:
             why = "is there, and no input explains it"
         elif row.key != record.key or not self._is_allowed(row, record.value):
-            why = (
-                f"is there, and the input asks for {record.key!r:.40} = {record.value}"
-            )
+            why = f"is there, and the input asks for {record.key!r:.40} = {record.value}"
         elif self._drawn.get(row.offset, row.value) != row.value:
             why = f"is there, and {self._drawn[row.offset]} was before: one run draws one value"
         else:
@@ -373,20 +335,12 @@ class _Watch(ABC):
         said = f"{_named(row)}, written by attempt {row.incarnation} of batch {row.batch}, {why}"
         self._refute(events, said, row=row, record=record)
 
-    def _refute(
-        self,
-        events: int,
-        said: str,
-        row: Observation | None = None,
-        record: Record | None = None,
-    ) -> None:
+    def _refute(self, events: int, said: str, row: Observation | None = None, record: Record | None = None) -> None:
         """Notes what refutes all failure-free runs: the last of so many events, or the end behind them."""
         is_end = events == self._events
         before = events - (not is_end) - self._readings
         after = "" if is_end else self._after
-        self._found = Explanation(
-            Outcome.VIOLATED, events, before, row, record, after, said
-        )
+        self._found = Explanation(Outcome.VIOLATED, events, before, row, record, after, said)
 
     def _hide(self, row: Observation) -> None:
         """No failure-free run leaves open what becomes of a record that never came."""
@@ -407,9 +361,7 @@ class _Watch(ABC):
         missing = self._first_missing()
         if missing < 0:
             rows = self._events - self._readings
-            return Explanation(
-                Outcome.HOLDS, self._events, rows, drawn=dict(self._drawn)
-            )
+            return Explanation(Outcome.HOLDS, self._events, rows, drawn=dict(self._drawn))
         said = f"at the end {self._said(missing)} is missing"
         self._refute(self._events, said, record=self._record(missing))
         return self.explanation()
@@ -427,9 +379,7 @@ class _Rows(_Watch):
 
     may_skip = False
 
-    def __init__(
-        self, table: ExpectedRecords, history: History, outcomes: Outcomes
-    ) -> None:
+    def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         super().__init__(table, history, outcomes)
         self._following = following = array("i", [-1]) * len(table.offsets)
         last = array("i", [-1]) * len(table.keys)
@@ -456,9 +406,7 @@ class _Upserts(_Watch):
 
     may_skip = True
 
-    def __init__(
-        self, table: ExpectedRecords, history: History, outcomes: Outcomes
-    ) -> None:
+    def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         super().__init__(table, history, outcomes)
         # What is there may be written again.
         self._following = range(len(table.offsets))
@@ -472,9 +420,7 @@ class _Upserts(_Watch):
         return next(compress(count(), map(gt, count(), newest)), -1)
 
 
-def _watch(
-    table: ExpectedRecords, history: History, outcomes: Outcomes | None
-) -> _Watch:
+def _watch(table: ExpectedRecords, history: History, outcomes: Outcomes | None) -> _Watch:
     return (_Upserts if history.keyed else _Rows)(table, history, outcomes or {})
 
 

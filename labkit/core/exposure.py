@@ -89,7 +89,9 @@ class Exposure:
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """The durations of the worst key, without a full stop; where nothing was wrong, of the one that waited longest."""
+        """The durations of the worst key, without a full stop; where nothing was wrong, of the one that
+        waited longest.
+        """
         worst = self.worst()
         if worst is None:
             return "there is no key to read"
@@ -108,11 +110,7 @@ class Exposure:
         if span is None:
             return "an unknown time"
         least, most = (self._number(each) for each in span)
-        unit = (
-            self.unit.removesuffix("s")
-            if span.most == 1 and len(self.unit) > 1
-            else self.unit
-        )
+        unit = self.unit.removesuffix("s") if span.most == 1 and len(self.unit) > 1 else self.unit
         return f"{least if least == most else f'{least} to {most}'} {unit}"
 
     def _number(self, duration: float) -> str:
@@ -177,18 +175,12 @@ def exposure(
         key.take(sight, place)
     for row in held:
         known = records.get(row.offset)
-        if (
-            known is not None
-            and row.offset in earliest
-            and not keys[row.key].has(known.place)
-        ):
+        if known is not None and row.offset in earliest and not keys[row.key].has(known.place):
             keys[row.key].holding.append((earliest[row.offset], end))
     return Exposure({key: keys[key].ended(end) for key in sorted(keys)}, unit)
 
 
-def beside_verdict(
-    explanation: "Explanation | None", exposed: Exposure | None
-) -> list[tuple[str, str]]:
+def beside_verdict(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """What is to be said beside a verdict, each sentence with its name and without a full stop.
 
     `breaks`: where the history leaves all failure-free runs, if the verdict does not say so already; `drawn`: what each
@@ -230,9 +222,7 @@ class _Key(ABC):
         """Whether a record has come."""
         return place in self.came
 
-    def wait(
-        self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]
-    ) -> None:
+    def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
         """Notes for how long the first row of a record was held back."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
@@ -274,9 +264,7 @@ class _Key(ABC):
         """What the reader went through, up to the end."""
         if self.is_wrong:
             self._add(end)
-        return KeyExposure(
-            self.wrong, _covered(self.holding), self.is_wrong, self.missing()
-        )
+        return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
 
 
 @dataclass
@@ -286,11 +274,7 @@ class _Rows(_Key):
     furthest: int = -1
 
     def change(self, sight: Sight, place: int) -> None:
-        is_extra = (
-            place < 0
-            or sight.row.visibility == Visibility.ABORTED
-            or (place in self.came and not sight.goes)
-        )
+        is_extra = place < 0 or sight.row.visibility == Visibility.ABORTED or (place in self.came and not sight.goes)
         if is_extra:
             self.extra += -1 if sight.goes else 1
             return

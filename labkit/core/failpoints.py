@@ -41,9 +41,7 @@ class Order(StrEnum):
     @property
     def spoken(self) -> str:
         """The order as the course calls it; empty where there is none."""
-        return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(
-            self, ""
-        )
+        return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
 class FailPoint(StrEnum):
@@ -94,16 +92,10 @@ SENTENCES = {
     FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, and has replayed nothing.",
 }
 
-IN_TASK = frozenset(
-    {FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT}
-)
+IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
 """The points before a task's end; of a strategy behind foreachBatch they lie in the driver, as all others do."""
 
-RECOVERY_POINTS = (
-    FailPoint.BEFORE_RESOLVE,
-    FailPoint.MID_RESOLVE,
-    FailPoint.AFTER_RESOLVE,
-)
+RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 
 _VISIBLE_AT_ONCE = (
     FailPoint.AFTER_OFFSET_LOG,
@@ -131,22 +123,10 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
         FailPoint.AFTER_COMMIT,
         FailPoint.AFTER_COMMIT_LOG,
     ),
-    (Strategy.WAL, Order.ENGINE): (
-        *_BEFORE_COMMIT,
-        *_LOG_COMMIT,
-        FailPoint.AFTER_COMMIT_LOG,
-    ),
+    (Strategy.WAL, Order.ENGINE): (*_BEFORE_COMMIT, *_LOG_COMMIT, FailPoint.AFTER_COMMIT_LOG),
     (Strategy.WAL, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_LOG_COMMIT),
-    (Strategy.TWO_PHASE, Order.ENGINE): (
-        *_BEFORE_COMMIT,
-        *_TRANSACTION_COMMIT,
-        FailPoint.AFTER_COMMIT_LOG,
-    ),
-    (Strategy.TWO_PHASE, Order.DECISION): (
-        *_BEFORE_COMMIT,
-        *_DECISION,
-        *_TRANSACTION_COMMIT,
-    ),
+    (Strategy.TWO_PHASE, Order.ENGINE): (*_BEFORE_COMMIT, *_TRANSACTION_COMMIT, FailPoint.AFTER_COMMIT_LOG),
+    (Strategy.TWO_PHASE, Order.DECISION): (*_BEFORE_COMMIT, *_DECISION, *_TRANSACTION_COMMIT),
 }
 """The points of every strategy and order, in the order in which a batch passes them."""
 
@@ -189,11 +169,7 @@ class EngineLogs(NamedTuple):
     finished: bool
 
 
-_BEHIND_THE_DECISION = (
-    FailPoint.MID_COMMIT,
-    FailPoint.BEFORE_CONFIRM,
-    FailPoint.AFTER_COMMIT,
-)
+_BEHIND_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
 """With log-then-commit, the sink passes these points only once `commits/N` is durable."""
 
 
@@ -205,9 +181,7 @@ def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
     if point.in_recovery:
         return None
     is_decided = order is Order.DECISION and point in _BEHIND_THE_DECISION
-    return EngineLogs(
-        planned=True, finished=is_decided or point is FailPoint.AFTER_COMMIT_LOG
-    )
+    return EngineLogs(planned=True, finished=is_decided or point is FailPoint.AFTER_COMMIT_LOG)
 
 
 class Crash(NamedTuple):
@@ -217,11 +191,7 @@ class Crash(NamedTuple):
     batch: int = 0
 
     def __str__(self) -> str:
-        return (
-            self.point.value
-            if self.point.in_recovery
-            else f"{self.point.value}@{self.batch}"
-        )
+        return self.point.value if self.point.in_recovery else f"{self.point.value}@{self.batch}"
 
 
 Reach = Callable[[FailPoint, int], None]
@@ -243,18 +213,12 @@ def parse_crash(text: str) -> Crash:
     name, at, number = text.partition("@")
     names = [point.value for point in FailPoint]
     if name not in names:
-        raise InvalidInput(
-            f"--crash {text}: there is no failpoint {name!r}; {nearest(name, names)}"
-        )
+        raise InvalidInput(f"--crash {text}: there is no failpoint {name!r}; {nearest(name, names)}")
     if at and not (number.isascii() and number.isdigit() and len(number) <= 9):
-        raise InvalidInput(
-            f"--crash {text}: the batch must be a whole number from 0, as in {name}@0."
-        )
+        raise InvalidInput(f"--crash {text}: the batch must be a whole number from 0, as in {name}@0.")
     point = FailPoint(name)
     if at and point.in_recovery:
-        raise InvalidInput(
-            f"--crash {text}: a recovery point belongs to no batch; write {name} alone."
-        )
+        raise InvalidInput(f"--crash {text}: a recovery point belongs to no batch; write {name} alone.")
     return Crash(point, int(number) if at else 0)
 
 

@@ -29,36 +29,10 @@ from itertools import chain, islice, pairwise
 from labkit.core.errors import InvalidInput
 from labkit.core.expected import check_planned, out_of_order
 from labkit.core.judge_large import judge_large
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
-from labkit.core.verdict import (
-    ANOMALY,
-    LISTS,
-    TEN,
-    Findings,
-    Guarantee,
-    Outcome,
-    Verdict,
-    Witness,
-    conclude,
-    satisfies,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
+from labkit.core.verdict import ANOMALY, LISTS, TEN, Findings, Guarantee, Outcome, Verdict, Witness, conclude, satisfies
 
-__all__ = [
-    "ANOMALY",
-    "Guarantee",
-    "Outcome",
-    "Verdict",
-    "Witness",
-    "judge",
-    "satisfies",
-]
+__all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 
 LARGE = 100_000
 """So many expected records or events are judged by `judge_large`, which needs a tenth of the memory."""
@@ -68,9 +42,7 @@ _INTEGERS = struct.Struct("=qq")
 """Two numbers that both judges can hold: whole ones of 64 bits."""
 
 
-def judge(
-    expected: Iterable[Record], history: History, *, large: int = LARGE
-) -> Verdict:
+def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
     """Judges a history.
 
     Raises `InvalidInput` for expected records or planned batches out of order, and for numbers beyond 64 bits.
@@ -152,9 +124,7 @@ class _Tally:
             if record.offset > furthest.offset:
                 self.furthest[record.key] = record
             elif record.offset < furthest.offset:
-                jump = _case(row)._replace(
-                    from_value=furthest.value, to_value=record.value
-                )
+                jump = _case(row)._replace(from_value=furthest.value, to_value=record.value)
                 self._note("regression", jump)
         if row.visibility != Visibility.COMMITTED:
             self._note(f"{row.visibility}_read", _case(row))
@@ -220,10 +190,7 @@ class _Tally:
         }
         return Findings(
             offsets={name: tuple(witnesses) for name, witnesses in cases.items()},
-            witnesses={
-                name: tuple(islice(witnesses.values(), TEN))
-                for name, witnesses in cases.items()
-            },
+            witnesses={name: tuple(islice(witnesses.values(), TEN)) for name, witnesses in cases.items()},
             final={key: self.last[key].value for key in sorted(self.last)},
             effects=self.effects,
             records=len(self.record),

@@ -24,38 +24,19 @@ from labkit.core.expected import (
     ExpectedRecords,
     check_planned,
 )
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
-from labkit.core.verdict import (
-    LISTS,
-    TEN,
-    ByKey,
-    Findings,
-    Verdict,
-    Witness,
-    conclude,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
+from labkit.core.verdict import LISTS, TEN, ByKey, Findings, Verdict, Witness, conclude
 
 COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
-def judge_large(
-    expected: Iterable[Record] | ExpectedRecords, history: History
-) -> Verdict:
+def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
     """Judges a history in one pass. Records that are a table already are used up: the table is empty afterwards.
 
     Raises `InvalidInput` for expected records or planned batches out of order, `OverflowError` and `struct.error`
     for numbers beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
     """
-    table = (
-        expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
-    )
+    table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
     tally.observe(history.events)
     tally.settle()
@@ -68,25 +49,18 @@ def judge_large(
 class _PlannedBatches:
     """Which records of a planned batch appeared while others had not, without ever scanning all of them."""
 
-    def __init__(
-        self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords
-    ) -> None:
+    def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
         self.fresh, self.fresh_plans = array("i"), array("i")
         check_planned(planned_batches)
         plan_of = array("i", [-1]) * len(expected.offsets)
         for number, plan in enumerate(planned_batches):
-            begin, end = (
-                bisect_left(expected.offsets, offset)
-                for offset in (plan.start, plan.end)
-            )
+            begin, end = (bisect_left(expected.offsets, offset) for offset in (plan.start, plan.end))
             plan_of[begin:end] = array("i", [number]) * (end - begin)
             self.absent.append(end - begin)
         self.absent.append(0)
         for byte in range(plan_of.itemsize):  # of all rows at once
-            expected.rows[PLAN_AT + byte :: SIZE] = plan_of.tobytes()[
-                byte :: plan_of.itemsize
-            ]
+            expected.rows[PLAN_AT + byte :: SIZE] = plan_of.tobytes()[byte :: plan_of.itemsize]
 
     def appear(self, index: int, plan: int) -> None:
         self.fresh.append(index)
@@ -94,12 +68,7 @@ class _PlannedBatches:
 
     def read(self) -> Iterator[int]:
         """The records that appeared since the last reading while others of their batch have not."""
-        fresh, numbers, self.fresh, self.fresh_plans = (
-            self.fresh,
-            self.fresh_plans,
-            array("i"),
-            array("i"),
-        )
+        fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
         self.absent[-1] = 0  # of no batch
@@ -153,19 +122,13 @@ class _Cases:
         return all(offset != kept for kept, _ in self.ranked)
 
     def keep(self, witness: Witness) -> None:
-        insort(
-            self.ranked,
-            (witness.offset if self.order is None else len(self.order), witness),
-            key=itemgetter(0),
-        )
+        insort(self.ranked, (witness.offset if self.order is None else len(self.order), witness), key=itemgetter(0))
         del self.ranked[TEN:]
 
     def all(self, offsets: Sequence[int], marks: bytearray) -> tuple[int, ...]:
         if self.order is not None:
             return tuple(self.order)
-        marked = compress(
-            offsets, marks.translate(bytes(bits & self.bit for bits in range(256)))
-        )
+        marked = compress(offsets, marks.translate(bytes(bits & self.bit for bits in range(256))))
         return tuple(sorted(chain(marked, set(self.others))) if self.others else marked)
 
 
@@ -173,20 +136,13 @@ class _Tally:
     """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
-        self.expected, self.keyed, self.looked, self.rows = (
-            expected,
-            history.keyed,
-            False,
-            0,
-        )
+        self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
         self.planned_batches = _PlannedBatches(history.planned_batches, expected)
         # By key, side by side: its latest record that was read, and the record of its last effect
         self.latest = array("i", [-1, -1]) * len(expected.keys)
         self.odd: dict[str, int] = {}
         self.cases = {
-            anomaly: _Cases(
-                expected.rows, 1 << number, in_order=anomaly == "regression"
-            )
+            anomaly: _Cases(expected.rows, 1 << number, in_order=anomaly == "regression")
             for number, anomaly in enumerate(LISTS)
         }
 
@@ -194,19 +150,8 @@ class _Tally:
         """Takes in all events, in one loop and with few calls, since they may be millions."""
         # Local names, because each look-up of an attribute would be paid for every
         # event.
-        expected, latest, odd, regression = (
-            self.expected,
-            self.latest,
-            self.odd,
-            self.cases["regression"],
-        )
-        rows, keys, first, span, table = (
-            expected.rows,
-            expected.keys,
-            expected.first,
-            expected.span,
-            expected.table,
-        )
+        expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
+        rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
         facts, write = FACTS.unpack_from, EFFECT.pack_into
         for event in events:
             self.looked = True
@@ -215,12 +160,8 @@ class _Tally:
                 continue
             offset, key, value, batch, incarnation, visibility = event
             index = offset - first
-            index = (
-                table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
-            )
-            right, number, plan, has_effect = (
-                facts(rows, index * SIZE) if index >= 0 else NOWHERE
-            )
+            index = table[index] if 0 <= index < span else expected.sparse.get(offset, -1)
+            right, number, plan, has_effect = facts(rows, index * SIZE) if index >= 0 else NOWHERE
             if index < 0 or value != right or key != keys[number]:
                 self._unexplained(index, event)
                 continue
@@ -230,13 +171,7 @@ class _Tally:
             if index > latest[number]:
                 latest[number] = index
             elif index < latest[number] and regression.add(index, offset):
-                regression.keep(
-                    Witness(
-                        *event[:5],
-                        from_value=expected.facts(latest[number])[0],
-                        to_value=value,
-                    )
-                )
+                regression.keep(Witness(*event[:5], from_value=expected.facts(latest[number])[0], to_value=value))
             if visibility != COMMITTED and self._is_no_effect(index, event):
                 continue
             self.rows += 1
@@ -257,9 +192,7 @@ class _Tally:
             return
         self.rows += 1
         key = self.expected.key(index) if index >= 0 else row.key
-        self.odd[key if key == row.key else row.key] = (
-            row.value
-        )  # one object for a key: there may be millions
+        self.odd[key if key == row.key else row.key] = row.value  # one object for a key: there may be millions
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
@@ -285,54 +218,32 @@ class _Tally:
         if index < 0 or row.visibility == ABORTED:
             return
         value, number, _, has_effect = self.expected.facts(index)
-        if (
-            value == row.value
-            and self.expected.keys[number] == row.key
-            and (self._is_missing(index) or not has_effect)
-        ):
+        if value == row.value and self.expected.keys[number] == row.key and (self._is_missing(index) or not has_effect):
             self._note("unseen", index, row)
 
     def lose(self) -> None:
         """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
-        lost, unseen, rows = (
-            self.cases["lost"],
-            self.cases["unseen"].bit,
-            self.expected.rows,
-        )
+        lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
             missing = map(gt, count(), map(self.latest[1::2].__getitem__, numbers))
         else:
             missing = map(not_, rows[EFFECT_AT::SIZE])
         for index in compress(count(), missing) if self.looked else ():
-            if not rows[index * SIZE + MARKS_AT] & unseen and lost.add(
-                index, self.expected.offsets[index]
-            ):
+            if not rows[index * SIZE + MARKS_AT] & unseen and lost.add(index, self.expected.offsets[index]):
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
         """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
-        last = [
-            FACTS.unpack_from(expected.rows, index * SIZE)[0]
-            for index in shown
-            if index >= 0
-        ]
+        last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
         # What nothing explains may be a number of any size.
         values: MutableSequence[int] = last if odd else array("q", last)
         keys.extend(odd)
         values.extend(odd.values())
         expected.rows.clear()  # which the lists of anomalies also hold
-        del (
-            self.latest,
-            self.planned_batches,
-            self.odd,
-            odd,
-            expected.keys,
-            expected.table,
-            expected.sparse,
-        )
+        del (self.latest, self.planned_batches, self.odd, odd, expected.keys, expected.table, expected.sparse)
         return ByKey(keys, values)
 
     def _is_missing(self, index: int) -> bool:
@@ -357,12 +268,7 @@ class _Tally:
     def _note(self, anomaly: str, index: int, row: Observation) -> None:
         cases = self.cases[anomaly]
         if cases.add(index, row.offset):
-            cases.keep(
-                Witness(
-                    *row[:5],
-                    earlier=self._written(index) if anomaly == "duplicate" else None,
-                )
-            )
+            cases.keep(Witness(*row[:5], earlier=self._written(index) if anomaly == "duplicate" else None))
 
 
 def _verdict(tally: _Tally) -> Verdict:
@@ -370,14 +276,8 @@ def _verdict(tally: _Tally) -> Verdict:
     final = tally.last()
     return conclude(
         Findings(
-            offsets={
-                anomaly: cases.all(offsets, marks)
-                for anomaly, cases in tally.cases.items()
-            },
-            witnesses={
-                anomaly: tuple(case for _, case in cases.ranked)
-                for anomaly, cases in tally.cases.items()
-            },
+            offsets={anomaly: cases.all(offsets, marks) for anomaly, cases in tally.cases.items()},
+            witnesses={anomaly: tuple(case for _, case in cases.ranked) for anomaly, cases in tally.cases.items()},
             final=final,
             effects=tally.rows,
             records=len(offsets),

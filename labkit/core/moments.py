@@ -78,9 +78,7 @@ SAID = {
     | {
         FailPoint.MID_WRITE: Said("the first row is in an open transaction"),
         FailPoint.AFTER_PRE_COMMIT: Said("all rows are in an open transaction"),
-        FailPoint.AFTER_COMMIT: Said(
-            "rows and marker are in the store", is_on_disk=True
-        ),
+        FailPoint.AFTER_COMMIT: Said("rows and marker are in the store", is_on_disk=True),
     },
     Strategy.WAL: _CHECKPOINT
     | {
@@ -88,18 +86,14 @@ SAID = {
         FailPoint.BEFORE_PRE_COMMIT: Said("one task has logged all its rows"),
         FailPoint.AFTER_PRE_COMMIT: Said("all logs are sealed", is_on_disk=True),
         FailPoint.MID_COMMIT: Said("half of the log is in the store", is_on_disk=True),
-        FailPoint.BEFORE_CONFIRM: Said(
-            "the whole log is in the store, not confirmed", is_on_disk=True
-        ),
+        FailPoint.BEFORE_CONFIRM: Said("the whole log is in the store, not confirmed", is_on_disk=True),
         FailPoint.AFTER_COMMIT: Said("the log is confirmed", is_on_disk=True),
     },
     Strategy.TWO_PHASE: _CHECKPOINT
     | {
         FailPoint.MID_WRITE: Said("the first row is in an open transaction"),
         FailPoint.BEFORE_PRE_COMMIT: Said("one task has written all its rows"),
-        FailPoint.AFTER_PRE_COMMIT: Said(
-            "all transactions are prepared, none is committed", is_on_disk=True
-        ),
+        FailPoint.AFTER_PRE_COMMIT: Said("all transactions are prepared, none is committed", is_on_disk=True),
         FailPoint.MID_COMMIT: Said("some transactions are committed", is_on_disk=True),
         FailPoint.AFTER_COMMIT: Said("all transactions are committed", is_on_disk=True),
     },
@@ -112,18 +106,13 @@ def number_of(point: FailPoint) -> int | None:
     return list(NAMES).index(point) + 1 if point in NAMES else None
 
 
-def moments(
-    strategy: Strategy | None = None, order: Order | None = None
-) -> Sequence[Moment]:
+def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
     """The nine moments: of any sink in the order of their numbers, of one sink in the order in which it passes them.
 
     A moment that the sink does not have keeps its place behind the moment before it.
     """
     if strategy is None:
-        return [
-            Moment(number, name, point, _ANY[point])
-            for number, (point, name) in enumerate(NAMES.items(), 1)
-        ]
+        return [Moment(number, name, point, _ANY[point]) for number, (point, name) in enumerate(NAMES.items(), 1)]
     passed = POINTS[strategy, orders(strategy)[0] if order is None else order]
     said = SAID[strategy]
     return [
@@ -134,9 +123,7 @@ def moments(
             said.get(point, _ANY[point]) if point in passed else _ANY[point],
             point in passed,
         )
-        for number, point in sorted(
-            enumerate(NAMES, 1), key=lambda each: _place(each[1], passed)
-        )
+        for number, point in sorted(enumerate(NAMES, 1), key=lambda each: _place(each[1], passed))
     ]
 
 

@@ -72,8 +72,8 @@ class History:
 
     `events` holds observations, interrupted by readings; it may be a generator and is consumed once.
     `keyed` says that a row replaces the earlier row of its key (an upsert), so that a repeated row is no duplicate.
-    `planned_batches` are the planned micro-batches; `hidden` are rows in transactions that are neither committed nor aborted
-    at the end.
+    `planned_batches` are the planned micro-batches; `hidden` are rows in transactions that are neither committed nor
+    aborted at the end.
     """
 
     events: Iterable[Observation | Reading]

@@ -15,14 +15,7 @@ from typing import NamedTuple
 TEN = 10
 """Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
 
-_VIOLATIONS = (
-    "duplicate",
-    "regression",
-    "aborted_read",
-    "precommitted_read",
-    "fractured_read",
-    "unexpected",
-)
+_VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
 ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
 """The anomaly that violates each property."""
 LISTS = (*ANOMALY.values(), "unseen")
@@ -59,7 +52,8 @@ _IN_FILES = {"incarnation": "attempt"}
 
 
 class Witness(NamedTuple):
-    """One case of an anomaly. A lost record has an incarnation only if an older value overwrote it, else its planned batch.
+    """One case of an anomaly. A lost record has an incarnation only if an older value overwrote it, else its planned
+    batch.
 
     `earlier`: the first occurrence of a duplicate; `overwritten_by`: the older value in the place of a lost upsert;
     `from_value`: that of the largest offset before a regression to `to_value`; `moment`: of a fractured read.
@@ -78,15 +72,8 @@ class Witness(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """Plain data, without what is not known or not used."""
-        parts = {
-            _IN_FILES.get(name, name): part
-            for name, part in self._asdict().items()
-            if part is not None
-        }
-        return {
-            name: part.to_json() if isinstance(part, Witness) else part
-            for name, part in parts.items()
-        }
+        parts = {_IN_FILES.get(name, name): part for name, part in self._asdict().items() if part is not None}
+        return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
 
     def __str__(self) -> str:
         return f"offset {self.offset} ({self.key!r:.40} = {self.value})"
@@ -96,9 +83,7 @@ class Witness(NamedTuple):
         if self.overwritten_by:
             return f"over{self.overwritten_by.fate} with {self.overwritten_by.value}"
         writer = f"by attempt {self.incarnation} of batch {self.batch}"
-        written = (
-            f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
-        )
+        written = f"{self.earlier.fate} and {writer}" if self.earlier else f"written {writer}"
         return "no effect of it is left" if self.incarnation is None else written
 
 
@@ -114,15 +99,9 @@ class ByKey(Mapping[str, int]):
     def _sort(self) -> None:
         order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
         keys: list[str] = []
-        values: MutableSequence[int] = (
-            array("q") if isinstance(self._values, array) else []
-        )
-        for start in range(
-            0, len(order), 500
-        ):  # few enough not to wake the garbage collector
-            pick = itemgetter(
-                *order[start : start + 500], 0
-            )  # the 0, since of one place it would be no tuple
+        values: MutableSequence[int] = array("q") if isinstance(self._values, array) else []
+        for start in range(0, len(order), 500):  # few enough not to wake the garbage collector
+            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
             keys += pick(self._keys)[:-1]
             values.extend(pick(self._values)[:-1])
         self._keys, self._values, self._sorted = keys, values, True
@@ -187,31 +166,18 @@ class Verdict:
 
     def to_json(self) -> dict[str, object]:
         """Plain data for `--json` and `verdict.json`."""
-        return {
-            name: list(part) if isinstance(part, tuple) else part
-            for name, part in vars(self).items()
-        } | {
+        return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
             "guarantee": self.guarantee.value,
             "final": dict(self.final.items()),
-            "properties": {
-                name: outcome.value for name, outcome in self.properties.items()
-            },
-            "witnesses": {
-                anomaly: [case.to_json() for case in cases]
-                for anomaly, cases in self.witnesses.items()
-            },
+            "properties": {name: outcome.value for name, outcome in self.properties.items()},
+            "witnesses": {anomaly: [case.to_json() for case in cases] for anomaly, cases in self.witnesses.items()},
         }
 
     def text(self) -> str:
         """A short block for a terminal."""
         lines = [("guarantee", self.guarantee.value), ("because", self.because)]
-        lines += [
-            (name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}")
-            for name in ANOMALY
-        ]
-        final = [
-            f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)
-        ]
+        lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
+        final = [f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)]
         lines += [("unseen", _some(self.unseen)), ("rows", str(self.rows))]
         lines += [("final", _some(final, len(self.final)))]
         return "\n".join(f"{name:<21} {rest}".rstrip() for name, rest in lines)
@@ -239,10 +205,7 @@ class Findings:
 def conclude(findings: Findings) -> Verdict:
     """The verdict that follows from what was found."""
     offsets = findings.offsets
-    properties = {
-        name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS
-        for name, anomaly in ANOMALY.items()
-    }
+    properties = {name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS for name, anomaly in ANOMALY.items()}
     if not findings.looked:
         properties = dict.fromkeys(ANOMALY, Outcome.UNKNOWN)
     elif offsets["unseen"] and not offsets["lost"]:
@@ -261,10 +224,7 @@ def conclude(findings: Findings) -> Verdict:
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
     """What lost and extra effects leave."""
-    extra = Outcome.VIOLATED in (
-        properties["no_duplicate"],
-        properties["no_unexpected"],
-    )
+    extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
     if properties["no_loss"] == Outcome.UNKNOWN:
@@ -289,47 +249,24 @@ def _because(verdict: Verdict, findings: Findings) -> str:
     records = findings.records
     if not findings.looked:
         return "unknown, because nobody looked: there is neither a reading nor an observation"
-    once = (
-        "is contained in the last value of its key"
-        if findings.keyed
-        else "came out once"
-    )
+    once = "is contained in the last value of its key" if findings.keyed else "came out once"
     why = _in_words(verdict, records, "unseen", "lost", "duplicate", "unexpected")
     held = {
         Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {records} records {once}",
         Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
         Guarantee.UNKNOWN: f"unknown, because {why}",
     }
-    sentence = held.get(
-        verdict.guarantee,
-        f"not exactly-once, because {why}; {verdict.guarantee} still holds",
-    )
-    early = _in_words(
-        verdict,
-        records,
-        "regression",
-        "precommitted_read",
-        "aborted_read",
-        "fractured_read",
-    )
+    sentence = held.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
+    early = _in_words(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
     return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
 
 
 def _in_words(verdict: Verdict, records: int, *anomalies: str) -> str:
-    first = {
-        name: verdict.witnesses[name][0]
-        for name in anomalies
-        if verdict.witnesses[name]
-    }
+    first = {name: verdict.witnesses[name][0] for name in anomalies if verdict.witnesses[name]}
     counts = {name: len(getattr(verdict, name)) for name in first}
-    return ", and ".join(
-        _SAID[name].format(n=counts[name], records=records, case=first[name])
-        for name in first
-    )
+    return ", and ".join(_SAID[name].format(n=counts[name], records=records, case=first[name]) for name in first)
 
 
 def _some(items: Sequence[object], count: int = 0) -> str:
     count = count or len(items)
-    return ", ".join(map(str, items[:TEN])) + (
-        f", ... ({count} in all)" if count > TEN else ""
-    )
+    return ", ".join(map(str, items[:TEN])) + (f", ... ({count} in all)" if count > TEN else "")

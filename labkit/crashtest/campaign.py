@@ -18,13 +18,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.drivers import DriverPool
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.runs import (
-    NEVER_REACHED,
-    Harness,
-    Run,
-    check_store,
-    forget,
-)
+from labkit.crashtest.harness.runs import NEVER_REACHED, Harness, Run, check_store, forget
 from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
@@ -61,14 +55,7 @@ SLOW_STARTS = "every kill takes a start of Spark; labkit doctor --prepare, once,
 class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
-    def __init__(
-        self,
-        wanted: Settings,
-        adapter: Adapter,
-        harness: Harness,
-        folder: Path,
-        tell: Tell,
-    ) -> None:
+    def __init__(self, wanted: Settings, adapter: Adapter, harness: Harness, folder: Path, tell: Tell) -> None:
         self.settings, self.adapter, self.harness = wanted, adapter, harness
         self.shape = Shape.ROWS
         self.first: Healthy | None = None
@@ -108,18 +95,12 @@ class Campaign:
         if self.harness.lines:
             plan = with_lines(plan, self._recorded(), self._lines(), batches)
         self.found = plan.found
-        jobs = [
-            Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen
-        ]
+        jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen]
         retry = retry_point(self.log)
         if retry is not None:
-            jobs.append(
-                Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,))
-            )
+            jobs.append(Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,)))
         for name, said in VARIANTS.items():
-            jobs.append(
-                Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION)
-            )
+            jobs.append(Job(name, said, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
         return jobs
 
     def _lines(self) -> Sequence[Point]:
@@ -134,9 +115,7 @@ class Campaign:
 
     def second_crashes(self) -> list[Job]:
         """Pairs of crashes, found in the recoveries from the single ones that were run."""
-        chosen, self.pairs_found = pairs(
-            self.recoveries, self._recorded(), quick=self.settings.quick
-        )
+        chosen, self.pairs_found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
         return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:
@@ -145,13 +124,8 @@ class Campaign:
         if self.ledger.is_over():
             return self.ledger.skip(job)
         result = self._try(job)
-        if (
-            NEVER_REACHED in result.unknown
-        ):  # a sink that works beside its calls does not do the same in every run
-            result = replace(
-                self._try(job),
-                notes=("the first run did not pass the point and was made once more",),
-            )
+        if NEVER_REACHED in result.unknown:  # a sink that works beside its calls does not do the same in every run
+            result = replace(self._try(job), notes=("the first run did not pass the point and was made once more",))
         return self.ledger.keep(result)
 
     def _try(self, job: Job) -> Result:
@@ -162,9 +136,7 @@ class Campaign:
             if job.id in VARIANT_RUNS:
                 VARIANT_RUNS[job.id](self.harness, run)
             else:
-                self.harness.execute(
-                    run, job.points, "task" if job.group is Group.RETRY else "crash"
-                )
+                self.harness.execute(run, job.points, "task" if job.group is Group.RETRY else "crash")
             self.harness.settle(run)
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[job.points[0]] = run.effects()
@@ -243,12 +215,7 @@ class Campaign:
             yield from self.second_crashes()
             yield from (job for job in jobs if job.group is Group.CONDITION)
             return
-        known = {
-            point.id: point
-            for point in points(
-                self._recorded(), range(self.settings.batches), lines=True
-            )
-        }
+        known = {point.id: point for point in points(self._recorded(), range(self.settings.batches), lines=True)}
         given: set[str] = set()
         for name in only:
             for job in self._one(name, jobs, known):
@@ -257,9 +224,7 @@ class Campaign:
                     given.add(job.id)
                     yield job
 
-    def _one(
-        self, name: str, jobs: Sequence[Job], known: dict[str, Point]
-    ) -> Iterator[Job]:
+    def _one(self, name: str, jobs: Sequence[Job], known: dict[str, Point]) -> Iterator[Job]:
         if name.startswith("large"):
             yield from self._one_large(name)
             return
@@ -278,9 +243,7 @@ class Campaign:
             recovered = points(self.recoveries.get(point, ()), [point.batch], driver=2)
             other = next((each for each in recovered if each.id == second), None)
             if other is None:
-                raise InvalidInput(
-                    f"--only {name}: the recovery from {first} has no point {second}."
-                )
+                raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")
             yield pair_job(Pair(point, other))
 
     def _one_large(self, name: str) -> Iterator[Job]:
@@ -303,20 +266,14 @@ class Campaign:
         """What is known so far."""
         summary = self.ledger.summary(self.found, self.pairs_found)
         weakest = summary.weakest
-        drawn = (
-            picture(self._stories[weakest.id], weakest.title)
-            if weakest and weakest.id in self._stories
-            else ""
-        )
+        drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
         notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
         bare = sink_report(self.settings, self.adapter, self.shape, summary, self.log)
         return finished(bare, drawn, notes, self._largest(), self.settings.batches)
 
 
 @contextmanager
-def campaign(
-    wanted: Settings, folder: Path | None = None, tell: Tell = silent
-) -> Iterator[Campaign]:
+def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
     """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())
@@ -332,12 +289,7 @@ def campaign(
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")
         task = DriverTask(adapter, str(Path.cwd()), spark.conf, list(spark.jars))
-        pool = DriverPool(
-            task,
-            place / "drivers",
-            project=wanted.project.text(),
-            mark=uuid.uuid4().hex,
-        )
+        pool = DriverPool(task, place / "drivers", project=wanted.project.text(), mark=uuid.uuid4().hex)
         harness = Harness(wanted, adapter, reader, pool, place / "runs")
         stack.callback(_reset, reader)
         stack.callback(harness.close)
@@ -354,9 +306,7 @@ def _reset(reader: Reader) -> None:
             return
 
 
-def crash_test(
-    subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any
-) -> Report:
+def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Tests a sink, `FILE:NAME`; `more` is what `labkit.crashtest.settings.settings` takes.
 
     Raises `InvalidInput` for a file, a name, a reader or a store that cannot be tested, in one sentence.

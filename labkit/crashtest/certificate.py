@@ -42,9 +42,7 @@ def certificate(report: Report) -> str:
         f'<p class="w" style="color:{shade}">{sign} {escape(report.guarantee.value)}</p>',
         *(f"<p>{escape(said)}</p>" for said in _under(report)),
         *_section("What was tested", [_tested(report)]),
-        *_section(
-            "What holds", [_table(("axis", "", "runs that say so"), _axes(report))]
-        ),
+        *_section("What holds", [_table(("axis", "", "runs that say so"), _axes(report))]),
         *_section("What was measured, run by run", _measured(report)),
         *_section("What was not measured", [_items(_unmeasured(report))]),
         *_section("Versions", [f"<p>{escape(', '.join(_versions(report)))}</p>"]),
@@ -71,16 +69,14 @@ def _under(report: Report) -> Iterator[str]:
 
 def _tested(report: Report) -> str:
     eyes = "Python's libraries" if report.eyes == INSTRUMENTS else "its system calls"
-    said = f"{report.settings.subject}: {report.adapter}, with effects seen in {eyes}; the reader returns {report.shape}."
+    said = (
+        f"{report.settings.subject}: {report.adapter}, with effects seen in {eyes}; the reader returns {report.shape}."
+    )
     return f"<p>{escape(said)}</p>"
 
 
 def _axes(report: Report) -> Iterator[Sequence[str]]:
-    runs = [
-        each
-        for each in report.summary.results
-        if each.group not in (Group.CONDITION, Group.SEEING)
-    ]
+    runs = [each for each in report.summary.results if each.group not in (Group.CONDITION, Group.SEEING)]
     proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
     for axis, outcome in report.axes.items():
         bad = [each.id for each in runs if each.found(axis)]
@@ -104,9 +100,7 @@ def _measured(report: Report) -> Iterator[str]:
         numbers = (len(of_group), right, wrong, len(of_group) - right - wrong)
         if of_group:
             rows.append((group.value, *map(str, numbers)))
-    yield _table(
-        ("kind of run", "runs", "nothing wrong", "something wrong", "unknown"), rows
-    )
+    yield _table(("kind of run", "runs", "nothing wrong", "something wrong", "unknown"), rows)
     named = "".join(f"<li>{_run(each)}</li>" for each in runs[:MOST_RUNS])
     yield f'<ul class="r">{named}</ul>'
     if len(runs) > MOST_RUNS:
@@ -157,10 +151,7 @@ def _items(said: Iterable[str]) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{body}</table>"
 
 

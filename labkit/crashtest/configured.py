@@ -15,32 +15,10 @@ from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settin
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import AXES
 
-SINK = {
-    "subject",
-    "batches",
-    "rows",
-    "options",
-    "code",
-    "conf",
-    "jars",
-    "packages",
-    "format",
-    "table",
-    "eyes",
-}
+SINK = {"subject", "batches", "rows", "options", "code", "conf", "jars", "packages", "format", "table", "eyes"}
 """Keys that belong to a sink only."""
 
-PIPELINE = {
-    "command",
-    "read_command",
-    "expected",
-    "feed",
-    "reset",
-    "watch",
-    "checkpoint",
-    "power_cut",
-    "parallel",
-}
+PIPELINE = {"command", "read_command", "expected", "feed", "reset", "watch", "checkpoint", "power_cut", "parallel"}
 """Keys that belong to a pipeline only."""
 
 KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore", "seconds"}
@@ -50,19 +28,13 @@ KEYS = SINK | PIPELINE | {"reader", "expect", "also", "ignore", "seconds"}
 def configured(path: Path) -> dict[str, Any]:
     """The keys of the file with their values; empty without a file. Raises `InvalidInput` for an unknown key."""
     try:
-        content = (
-            tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        )
+        content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
-    table: dict[str, Any] = (
-        content.get("tool", {}).get("labkit", {}).get("crashtest", {})
-    )
+    table: dict[str, Any] = content.get("tool", {}).get("labkit", {}).get("crashtest", {})
     for key in table:
         if key not in KEYS:
-            raise InvalidInput(
-                f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}"
-            )
+            raise InvalidInput(f"{path}, [tool.labkit.crashtest]: {key}: unknown; {nearest(key, sorted(KEYS))}")
     seconds = table.get("seconds", 0)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise InvalidInput(
@@ -76,19 +48,13 @@ def configured(path: Path) -> dict[str, Any]:
     return table
 
 
-def pipeline(
-    said: dict[str, Any], command: str | None = None, **given: Any
-) -> PipelineSettings:
+def pipeline(said: dict[str, Any], command: str | None = None, **given: Any) -> PipelineSettings:
     """Settings of a pipeline, from the command line or else from the project. Raises `InvalidInput`."""
     names = ("reader", "read_command", "expected", "feed", "reset", "checkpoint")
     if given.get("reader") or given.get(
         "read_command"
     ):  # a reader of the command line replaces either kind of the project's
-        said = {
-            name: part
-            for name, part in said.items()
-            if name not in ("reader", "read_command")
-        }
+        said = {name: part for name, part in said.items() if name not in ("reader", "read_command")}
     texts = {name: given.pop(name, None) or said.get(name, "") for name in names}
     return pipeline_settings(
         command or said["command"],
@@ -105,27 +71,18 @@ def pipeline(
 def _parallel(given: int | None, said: dict[str, Any]) -> int:
     """How many runs may be made side by side; 0: nobody said. Raises `InvalidInput` for what is no number from 1 on."""
     wanted = said.get("parallel", 0) if given is None else given
-    if (
-        isinstance(wanted, bool)
-        or not isinstance(wanted, int)
-        or wanted < 0
-        or given == 0
-    ):
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 0 or given == 0:
         raise InvalidInput(
-            f"--parallel {str(wanted)[:40]}: write how many runs may be made side by side, as in --parallel 4; 1 is one "
+            f"--parallel {str(wanted)[:40]}: write how many runs may be made side by side, as in "
+            "--parallel 4; 1 is one "
             "after the other."
         )
     return wanted
 
 
-def combined(
-    said: dict[str, Any], subject: str | None = None, **given: Any
-) -> Settings:
+def combined(said: dict[str, Any], subject: str | None = None, **given: Any) -> Settings:
     """Settings of a sink, from the command line or else from the project. Raises `InvalidInput`."""
-    by_name = {
-        "sink_format": given.pop("sink_format", None),
-        "table": given.pop("table", None),
-    }
+    by_name = {"sink_format": given.pop("sink_format", None), "table": given.pop("table", None)}
     if not subject and not any(by_name.values()):
         subject = said.get("subject")
         by_name = {"sink_format": said.get("format"), "table": said.get("table")}

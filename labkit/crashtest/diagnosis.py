@@ -7,14 +7,7 @@ module reads results and a log only; it must not count effects of records.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.instrument.effects import (
-    BOUNDS,
-    DURABLE,
-    Effect,
-    Kind,
-    Point,
-    Side,
-)
+from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point, Side
 from labkit.crashtest.points import place
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.seeing import first_late
@@ -89,9 +82,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
         return _late(log)
     if weakest.group is Group.HEALTHY:
         return _healthy(weakest, log)
-    crashes = [
-        each for each in summary.results if each.group is Group.CRASH and each.points
-    ]
+    crashes = [each for each in summary.results if each.group is Group.CRASH and each.points]
     axis = next(axis for axis in weakest.violated)
     if any(each.found(axis) for each in crashes):
         return _window(axis, crashes, log, shape)
@@ -135,54 +126,30 @@ def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
         return Diagnosis("chosen twice", why, DETERMINE)
     if result.found("lost"):
         lines = sorted(
-            {
-                each.line
-                for each in log
-                if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line
-            }
+            {each.line for each in log if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line}
         )
         where = f" (line {', '.join(map(str, lines))})" if lines else ""
         why = f"rows are missing without any crash: an error is swallowed, rows are not flushed{where}"
         return Diagnosis("lost without a crash", why, FLUSH)
-    return Diagnosis(
-        "wrong without a crash", f"without any crash {result.because}", DETERMINE
-    )
+    return Diagnosis("wrong without a crash", f"without any crash {result.because}", DETERMINE)
 
 
 def _identity(result: Result, axis: str) -> Diagnosis:
     if axis == "lost":
         why = f"{result.title}: its rows were taken for rows of an earlier query and left out"
-        return Diagnosis(
-            "key outlives the query",
-            f"{why}; what remembers a batch outlives its query",
-            QUERY,
-        )
-    return Diagnosis(
-        "identity",
-        f"{result.title}: {result.because}",
-        QUERY if result.stuck else MARKER,
-    )
+        return Diagnosis("key outlives the query", f"{why}; what remembers a batch outlives its query", QUERY)
+    return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
 
 
 def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
     """The diagnosis of harm that only a crash of the recovery has shown: while a batch is replayed."""
     second = result.points[-1]
     tried = any(_same_place(each.points[0], second) for each in crashes)
-    where = (
-        f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
-    )
+    where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
     if axis == "regression":
-        return Diagnosis(
-            "goes back",
-            f"while a batch is replayed, a value can be seen to go back {where}",
-            OVERWRITE,
-        )
+        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back {where}", OVERWRITE)
     if axis.endswith("_read"):
-        return Diagnosis(
-            "readable too early",
-            f"while a batch is replayed, what was there is gone {where}",
-            MARKER,
-        )
+        return Diagnosis("readable too early", f"while a batch is replayed, what was there is gone {where}", MARKER)
     alone = "one crash there does no harm" if tried else "one crash there was not tried"
     why = f"a crash during recovery does harm, and {alone}: {result.title}"
     return Diagnosis("recovery", why, MARKER)
@@ -199,17 +166,10 @@ def _same_place(point: Point, other: Point) -> bool:
     ) and (point.kind in BOUNDS) == (other.kind in BOUNDS)
 
 
-def _window(
-    axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape
-) -> Diagnosis:
+def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
     """The diagnosis by the stretch of one batch in which a crash does harm."""
-    batch = max(
-        {each.points[0].batch for each in crashes},
-        key=lambda number: (_harm(axis, crashes, number), -number),
-    )
-    violating = [
-        each for each in crashes if each.points[0].batch == batch and each.found(axis)
-    ]
+    batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
+    violating = [each for each in crashes if each.points[0].batch == batch and each.found(axis)]
     lasting = lasting_of(log, batch)
     first, last = violating[0].points[0], violating[-1].points[0]
     happened = [each for each in lasting if _reached(each, first)]
@@ -218,9 +178,7 @@ def _window(
     if axis == "stuck":
         sentence = opened.said() if opened else "what it left"
         return Diagnosis(
-            "stuck on the replay",
-            f"the batch comes again and finds {sentence}: {violating[0].stuck}",
-            FORGIVE,
+            "stuck on the replay", f"the batch comes again and finds {sentence}: {violating[0].stuck}", FORGIVE
         )
     if axis == "lost":
         return _loss(opened, closing, late=last.kind is Kind.COMMITS)
@@ -228,9 +186,7 @@ def _window(
 
 
 def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
-    return sum(
-        bool(each.found(axis)) for each in crashes if each.points[0].batch == batch
-    )
+    return sum(bool(each.found(axis)) for each in crashes if each.points[0].batch == batch)
 
 
 def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
@@ -238,10 +194,7 @@ def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
     return [
         each
         for each in log
-        if each.batch == batch
-        and each.kind in DURABLE | {Kind.PREPARE}
-        and each.driver == 1
-        and not each.late
+        if each.batch == batch and each.kind in DURABLE | {Kind.PREPARE} and each.driver == 1 and not each.late
     ]
 
 
@@ -249,10 +202,7 @@ def _reached(effect: Effect, point: Point) -> bool:
     """Whether the effect has happened when the point is reached."""
     if point.kind is Kind.COMMITS:
         return True
-    here, there = (
-        (place(point.where), point.place),
-        (place(effect.where), effect.place),
-    )
+    here, there = ((place(point.where), point.place), (place(effect.where), effect.place))
     return there < here or (there == here and point.side is Side.AFTER)
 
 
@@ -264,72 +214,34 @@ def _span(opened: Effect, closing: Effect) -> str:
 
 def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
     if opened is not None and closing is not None and opened.line == closing.line:
-        why = f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
+        why = (
+            f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
+        )
         return Diagnosis("a part is taken for the whole", why, MARKER)
     if opened is not None and closing is not None and not late:
-        why = (
-            f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
-        )
-        return Diagnosis(
-            "marker before the data",
-            f"{why}, and its rows last only after {closing.said()}",
-            MARKER,
-        )
-    clause = (
-        f"; the last lasting effect was {opened.said()}"
-        if opened
-        else "; nothing that it did was lasting by then"
-    )
-    return Diagnosis(
-        "returned too early",
-        f"the sink returned before its rows were safe{clause}",
-        FLUSH,
-    )
+        why = f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
+        return Diagnosis("marker before the data", f"{why}, and its rows last only after {closing.said()}", MARKER)
+    clause = f"; the last lasting effect was {opened.said()}" if opened else "; nothing that it did was lasting by then"
+    return Diagnosis("returned too early", f"the sink returned before its rows were safe{clause}", FLUSH)
 
 
 def _extra(
-    axis: str,
-    opened: Effect | None,
-    closing: Effect | None,
-    lasting: Sequence[Effect],
-    shape: Shape,
+    axis: str, opened: Effect | None, closing: Effect | None, lasting: Sequence[Effect], shape: Shape
 ) -> Diagnosis:
     if opened is None:
-        return Diagnosis(
-            "replay not recognised", "a batch that comes again is written again", MARKER
-        )
+        return Diagnosis("replay not recognised", "a batch that comes again is written again", MARKER)
     files = opened.kind in (Kind.WRITE, Kind.RENAME, Kind.LINK)
-    kafka = opened.kind is Kind.FLUSH or (
-        closing is not None and closing.kind is Kind.FLUSH
-    )
-    recipe = (
-        OVERWRITE
-        if files
-        else DECISION
-        if kafka
-        else STAGE
-        if opened.where != "call"
-        else MARKER
-    )
+    kafka = opened.kind is Kind.FLUSH or (closing is not None and closing.kind is Kind.FLUSH)
+    recipe = OVERWRITE if files else DECISION if kafka else STAGE if opened.where != "call" else MARKER
     if axis.endswith("_read") or axis == "regression":
         return _early(axis, opened, closing, OVERWRITE if files else recipe)
     if closing is not None:
-        code = (
-            "parts commit separately"
-            if _split(opened, closing)
-            else "marker after the data"
-        )
+        code = "parts commit separately" if _split(opened, closing) else "marker after the data"
         why = f"{_span(opened, closing)}: data made lasting by {opened.said()}"
-        return Diagnosis(
-            code, f"{why}, and what tells a replay of it by {closing.said()}", recipe
-        )
+        return Diagnosis(code, f"{why}, and what tells a replay of it by {closing.said()}", recipe)
     if opened is not lasting[-1] and opened.where == lasting[-1].where == "call":
         both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch last"
-        return Diagnosis(
-            "outputs commit separately",
-            f"{both}, and a batch that comes again writes both again",
-            recipe,
-        )
+        return Diagnosis("outputs commit separately", f"{both}, and a batch that comes again writes both again", recipe)
     adds = "is added again" if shape is Shape.SUMS else "is written again"
     code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
     if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):
@@ -345,9 +257,7 @@ def _split(opened: Effect, closing: Effect) -> bool:
     return opened.where != closing.where and opened.where.startswith("task")
 
 
-def _early(
-    axis: str, opened: Effect, closing: Effect | None, recipe: Recipe
-) -> Diagnosis:
+def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) -> Diagnosis:
     until = f" until {closing.said()}" if closing else ""
     what = {
         "fractured_read": "a part of a batch can be read",
@@ -356,7 +266,5 @@ def _early(
         "regression": "a value can be seen to go back",
     }[axis]
     return Diagnosis(
-        "readable too early" if axis != "regression" else "goes back",
-        f"{what} after {opened.said()}{until}",
-        recipe,
+        "readable too early" if axis != "regression" else "goes back", f"{what} after {opened.said()}{until}", recipe
     )

@@ -53,19 +53,14 @@ class Pipeline:
 def pipelines() -> dict[str, Pipeline]:
     """Every pipeline, by name."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
-    return {
-        name: msgspec.convert({"name": name, **said}, Pipeline)
-        for name, said in tomllib.loads(text).items()
-    }
+    return {name: msgspec.convert({"name": name, **said}, Pipeline) for name, said in tomllib.loads(text).items()}
 
 
 def named(name: str) -> Pipeline:
     """One pipeline. Raises `InvalidInput`."""
     there = pipelines()
     if name not in there:
-        raise InvalidInput(
-            f"There is no pipeline {name[:40]}; there are {', '.join(there)}."
-        )
+        raise InvalidInput(f"There is no pipeline {name[:40]}; there are {', '.join(there)}.")
     return there[name]
 
 
@@ -88,7 +83,5 @@ def kept(name: str) -> Kept:
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"
     if not path.exists():
-        raise InvalidInput(
-            f"{path.name} is not there; python tools/pipelines.py {name} --record writes it."
-        )
+        raise InvalidInput(f"{path.name} is not there; python tools/pipelines.py {name} --record writes it.")
     return msgspec.json.decode(path.read_bytes(), type=Kept)

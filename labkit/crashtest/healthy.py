@@ -13,15 +13,7 @@ from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.judging import ours, point_readings
 from labkit.crashtest.rows import Shape, shape_of
-from labkit.crashtest.seeing import (
-    Gap,
-    askable,
-    doubts,
-    gaps,
-    imports,
-    read_logged,
-    unseen_effects,
-)
+from labkit.crashtest.seeing import Gap, askable, doubts, gaps, imports, read_logged, unseen_effects
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter
 
@@ -44,12 +36,7 @@ class Healthy:
     """A note on a reader that is too slow, if it is."""
 
 
-def healthy_run(
-    wanted: Settings,
-    adapter: Adapter,
-    harness: Harness,
-    tell: Callable[[str, str], None],
-) -> Healthy:
+def healthy_run(wanted: Settings, adapter: Adapter, harness: Harness, tell: Callable[[str, str], None]) -> Healthy:
     """Makes the run. Raises `InvalidInput` if the sink or its reader fails even without a crash."""
     tell("run", "a run without a crash, to find the points")
     run, shape = _recorded(wanted, harness, "healthy")
@@ -79,13 +66,9 @@ def _recorded(wanted: Settings, harness: Harness, name: str) -> tuple[Run, Shape
             harness.settle(run)
     sink = wanted.subject
     if run.raised:
-        raise InvalidInput(
-            f"{sink}: without any crash the sink raised {run.raised}; make it run once by hand first."
-        )
+        raise InvalidInput(f"{sink}: without any crash the sink raised {run.raised}; make it run once by hand first.")
     if run.unknown:
-        raise InvalidInput(
-            f"{sink}: the run without a crash did not come to its end: {run.unknown}"
-        )
+        raise InvalidInput(f"{sink}: the run without a crash did not come to its end: {run.unknown}")
     return run, _shape(wanted, harness, run)
 
 
@@ -98,9 +81,7 @@ def _shape(wanted: Settings, harness: Harness, run: Run) -> Shape:
         )
     shape = shape_of(ours(run, [last], resets)[0].seen, run.rows)
     if shape is Shape.SUMS and not resets:
-        raise InvalidInput(
-            f"{wanted.reader}: sums of several runs cannot be told apart; write a reset() too."
-        )
+        raise InvalidInput(f"{wanted.reader}: sums of several runs cannot be told apart; write a reset() too.")
     return shape
 
 
@@ -110,17 +91,12 @@ def _gaps(run: Run) -> list[Gap]:
 
 def _doubts(run: Run, wanted: Settings, adapter: Adapter) -> list[str]:
     return doubts(
-        point_readings(run),
-        read_logged(run.log),
-        imports(Path(wanted.subject.file)),
-        in_jvm=adapter in IN_JVM,
+        point_readings(run), read_logged(run.log), imports(Path(wanted.subject.file)), in_jvm=adapter in IN_JVM
     )
 
 
 def _beside(unexplained: list[Gap]) -> tuple[Point, ...]:
-    edges = [
-        edge for gap in unexplained for edge in gap.edges if edge.kind is Kind.LINE
-    ]
+    edges = [edge for gap in unexplained for edge in gap.edges if edge.kind is Kind.LINE]
     return tuple(dict.fromkeys(edges))
 
 
@@ -131,8 +107,7 @@ def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect,
         before = [
             place
             for place, each in enumerate(effects)
-            if (each.batch, each.where) == (effect.batch, effect.where)
-            and each.place <= effect.place
+            if (each.batch, each.where) == (effect.batch, effect.where) and each.place <= effect.place
         ]
         effects.insert(max(before, default=len(effects) - 1) + 1, effect)
     return tuple(effects)

@@ -26,9 +26,4 @@ def unknown(job: Job, why: str) -> Result:
 
 def pair_job(pair: Pair) -> Job:
     """The job of a crash, and of a second one during its recovery."""
-    return Job(
-        pair.id,
-        f"{pair.first}; then, in the recovery, {pair.second}",
-        Group.PAIR,
-        (pair.first, pair.second),
-    )
+    return Job(pair.id, f"{pair.first}; then, in the recovery, {pair.second}", Group.PAIR, (pair.first, pair.second))

@@ -57,9 +57,7 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
     )
 
 
-def _explained(
-    readings: Readings, shape: Shape, due: Sequence[Record], begun: float
-) -> Explanation:
+def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: float) -> Explanation:
     """What failure-free runs have to say of what was read, with the moment of the row that refutes."""
     found = explained(readings, shape, due)
     at = readings.born(found.rows) if found.row is not None else None
@@ -77,9 +75,7 @@ def explained(readings: Readings, shape: Shape, due: Sequence[Record]) -> Explan
 
 def _begun(run: Run, samples: Sequence[Sample]) -> float:
     """The moment from which a run's story counts its seconds."""
-    return min(
-        [sample.at for sample in samples] + [at for _, at in timed_effects(run.log)]
-    )
+    return min([sample.at for sample in samples] + [at for _, at in timed_effects(run.log)])
 
 
 def _handed(run: Run) -> dict[int, Span]:
@@ -96,9 +92,7 @@ def _handed(run: Run) -> dict[int, Span]:
     }
 
 
-def verdict_of(
-    samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
-) -> Verdict:
+def verdict_of(samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]) -> Verdict:
     """The judge's verdict on readings of `rows`, where the records `due` should be there in the end."""
     observed = history(samples, rows, shape, due)
     return judge([named(each, shape) for each in due], observed)
@@ -109,12 +103,7 @@ def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
     if resets:
         return list(samples)
     ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
-    return [
-        each._replace(
-            seen=tuple(row for row in each.seen if row.id is None or row.id in ids)
-        )
-        for each in samples
-    ]
+    return [each._replace(seen=tuple(row for row in each.seen if row.id is None or row.id in ids)) for each in samples]
 
 
 def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
@@ -129,11 +118,7 @@ def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
         for row in run.rows.batches[number].rows
     }
     read = {row.id for row in samples[-1].seen}
-    return [
-        record
-        for record in expected
-        if record.offset in finished or record.offset in read
-    ]
+    return [record for record in expected if record.offset in finished or record.offset in read]
 
 
 def point_readings(run: Run) -> list[PointReading]:

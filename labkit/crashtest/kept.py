@@ -14,9 +14,7 @@ from labkit.crashtest.report import Report
 def keep(report: Report, out: Path) -> None:
     """Writes what a build may want to keep beside the logs and the evidence."""
     (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
-    (out / "report.json").write_text(
-        json.dumps(report.to_json(), indent=2), encoding="utf-8"
-    )
+    (out / "report.json").write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
     (out / "report.html").write_text(page(report), encoding="utf-8")
     (out / "certificate.html").write_text(certificate(report), encoding="utf-8")
     (out / "badge.svg").write_text(report.badge(), encoding="utf-8")

@@ -49,9 +49,7 @@ class SinkPipeline(PipelineSettings):
         return self.sink.command(shlex.quote(only) if only else "") if self.sink else ""
 
 
-def as_pipeline(
-    wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path
-) -> SinkPipeline:
+def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
     """Writes job and rows into a folder; returns the settings to run them. `jars`: with those of its packages."""
     rows = _rows(wanted)
     rows.write(place / "input")
@@ -97,9 +95,7 @@ def _words(verb: str, job: Path) -> str:
 
 
 @contextmanager
-def kernel_campaign(
-    wanted: Settings, folder: Path | None = None, tell: Tell = silent
-) -> Iterator[Campaign]:
+def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
     """The campaign of such a test, within a `with` block. Raises `InvalidInput` for a reader without `reset`."""
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.

@@ -66,19 +66,12 @@ class Ledger:
         self.results.append(result)
         self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
-        self.tell(
-            "done",
-            f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}",
-        )
+        self.tell("done", f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
     def summary(self, points: int, pairs: int, unjudged: Sequence[str] = ()) -> Summary:
         """What the runs say together, of a test that has so many points and pairs of points."""
-        hit = sum(
-            not each.unknown
-            for each in self.results
-            if each.group not in (Group.HEALTHY, Group.SEEING)
-        )
+        hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
         groups = [each.group for each in self.results if not each.unknown]
         tried, twice = groups.count(Group.CRASH), groups.count(Group.PAIR)
         coverage = Coverage(points, pairs, self.planned, hit, tried, twice)

@@ -105,19 +105,12 @@ def axis_table(report: Report) -> str:
 
 
 def _violating(axis: str, results: Iterable[Result]) -> list[str]:
-    return [
-        each.id
-        for each in results
-        if each.found(axis) and each.group is not Group.CONDITION
-    ]
+    return [each.id for each in results if each.found(axis) and each.group is not Group.CONDITION]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>" for row in rows)
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
@@ -156,29 +149,19 @@ def _source(settings: Any) -> Mapping[int, str]:
 
 
 def effect_rows(
-    log: Sequence[Effect],
-    results: Sequence[Result],
-    source: Mapping[int, str],
-    *,
-    whole: bool = True,
+    log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, whole: bool = True
 ) -> list[Row]:
     """Effects, edges of calls and kills, in the order of their batches, calls and numbers.
 
     `whole`: whether all that belongs to the test was run; else no kill is told by a guarantee.
     """
-    kills = {
-        each.points[0]: each
-        for each in results
-        if each.points and each.group is Group.CRASH
-    }
+    kills = {each.points[0]: each for each in results if each.points and each.group is Group.CRASH}
     ordered: list[tuple[tuple[Any, ...], Row]] = []
     for effect in log:
         if effect.driver == 1 and not effect.failed and not effect.late:
             at = (effect.batch, place(effect.where), effect.place, 1)
             ordered.append((at, _of_effect(effect, source)))
-    ordered += [
-        (_order(point), _of_kill(each, whole=whole)) for point, each in kills.items()
-    ]
+    ordered += [(_order(point), _of_kill(each, whole=whole)) for point, each in kills.items()]
     return [row for _, row in sorted(ordered, key=lambda pair: pair[0])]
 
 

@@ -33,11 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE:NAME",
         help="kill a job at every point of this sink",
     )
-    group.addoption(
-        "--crashtest-quick",
-        action="store_true",
-        help="only the points that matter most",
-    )
+    group.addoption("--crashtest-quick", action="store_true", help="only the points that matter most")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,9 +68,7 @@ class Tests(Protocol):
         """Makes the run of one job."""
 
 
-def _campaign(
-    table: dict[str, Any], subject: str | None, *, quick: bool
-) -> AbstractContextManager[Tests]:
+def _campaign(table: dict[str, Any], subject: str | None, *, quick: bool) -> AbstractContextManager[Tests]:
     """The campaign of what the command line names, or else the project."""
     if subject is None and "command" in table:
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
@@ -93,17 +87,11 @@ class CrashTests:
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
 
-    def pytest_collection_modifyitems(
-        self, session: pytest.Session, items: list[pytest.Item]
-    ) -> None:
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Makes the run without a crash, and adds a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
-        from labkit.crashtest.configured import (
-            check_axes,
-            configured,
-            guarantee_named,
-        )
+        from labkit.crashtest.configured import check_axes, configured, guarantee_named
 
         table = configured(Path(self._config.rootpath) / "pyproject.toml")
         named = self._config.getoption("--crashtest")
@@ -116,40 +104,20 @@ class CrashTests:
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
-        items += self._tests(
-            session, running, first, expected, tuple(table.get("also", []))
-        )
+        items += self._tests(session, running, first, expected, tuple(table.get("also", [])))
 
     @staticmethod
     def _tests(
-        session: pytest.Session,
-        running: "Tests",
-        first: "Result",
-        expected: "Guarantee",
-        also: tuple[str, ...],
+        session: pytest.Session, running: "Tests", first: "Result", expected: "Guarantee", also: tuple[str, ...]
     ) -> list[pytest.Item]:
         def item(name: str, run: Callable[[], list["Result"]]) -> pytest.Item:
-            return CrashTest.from_parent(
-                session,
-                name=f"crashtest[{name}]",
-                run=run,
-                expected=expected,
-                also=also,
-            )
+            return CrashTest.from_parent(session, name=f"crashtest[{name}]", run=run, expected=expected, also=also)
 
         doubts = [each for each in running.results if each is not first]
         tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
-        tests += [
-            item(job.id, partial(lambda each: [running.run(each)], job))
-            for job in running.jobs()
-        ]
-        pairs = item(
-            "second-crashes",
-            lambda: [running.run(job) for job in running.second_crashes()],
-        )
-        large = item(
-            "large-batch", lambda: [running.run(job) for job in running.large_jobs()]
-        )
+        tests += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
+        pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
+        large = item("large-batch", lambda: [running.run(job) for job in running.large_jobs()])
         return [*tests, pairs, large]
 
     def pytest_sessionfinish(self) -> None:
@@ -161,12 +129,7 @@ class CrashTest(pytest.Item):
     """One run, or all runs of one kind, compared with the expected guarantee."""
 
     def __init__(
-        self,
-        *,
-        run: Callable[[], list["Result"]],
-        expected: "Guarantee",
-        also: tuple[str, ...],
-        **more: Any,
+        self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
     ) -> None:
         super().__init__(**more)
         self._run, self._expected, self._also = run, expected, also
@@ -183,13 +146,9 @@ class CrashTest(pytest.Item):
             if reason:
                 raise Weaker(result, reason)
             if result.group is Group.CONDITION and result.violated:
-                pytest.skip(
-                    f"a condition of the guarantee: {result.title}: {result.because}"
-                )
+                pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
 
-    def repr_failure(
-        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
-    ) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The reason and the timeline, without a traceback."""
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()

@@ -10,16 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.crashtest.instrument.effects import (
-    BOUNDS,
-    DECISIVE,
-    DURABLE,
-    RECOVER,
-    Effect,
-    Kind,
-    Point,
-    Side,
-)
+from labkit.crashtest.instrument.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
 """How many pairs of points are tried at most, also with --quick; and single points with --quick."""
@@ -51,13 +42,7 @@ def read_log(path: Path) -> list[Effect]:
     return effects
 
 
-def points(
-    log: Sequence[Effect],
-    batches: Iterable[int],
-    *,
-    driver: int = 1,
-    lines: bool = False,
-) -> list[Point]:
+def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, lines: bool = False) -> list[Point]:
     """Every place before and after every effect, at the edges of every call, and after every `commits/N`, in order.
 
     `lines`: places before lines, too, where the log has these.
@@ -103,29 +88,16 @@ def thin(found: Sequence[Point]) -> list[Point]:
     kept = []
     for point in found:
         passed[_line(point)] += 1
-        if (
-            point.kind in BOUNDS
-            or passed[_line(point)] <= 2
-            or passed[_line(point)] == times[_line(point)]
-        ):
+        if point.kind in BOUNDS or passed[_line(point)] <= 2 or passed[_line(point)] == times[_line(point)]:
             kept.append(point)
     return kept
 
 
 def _line(point: Point) -> object:
-    return (
-        point.batch,
-        point.where,
-        point.kind,
-        point.file,
-        point.line,
-        point.side,
-    )
+    return (point.batch, point.where, point.kind, point.file, point.line, point.side)
 
 
-def with_lines(
-    plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int
-) -> Plan:
+def with_lines(plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int) -> Plan:
     """The plan with the wanted places before lines as well; `log` is a log with lines."""
     every = points(log, range(batches), lines=True)
     both = {*plan.chosen, *wanted}
@@ -151,14 +123,8 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
         return Plan(tuple(thin(places)), len(places))
     first = [point for point in places if point.batch == 0]
     edges, few = _edges(first), set(thin(places))
-    chosen = [
-        point
-        for point in places
-        if point.batch < 2 and (point in edges or (point in few and _matters(point)))
-    ]
-    firsts = [
-        point for point in places if point.kind is Kind.BEGIN and point.batch == 0
-    ][:1]
+    chosen = [point for point in places if point.batch < 2 and (point in edges or (point in few and _matters(point)))]
+    firsts = [point for point in places if point.kind is Kind.BEGIN and point.batch == 0][:1]
     chosen = firsts + chosen
     while len(chosen) > QUICK_POINTS:
         del chosen[_least(chosen, edges)]
@@ -176,10 +142,7 @@ def _edges(places: Sequence[Point]) -> set[Point]:
     edges: set[Point] = set()
     for batch, where in {(point.batch, point.where) for point in places}:
         befores = [
-            point
-            for point in places
-            if (point.batch, point.where) == (batch, where)
-            and point.side is Side.BEFORE
+            point for point in places if (point.batch, point.where) == (batch, where) and point.side is Side.BEFORE
         ]
         if befores and where in ("call", "commit", "task 0"):
             edges |= {befores[0], befores[-1]}
@@ -229,9 +192,7 @@ class Pair(NamedTuple):
         return f"{self.first.id}+{self.second.id}"
 
 
-def pairs(
-    logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool
-) -> tuple[list[Pair], int]:
+def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool) -> tuple[list[Pair], int]:
     """A seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
 
     `logs`: the log of the recovery from each first crash; a recovery without an effect has no point. `healthy`: the log
@@ -253,7 +214,8 @@ def pairs(
 
 
 def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[Pair]:
-    """For each line that changes something in recoveries only, the pair that dies behind it when most was left to repair.
+    """For each line that changes something in recoveries only, the pair that dies behind it when most was left to
+    repair.
 
     A line that has an effect in a recovery of batch N has none in batch N of the healthy run: it repairs something.
     """
@@ -272,16 +234,8 @@ def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[P
 
 def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:
     """Pairs of a batch that was wholly written and not recorded, whose replay is cut after a lasting effect."""
-    whole = [
-        pair
-        for pair in candidates
-        if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER
-    ]
-    lasting = [
-        pair
-        for pair in whole
-        if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE
-    ]
+    whole = [pair for pair in candidates if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
+    lasting = [pair for pair in whole if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
     return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
@@ -298,9 +252,7 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
             and each.kind not in (Kind.LINE, Kind.UNSEEN)
         ]
         lasting = [
-            each
-            for each in of_tasks
-            if each.kind in DURABLE - {Kind.UNSEEN} or each.kind is Kind.PREPARE
+            each for each in of_tasks if each.kind in DURABLE - {Kind.UNSEEN} or each.kind is Kind.PREPARE
         ] or of_tasks
         if lasting:
             return lasting[-1].point(Side.AFTER)
@@ -319,9 +271,7 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
 def last_point(log: Sequence[Effect]) -> Point | None:
     """The end of the sink's last call in batch 1 (or 0): everything is done, and `commits/N` is not there."""
     for batch in (1, 0):
-        ends = [
-            each for each in log if each.batch == batch and each.kind is Kind.RETURN
-        ]
+        ends = [each for each in log if each.batch == batch and each.kind is Kind.RETURN]
         if ends:
             return ends[-1].point(Side.AFTER)
     return None

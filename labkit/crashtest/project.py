@@ -22,9 +22,7 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 _LAB = str(Path(__file__).parents[1])
-_LIBRARIES = tuple(
-    os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")
-)
+_LIBRARIES = tuple(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 _LOGGING = str(Path(logging.__file__).parent)
 
 
@@ -41,9 +39,7 @@ class Project(NamedTuple):
     """Patterns of files, or of `host:port`, whose effects are none of the sink's."""
 
     @classmethod
-    def of(
-        cls, file: str, more: Sequence[str] = (), ignored: Sequence[str] = ()
-    ) -> "Project":
+    def of(cls, file: str, more: Sequence[str] = (), ignored: Sequence[str] = ()) -> "Project":
         """The project of a file, as it is seen from the current working folder."""
         folders = (str(Path(file).parent), str(package_root(file)), str(Path.cwd()))
         real = dict.fromkeys(os.path.realpath(folder) for folder in folders)
@@ -63,10 +59,7 @@ class Project(NamedTuple):
     def ignores(self, target: str) -> bool:
         """Whether the user said that this file or peer is no part of the sink."""
         name = target.rpartition("/")[2]
-        return any(
-            fnmatch.fnmatch(target, pattern) or fnmatch.fnmatch(name, pattern)
-            for pattern in self.ignored
-        )
+        return any(fnmatch.fnmatch(target, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self.ignored)
 
     def line(self, frame: FrameType | None) -> tuple[str, int]:
         """The file and the line of the project that is being executed, the innermost one; ("", 0) if there is none.
@@ -131,10 +124,6 @@ def _namespace_root(file: Path) -> Path | None:
         return None
     for base in (Path.cwd() / "src", Path.cwd()):
         inner = file.parent.relative_to(base) if file.is_relative_to(base) else None
-        if (
-            inner is not None
-            and inner.parts
-            and all(map(str.isidentifier, inner.parts))
-        ):
+        if inner is not None and inner.parts and all(map(str.isidentifier, inner.parts)):
             return base
     return None

@@ -105,25 +105,13 @@ class Report:
             rows += weakest.beside_verdict()
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
-            rows += [
-                (
-                    "repair",
-                    f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})",
-                )
-            ]
-        rows += [
-            ("condition", f"{VARIANTS[name]}: {held}")
-            for name, held in summary.conditions.items()
-        ]
+            rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]
+        rows += [("condition", f"{VARIANTS[name]}: {held}") for name, held in summary.conditions.items()]
         rows += [("coverage", str(summary.coverage))]
-        rows += [
-            ("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()
-        ]
+        rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
         rows += [("note", note) for note in self.notes]
         rows += [("repeat", self.replay())]
-        head = (
-            f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
-        )
+        head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
         body = "\n".join(f"{name:<17} {said}" for name, said in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
         told = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
@@ -138,11 +126,7 @@ class Report:
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]
-        bad = [
-            each.id
-            for each in self.summary.results
-            if each.found(axis) and each.group is not Group.CONDITION
-        ]
+        bad = [each.id for each in self.summary.results if each.found(axis) and each.group is not Group.CONDITION]
         more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
@@ -158,9 +142,7 @@ class Report:
             "guarantee": self.guarantee.value,
             "in_these_runs": summary.guarantee.value if self.settings.only else None,
             "axes": {axis: outcome.value for axis, outcome in self.axes.items()},
-            "conditions": {
-                name: held.value for name, held in summary.conditions.items()
-            },
+            "conditions": {name: held.value for name, held in summary.conditions.items()},
             "weakest": weakest.to_json() if weakest else None,
             "pattern": why.code if why else None,
             "why": why.why if why else None,
@@ -177,10 +159,7 @@ class Report:
     def junit(self, expected: Guarantee | None = None, also: Sequence[str] = ()) -> str:
         """For a build: one case a run."""
         wanted = expected or Guarantee.EXACTLY_ONCE
-        cases = [
-            _case(each, wanted, also, str(self.settings.subject))
-            for each in self.summary.results
-        ]
+        cases = [_case(each, wanted, also, str(self.settings.subject)) for each in self.summary.results]
         failed = sum("<failure" in case for case in cases)
         errors = sum("<error" in case for case in cases)
         numbers = f'tests="{len(cases)}" failures="{failed}" errors="{errors}"'
@@ -192,9 +171,7 @@ class Report:
 
     def badge(self) -> str:
         """A picture of the guarantee, an SVG document."""
-        colour = {Guarantee.EXACTLY_ONCE: "#2e7d32", Guarantee.UNKNOWN: "#616161"}.get(
-            self.guarantee, "#b71c1c"
-        )
+        colour = {Guarantee.EXACTLY_ONCE: "#2e7d32", Guarantee.UNKNOWN: "#616161"}.get(self.guarantee, "#b71c1c")
         label, value = "crash-tested", self.guarantee.value
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
         texts = "".join(
@@ -214,22 +191,14 @@ def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.found(axis)]
-    return (
-        "" if satisfies(result.guarantee, expected) and not broken else result.because
-    )
+    return "" if satisfies(result.guarantee, expected) and not broken else result.because
 
 
-def _case(
-    result: Result, expected: Guarantee, also: Sequence[str], subject: str
-) -> str:
+def _case(result: Result, expected: Guarantee, also: Sequence[str], subject: str) -> str:
     head = f"<testcase classname={quoteattr(subject)} name={quoteattr(f'{result.id} {result.title}')}"
     head += f' time="{result.seconds:.2f}"'
     if result.unknown:
         return f"{head}><error message={quoteattr(result.unknown)}/></testcase>\n"
     said = weaker(result, expected, also)
     story = escape("\n".join(result.story))
-    return (
-        f"{head}><failure message={quoteattr(said)}>{story}</failure></testcase>\n"
-        if said
-        else f"{head}/>\n"
-    )
+    return f"{head}><failure message={quoteattr(said)}>{story}</failure></testcase>\n" if said else f"{head}/>\n"

@@ -69,38 +69,24 @@ class Batch(NamedTuple):
 class Rows:
     """The input of one query: its batches, and the records that should come out."""
 
-    def __init__(
-        self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True
-    ) -> None:
-        self.batches = [
-            Batch(number, tuple(rows)) for number, rows in enumerate(batches)
-        ]
+    def __init__(self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True) -> None:
+        self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
         self.generated = generated
 
     def expected(self) -> list[Record]:
         """The records that should come out, in the order of the input."""
         return [
-            Record(
-                row["id"],
-                str(row.get("key", row["id"])),
-                row.get("amount", 0) if self.generated else 0,
-            )
+            Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
             for row in batch.rows
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
         """The batches as ranges of identities; empty if identities do not grow from batch to batch."""
-        spans = [
-            (min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows))
-            for batch in self.batches
-        ]
+        spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
-        return [
-            PlannedBatch(number, first, last + 1)
-            for number, (first, last) in enumerate(spans)
-        ]
+        return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
         """The rows of a second query (`first` is not 0) under identities of their own; for a first query these rows."""
@@ -108,10 +94,7 @@ class Rows:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
         return Rows(
-            [
-                [row | {"id": row["id"] + beyond} for row in batch.rows]
-                for batch in self.batches
-            ],
+            [[row | {"id": row["id"] + beyond} for row in batch.rows] for batch in self.batches],
             generated=self.generated,
         )
 
@@ -126,10 +109,7 @@ class Rows:
             for part in range(FILES):
                 number = (first + batch.number) * FILES + part
                 path = folder / f"rows-{number:05}.json"
-                path.write_text(
-                    "".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]),
-                    encoding="utf-8",
-                )
+                path.write_text("".join(json.dumps(row) + "\n" for row in batch.rows[part::FILES]), encoding="utf-8")
                 os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
@@ -139,9 +119,7 @@ def generate_large(base: int = 0) -> Rows:
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
 
-def generate(
-    batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH
-) -> Rows:
+def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
     """Generated rows of so many batches.
 
     `first` is the number of batches of another query whose rows the same store gets, under keys of its own.
@@ -150,11 +128,7 @@ def generate(
     return Rows(
         [
             [
-                {
-                    "id": base + number * per_batch + place,
-                    "key": f"{letter}{place}",
-                    "amount": BASE**number,
-                }
+                {"id": base + number * per_batch + place, "key": f"{letter}{place}", "amount": BASE**number}
                 for place in range(per_batch)
             ]
             for number in range(first, first + batches)
@@ -165,33 +139,19 @@ def generate(
 def read_rows(path: Path, batches: int) -> Rows:
     """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` for a file without such rows."""
     try:
-        rows = [
-            json.loads(line)
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if line.strip()
-        ]
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
-        raise InvalidInput(
-            f"--rows {path}: cannot be read ({error.strerror})."
-        ) from None
+        raise InvalidInput(f"--rows {path}: cannot be read ({error.strerror}).") from None
     except ValueError as error:
-        raise InvalidInput(
-            f"--rows {path}: write one JSON object a line ({error})."
-        ) from None
+        raise InvalidInput(f"--rows {path}: write one JSON object a line ({error}).") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not isinstance(row.get("id"), int):
-            raise InvalidInput(
-                f"--rows {path}, line {number}: every row needs a column id with a whole number."
-            )
+            raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
     if len({row["id"] for row in rows}) < len(rows):
-        raise InvalidInput(
-            f"--rows {path}: two rows have one id; a duplicate could not be told from them."
-        )
+        raise InvalidInput(f"--rows {path}: two rows have one id; a duplicate could not be told from them.")
     size = len(rows) // batches
     if size < FEWEST:
-        raise InvalidInput(
-            f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}."
-        )
+        raise InvalidInput(f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}.")
     rows.sort(key=lambda row: row["id"])
     ends = [size * number for number in range(batches)] + [len(rows)]
     return Rows([rows[start:end] for start, end in pairwise(ends)], generated=False)
@@ -200,12 +160,8 @@ def read_rows(path: Path, batches: int) -> Rows:
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     """The shape of a reader's rows, told from the last reading of a run without a crash. Raises `InvalidInput`."""
     if all(row.id is None for row in seen):
-        if not rows.generated or any(
-            row.key is None or row.amount is None for row in seen
-        ):
-            raise InvalidInput(
-                "the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows."
-            )
+        if not rows.generated or any(row.key is None or row.amount is None for row in seen):
+            raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
         _check_sums(seen, rows)
         return Shape.SUMS
     keys = Counter(row.key for row in seen)
@@ -213,11 +169,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
     last = {record.key: record.offset for record in expected}
     replaced = len(last) < len(expected)  # else every row is the last one of its key
     once = None not in keys and max(keys.values()) == 1 and replaced
-    return (
-        Shape.LAST
-        if once and all(last.get(row.key or "") == row.id for row in seen)
-        else Shape.ROWS
-    )
+    return Shape.LAST if once and all(last.get(row.key or "") == row.id for row in seen) else Shape.ROWS
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
@@ -228,23 +180,18 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
         read[str(row.key)] += row.amount or 0
     if len(rows.batches) > 1 and read == counts:
         raise InvalidInput(
-            "the reader returns how many rows each key has; return (key, sum of amounts) rows instead, since a count does "
+            "the reader returns how many rows each key has; return (key, sum of amounts) rows "
+            "instead, since a count does "
             "not tell which rows are there."
         )
 
 
 def named(record: Record, shape: Shape) -> Record:
     """The record for the judge: a key can be seen to go back only where a row replaces the earlier row of its key."""
-    return (
-        record
-        if shape is Shape.LAST
-        else record._replace(key=f"{record.key}/{record.offset}")
-    )
+    return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
-def tokens(
-    seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]
-) -> Counter[Token]:
+def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
     """The input rows that a reading shows, and how often it shows each."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
@@ -254,9 +201,7 @@ def tokens(
         record = by_id.get(-1 if row.id is None else row.id)
         fallback = record or Record(-1 if row.id is None else row.id, str(row.key), 0)
         key = fallback.key if row.key is None else row.key
-        amount = (
-            fallback.value if row.amount is None or fallback.value == 0 else row.amount
-        )
+        amount = fallback.value if row.amount is None or fallback.value == 0 else row.amount
         shown[Token(fallback.offset, key, amount)] += 1
     return shown
 

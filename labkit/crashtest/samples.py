@@ -65,19 +65,12 @@ class Readings:
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
-        self._readings = [
-            TokenReading(sample, tokens(sample.seen, shape, known))
-            for sample in samples
-        ]
+        self._readings = [TokenReading(sample, tokens(sample.seen, shape, known)) for sample in samples]
         self._rows, self._shape = rows, shape
-        self._batch_of = {
-            row["id"]: batch.number for batch in rows.batches for row in batch.rows
-        }
+        self._batch_of = {row["id"]: batch.number for batch in rows.batches for row in batch.rows}
         ids = {number: rows.ids(number) for number in range(len(rows.batches))}
         lives = keyed(self._readings) if self.is_keyed else copies(self._readings, ids)
-        self._lives = sorted(
-            lives, key=lambda life: (life.born, life.order, life.token)
-        )
+        self._lives = sorted(lives, key=lambda life: (life.born, life.order, life.token))
 
     @property
     def is_keyed(self) -> bool:
@@ -135,9 +128,7 @@ class Readings:
         return Observation(*row, batch, life.driver, life.visibility)
 
 
-def history(
-    samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]
-) -> History:
+def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
     """The history of one run. `delivered` are the records that the engine handed to the sink."""
     return Readings(samples, rows, shape).history(delivered)
 
@@ -153,8 +144,7 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
                 gone = alive.pop()
                 over.append(replace(gone, visibility=Visibility.ABORTED, gone=number))
             alive += [
-                Life(token, number, each.sample.driver, token.offset)
-                for _ in range(each.tokens[token] - len(alive))
+                Life(token, number, each.sample.driver, token.offset) for _ in range(each.tokens[token] - len(alive))
             ]
         for batch in each.sample.unfinished:
             _mark_early(living, ids[batch])
@@ -168,9 +158,7 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
         return
     for token, alive in living.items():
         if token.offset in ids:
-            alive[:] = [
-                replace(life, visibility=Visibility.PRECOMMITTED) for life in alive
-            ]
+            alive[:] = [replace(life, visibility=Visibility.PRECOMMITTED) for life in alive]
 
 
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
@@ -207,12 +195,8 @@ def _latest(readings: Sequence[TokenReading]) -> list[Life]:
         for token in sorted(each.tokens):
             if token.key not in shown or lives[shown[token.key]].token != token:
                 shown[token.key] = len(lives)
-                lasting = (
-                    Visibility.COMMITTED if token.key in last else Visibility.ABORTED
-                )
-                lives.append(
-                    Life(token, number, each.sample.driver, token.offset, lasting)
-                )
+                lasting = Visibility.COMMITTED if token.key in last else Visibility.ABORTED
+                lives.append(Life(token, number, each.sample.driver, token.offset, lasting))
         for key in set(shown) - {token.key for token in each.tokens}:
             place = shown.pop(key)
             lives[place] = replace(lives[place], gone=number)

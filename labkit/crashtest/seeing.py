@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.instrument.calls import TIMES
-from labkit.crashtest.instrument.effects import (
-    DURABLE,
-    LISTENER,
-    SHOWING,
-    Effect,
-    Kind,
-    Point,
-)
+from labkit.crashtest.instrument.effects import DURABLE, LISTENER, SHOWING, Effect, Kind, Point
 from labkit.crashtest.rows import Seen
 
 SEEN_INSTEAD = {
@@ -94,9 +87,7 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         changes = [
-            f"{count} row(s) {word}"
-            for count, word in ((self.appeared, "appeared"), (self.gone, "went"))
-            if count
+            f"{count} row(s) {word}" for count, word in ((self.appeared, "appeared"), (self.gone, "went")) if count
         ]
         return f"{' and '.join(changes)} between [{self.earlier}] and [{self.later}]"
 
@@ -130,9 +121,7 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
 
 def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
     """The unseen writes of the lines beside which rows changed, one for each line."""
-    lines = [
-        gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE
-    ]
+    lines = [gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE]
     return [
         Effect(
             point.batch,
@@ -174,17 +163,11 @@ def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
 
 def _delivers(effect: Effect) -> bool:
     """Whether a producer had no message left after this effect. The commit of a producer has no target."""
-    return effect.kind is Kind.FLUSH or (
-        effect.kind is Kind.COMMIT and not effect.target
-    )
+    return effect.kind is Kind.FLUSH or (effect.kind is Kind.COMMIT and not effect.target)
 
 
 def doubts(
-    readings: Sequence[PointReading],
-    logged: Sequence[Logged],
-    imported: Iterable[str] = (),
-    *,
-    in_jvm: bool = False,
+    readings: Sequence[PointReading], logged: Sequence[Logged], imported: Iterable[str] = (), *, in_jvm: bool = False
 ) -> list[str]:
     """Why nothing may be said of the guarantee, a sentence each; none if all that changes rows was seen.
 
@@ -207,9 +190,7 @@ def doubts(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}{cut}"
         )
     elif not any(each.kind in DURABLE for each in effects):
-        reasons.append(
-            f"no durable effect of the sink was seen, so nothing inside of its calls was cut{remedy}"
-        )
+        reasons.append(f"no durable effect of the sink was seen, so nothing inside of its calls was cut{remedy}")
     peers = {each.target: each.by() for each in effects if each.kind is Kind.NETWORK}
     reasons += [
         f"bytes were sent to {peer}{by}, and what became of them is not seen (--ignore {peer} if that is no part of "
@@ -227,9 +208,7 @@ def doubts(
 
 def first_late(effects: Iterable[Effect]) -> Effect | None:
     """The first effect of a thread that outlived its call. A listener of the query acts late on purpose."""
-    return next(
-        (each for each in effects if each.late and each.where != LISTENER), None
-    )
+    return next((each for each in effects if each.late and each.where != LISTENER), None)
 
 
 def askable(effects: Iterable[Effect]) -> list[Effect]:
@@ -246,11 +225,7 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
 def _help(imported: Iterable[str]) -> str:
     """The remedy, by the libraries that the file imports."""
     names = set(imported)
-    better = [
-        f"{name} is not seen, {seen} is"
-        for name, seen in SEEN_INSTEAD.items()
-        if name in names
-    ]
+    better = [f"{name} is not seen, {seen} is" for name, seen in SEEN_INSTEAD.items() if name in names]
     others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
     if better or others:
         others.append("--eyes kernel sees the system calls of other programs, too")

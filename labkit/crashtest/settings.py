@@ -116,9 +116,7 @@ def settings(
     """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
     adapter, sink = _sink(subject, sink_format, table, reader)
     if not 1 <= batches <= MOST_BATCHES:
-        raise InvalidInput(
-            f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one."
-        )
+        raise InvalidInput(f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one.")
     if limit <= 0 or seconds < 0:
         raise InvalidInput("--limit and --seconds must be more than 0.")
     if eyes not in EYES:
@@ -135,9 +133,7 @@ def settings(
             raise InvalidInput(f"--code {folder}: there is no such folder.")
     return Settings(
         subject=sink,
-        reader=Subject(sink.file, "read")
-        if reader is None
-        else Subject.parse(reader, "--reader"),
+        reader=Subject(sink.file, "read") if reader is None else Subject.parse(reader, "--reader"),
         batches=batches,
         quick=quick,
         rows=rows,
@@ -167,9 +163,7 @@ def _sink(
         return None, Subject.parse(subject)
     adapter = Adapter.FORMAT if sink_format else Adapter.TABLE
     if reader is None:
-        raise InvalidInput(
-            f"--{adapter}: who reads what was written? Name a function with --reader FILE:NAME."
-        )
+        raise InvalidInput(f"--{adapter}: who reads what was written? Name a function with --reader FILE:NAME.")
     file, name = Subject.parse(reader, "--reader").file, sink_format or table or ""
     return adapter, Subject(file, name, f"{adapter} {name}")
 
@@ -178,9 +172,7 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise InvalidInput(
-                f"--option {name[:60]}: write name=value, as in --option path=out."
-            )
+            raise InvalidInput(f"--option {name[:60]}: write name=value, as in --option path=out.")
     return {name: value for name, _, value in pairs}
 
 

@@ -21,13 +21,7 @@ UNTESTED = (
 )
 
 
-def sink_report(
-    settings: Settings,
-    adapter: Adapter,
-    shape: Shape,
-    summary: Summary,
-    log: Sequence[Effect],
-) -> Report:
+def sink_report(settings: Settings, adapter: Adapter, shape: Shape, summary: Summary, log: Sequence[Effect]) -> Report:
     """The report without picture and notes; `finished` adds them."""
     return Report(
         settings,
@@ -42,9 +36,7 @@ def sink_report(
     )
 
 
-def finished(
-    report: Report, picture: str, notes: Sequence[str], largest: int, batches: int
-) -> Report:
+def finished(report: Report, picture: str, notes: Sequence[str], largest: int, batches: int) -> Report:
     """The report with the picture of its weakest run, more notes, and the rows of the largest batch that was tried.
 
     `batches`: how many batches each run had.

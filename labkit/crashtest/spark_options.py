@@ -61,10 +61,7 @@ class SparkOptions:
 
     def words(self) -> list[str]:
         """The options as words of a command line."""
-        conf = [
-            f"--conf {shlex.quote(f'{key}={value}')}"
-            for key, value in self.conf.items()
-        ]
+        conf = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in self.conf.items()]
         jars = [f"--jars {shlex.quote(jar)}" for jar in self.jars]
         return [*conf, *jars, *(f"--packages {each}" for each in self.packages)]
 
@@ -88,16 +85,10 @@ class SparkOptions:
         options += shlex.split(conf.pop("spark.driver.extraJavaOptions", ""))
         if self.jars:
             conf["spark.jars"] = ",".join(self.jars)
-        return replace(
-            usual,
-            options=(*usual.options, *options),
-            configuration=usual.configuration | conf,
-        )
+        return replace(usual, options=(*usual.options, *options), configuration=usual.configuration | conf)
 
 
-def spark_options(
-    conf: Sequence[str] = (), jars: Sequence[str] = (), packages: Sequence[str] = ()
-) -> SparkOptions:
+def spark_options(conf: Sequence[str] = (), jars: Sequence[str] = (), packages: Sequence[str] = ()) -> SparkOptions:
     """Options that the user typed; lists may be separated by commas, as in Spark.
 
     Raises `InvalidInput` in one sentence.
@@ -116,15 +107,11 @@ def _separated(texts: Sequence[str]) -> list[str]:
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
-        raise InvalidInput(
-            f"--conf {text[:80]}: write spark.key=value, as in --conf spark.sql.session.timeZone=UTC."
-        )
+        raise InvalidInput(f"--conf {text[:80]}: write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
         raise InvalidInput(f"--conf {key}: the test sets this itself; {OURS[key]}.")
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
-        raise InvalidInput(
-            f"--conf {text[:80]}: write the memory as Spark does, as in spark.driver.memory=2g."
-        )
+        raise InvalidInput(f"--conf {text[:80]}: write the memory as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
         try:
             shlex.split(value)
@@ -186,7 +173,8 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
     jars = _class_path(output)
     if process.returncode or not jars:
         raise InvalidInput(
-            f"--packages {names}: neither in Ivy's cache nor to be had from a repository ({_complaint(output)}); connect "
+            f"--packages {names}: neither in Ivy's cache nor to be had from a repository "
+            f"({_complaint(output)}); connect "
             "this machine once, or name the jars with --jars."
         )
     return jars
@@ -194,11 +182,7 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
     """The user's settings that say where packages are looked for."""
-    return {
-        key: value
-        for key, value in conf.items()
-        if key.startswith(("spark.jars.", "spark.hadoop."))
-    }
+    return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
 
 
 def _class_path(output: str) -> list[str]:

@@ -70,9 +70,7 @@ class Subject:
         """
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
-            raise InvalidInput(
-                f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch."
-            )
+            raise InvalidInput(f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch.")
         path = Path(file)
         if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
             path = file_of_module(file) or path
@@ -103,9 +101,7 @@ def module_name(file: str) -> str:
     if root != path.parent:
         inner = path.parent if path.stem == "__init__" else path.with_suffix("")
         return ".".join(inner.relative_to(root).parts)
-    return "crashtest_subject_" + "".join(
-        sign if sign.isalnum() else "_" for sign in Path(file).stem
-    )
+    return "crashtest_subject_" + "".join(sign if sign.isalnum() else "_" for sign in Path(file).stem)
 
 
 def load(file: str, *, anew: bool = False) -> ModuleType:
@@ -116,9 +112,7 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
     reach(file)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise InvalidInput(
-            f"{file}: not a Python file; a sink is a file that ends in .py."
-        )
+        raise InvalidInput(f"{file}: not a Python file; a sink is a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
     try:
         if "." in name:
@@ -127,9 +121,7 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)
-        raise InvalidInput(
-            f"{file}: does not import ({_said(error)}); run it with python first."
-        ) from error
+        raise InvalidInput(f"{file}: does not import ({_said(error)}); run it with python first.") from error
     return module
 
 
@@ -151,21 +143,15 @@ def find(subject: Subject) -> Any:
     """The object behind the name. Raises `InvalidInput` if the file has no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
-        raise InvalidInput(
-            f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME."
-        )
+        raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
     return getattr(module, subject.name)
 
 
 def adapter_of(found: Any, where: object) -> Adapter:
     """The way in which Spark would call the object. Raises `InvalidInput` in one sentence if it is no sink."""
     if inspect.isclass(found) and _is_data_source(found):
-        if not callable(
-            getattr(found, "streamWriter", None)
-        ) or "streamWriter" not in _own(found):
-            raise InvalidInput(
-                f"{where}: a data source without streamWriter; a sink needs one."
-            )
+        if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
+            raise InvalidInput(f"{where}: a data source without streamWriter; a sink needs one.")
         return Adapter.SOURCE
     if callable(getattr(found, "process", None)):
         return Adapter.WRITER
@@ -201,27 +187,16 @@ def _starts_query(function: Any) -> bool:
 
 def _is_data_source(sink: type) -> bool:
     """Whether a class is a Python data source, told by name: the asking process need not import pyspark for it."""
-    return any(
-        (base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource")
-        for base in sink.__mro__
-    )
+    return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 
 def _own(sink: type) -> set[str]:
-    bases = (
-        base
-        for base in sink.__mro__
-        if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc")
-    )
+    bases = (base for base in sink.__mro__ if base.__module__ not in ("pyspark.sql.datasource", "builtins", "abc"))
     return {name for base in bases for name in vars(base)}
 
 
 def _what(sink: Any) -> str:
-    return (
-        f"a class {sink.__name__}"
-        if inspect.isclass(sink)
-        else f"an object of type {type(sink).__name__}"
-    )
+    return f"a class {sink.__name__}" if inspect.isclass(sink) else f"an object of type {type(sink).__name__}"
 
 
 def _parameters(function: Any) -> int:
@@ -231,9 +206,7 @@ def _parameters(function: Any) -> int:
     except (TypeError, ValueError):
         return 2
     needed = [one for one in parameters if one.default is one.empty]
-    return sum(
-        one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed
-    )
+    return sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in needed)
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
@@ -246,30 +219,16 @@ class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
 
 def examine(subject: Subject) -> Adapter:
     """How Spark would call the sink, told by a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
-    command = [
-        sys.executable,
-        "-m",
-        "labkit.crashtest.subject",
-        subject.file,
-        subject.name,
-    ]
+    command = [sys.executable, "-m", "labkit.crashtest.subject", subject.file, subject.name]
     try:
         process = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=LOAD_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            command, capture_output=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise InvalidInput(
-            f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait."
-        ) from None
+        raise InvalidInput(f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait.") from None
     answers = list(_examined(process.stdout))
     if not answers:
-        raise InvalidInput(
-            f"{subject}: importing it ended the process (exit code {process.returncode})."
-        )
+        raise InvalidInput(f"{subject}: importing it ended the process (exit code {process.returncode}).")
     if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)
     return answers[-1].adapter

@@ -27,11 +27,7 @@ class Line(NamedTuple):
 
 def lines(run: Run, *, resets: bool = True) -> list[Line]:
     """The timeline of one run, in order of time."""
-    unordered = [
-        *_effects(run),
-        *_crashes(run),
-        *_readings(run.watcher.samples, run, resets=resets),
-    ]
+    unordered = [*_effects(run), *_crashes(run), *_readings(run.watcher.samples, run, resets=resets)]
     return sorted(unordered, key=lambda line: line.at)
 
 
@@ -53,18 +49,9 @@ def _effects(run: Run) -> Iterator[Line]:
             continue
         if effect.driver > driver:
             driver = effect.driver
-            yield Line(
-                at - 1e-6,
-                "engine",
-                f"driver {driver} goes on from the checkpoint",
-                Event.RESTART,
-            )
+            yield Line(at - 1e-6, "engine", f"driver {driver} goes on from the checkpoint", Event.RESTART)
         who = "engine" if effect.kind is Kind.BEGIN else "sink"
-        words = (
-            _bound(effect)
-            if effect.kind in BOUNDS
-            else f"effect {effect.number}: {effect.said()}"
-        )
+        words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.said()}"
         failed = " and raises" if effect.failed else ""
         yield Line(at, who, f"batch {effect.batch}, {effect.where}: {words}{failed}")
 
@@ -80,12 +67,7 @@ def _crashes(run: Run) -> Iterator[Line]:
         if "at" in crash:
             stopped = crash["signal"] == signal.SIGSTOP
             sign = "SIGSTOP" if stopped else "SIGKILL"
-            yield Line(
-                crash["at"],
-                "engine",
-                f"{sign} to every process of the driver at {crash['point']}",
-                Event.CRASH,
-            )
+            yield Line(crash["at"], "engine", f"{sign} to every process of the driver at {crash['point']}", Event.CRASH)
 
 
 def _readings(samples: Sequence[Sample], run: Run, *, resets: bool) -> Iterator[Line]:
@@ -99,9 +81,7 @@ def _readings(samples: Sequence[Sample], run: Run, *, resets: bool) -> Iterator[
 def text(found: Sequence[Line]) -> tuple[str, ...]:
     """The lines as text, with seconds since the first line."""
     begun = found[0].at if found else 0.0
-    return tuple(
-        f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found
-    )
+    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found)
 
 
 def picture(found: Sequence[Line], title: str) -> str:

@@ -32,20 +32,14 @@ REPLACED_SECONDS = 12.0
 def both(harness: Harness) -> Rows:
     """The rows of two queries on one store."""
     first, second = harness.rows(), harness.rows(harness.settings.batches)
-    return Rows(
-        [batch.rows for batch in (*first.batches, *second.batches)],
-        generated=first.generated,
-    )
+    return Rows([batch.rows for batch in (*first.batches, *second.batches)], generated=first.generated)
 
 
 def _second_input(harness: Harness, run: Run) -> None:
     """Leaves the first half of the batches to the first query, and gives the others to a second one."""
     half = harness.settings.batches
     shutil.rmtree(run.folder / "input")
-    for folder, batches in (
-        ("input", run.rows.batches[:half]),
-        ("input-2", run.rows.batches[half:]),
-    ):
+    for folder, batches in (("input", run.rows.batches[:half]), ("input-2", run.rows.batches[half:])):
         Rows([batch.rows for batch in batches]).write(run.folder / folder)
 
 
@@ -63,9 +57,7 @@ def two_queries(harness: Harness, run: Run) -> None:
     """Runs two queries at once, in one driver."""
     _second_input(harness, run)
     driver = harness.driver()
-    ending = follow(
-        driver.give([harness.query(run, 1, None, query=query) for query in (1, 2)])
-    )
+    ending = follow(driver.give([harness.query(run, 1, None, query=query) for query in (1, 2)]))
     _keep_idle(harness, run, driver, ending)
 
 
@@ -116,12 +108,7 @@ def other_rows(harness: Harness, run: Run) -> None:
     _move_rows(run, point.batch)
     run.watcher.driver = 2
     driver = harness.driver()
-    _keep_idle(
-        harness,
-        run,
-        driver,
-        follow(driver.give([harness.query(run, 2, None)], ending)),
-    )
+    _keep_idle(harness, run, driver, follow(driver.give([harness.query(run, 2, None)], ending)))
 
 
 def _move_rows(run: Run, batch: int) -> None:
@@ -129,16 +116,10 @@ def _move_rows(run: Run, batch: int) -> None:
     rows = [list(each.rows) for each in run.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
-        rows[batch], rows[batch + 1] = (
-            rows[batch] + rows[batch + 1][:half],
-            rows[batch + 1][half:],
-        )
+        rows[batch], rows[batch + 1] = (rows[batch] + rows[batch + 1][:half], rows[batch + 1][half:])
     else:
         half = len(rows[batch]) // 2
-        rows[batch - 1], rows[batch] = (
-            rows[batch - 1] + rows[batch][:half],
-            rows[batch][half:],
-        )
+        rows[batch - 1], rows[batch] = (rows[batch - 1] + rows[batch][:half], rows[batch][half:])
     Rows(rows, generated=run.rows.generated).write(run.folder / "input")
 
 
@@ -146,9 +127,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
     """Stops a driver before a lasting effect, replaces it on the same checkpoint, and continues it."""
     point = zombie_point(harness.healthy_log)
     if point is None:
-        raise JobFailed(
-            "the sink has no durable effect that was seen, so there is nowhere to stop it"
-        )
+        raise JobFailed("the sink has no durable effect that was seen, so there is nowhere to stop it")
     old = harness.driver()
     try:
         ending = follow(old.give([harness.query(run, 1, point, "stop")]))
@@ -161,14 +140,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
         if not await_stopped(int(evidence["pid"]), STOP_SECONDS):
             raise JobFailed(f"{NEVER_REACHED}: the driver did not stop at its point")
         signal_session(session, signal.SIGSTOP)
-        run.crashes.append(
-            {
-                "point": point.id,
-                "signal": int(signal.SIGSTOP),
-                "session": session,
-                "at": time.time(),
-            }
-        )
+        run.crashes.append({"point": point.id, "signal": int(signal.SIGSTOP), "session": session, "at": time.time()})
         run.watcher.driver = 2
 
         def wake() -> None:
@@ -185,9 +157,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
 def _see_out(harness: Harness, run: Run, old: Driver) -> None:
     """Waits until the continued driver's query has ended or hangs (`--limit`), so that a late write is seen, too."""
     ending = follow(old.events)
-    while isinstance(
-        ending, Stopped
-    ):  # the driver's main loop reports the same stop once more
+    while isinstance(ending, Stopped):  # the driver's main loop reports the same stop once more
         ending = follow(old.events)
     run.notes.append(f"the old driver was continued and {_said(ending)}")
     time.sleep(harness.settings.settle)
@@ -211,9 +181,7 @@ def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
     query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
     outcome = follow(new.give([query]))
     if isinstance(outcome, Finished) and outcome.failed:
-        run.notes.append(
-            f"while the old driver was stopped, the new one failed: {outcome.failed}"
-        )
+        run.notes.append(f"while the old driver was stopped, the new one failed: {outcome.failed}")
         wake()
         time.sleep(harness.settings.settle)
         outcome = follow(new.give([replace(query, name=f"{query.name}-again")]))

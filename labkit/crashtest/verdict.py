@@ -15,16 +15,7 @@ from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
 from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
 
-AXES = (
-    "lost",
-    "duplicate",
-    "unexpected",
-    "aborted_read",
-    "precommitted_read",
-    "fractured_read",
-    "regression",
-    "stuck",
-)
+AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
 """`unexpected` are rows that no input explains; with duplicates they are the extra effects of the guarantee."""
 
 
@@ -78,20 +69,12 @@ class Result:
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of this run alone."""
-        return (
-            Guarantee.UNKNOWN
-            if self.unknown or self.verdict is None
-            else self.verdict.guarantee
-        )
+        return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
 
     @property
     def because(self) -> str:
         """The reason for the guarantee, in a sentence."""
-        reasons = (
-            [f"stuck: after the crash the job fails again and again ({self.stuck})"]
-            if self.stuck
-            else []
-        )
+        reasons = [f"stuck: after the crash the job fails again and again ({self.stuck})"] if self.stuck else []
         if self.unknown:
             reasons.append(f"unknown: {self.unknown}")
         elif self.verdict is not None:
@@ -104,19 +87,9 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
-        plain = {
-            "id": self.id,
-            "title": self.title,
-            "group": self.group.value,
-            "guarantee": self.guarantee.value,
-        }
+        plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
         rows = {axis: list(self.found(axis)) for axis in AXES if axis != "stuck"}
-        more = {
-            "stuck": self.stuck,
-            "unknown": self.unknown,
-            "because": self.because,
-            "notes": list(self.notes),
-        }
+        more = {"stuck": self.stuck, "unknown": self.unknown, "because": self.because, "notes": list(self.notes)}
         ends = {
             "evidence": [dict(each) for each in self.evidence],
             "seconds": round(self.seconds, 2),
@@ -180,11 +153,7 @@ class Summary:
     @property
     def weakest(self) -> Result | None:
         """The weakest run that violates an axis, conditions apart; None if there is none."""
-        ranked = [
-            each
-            for each in self.ranked()
-            if each.violated and each.group is not Group.CONDITION
-        ]
+        ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Result]:
@@ -198,8 +167,7 @@ class Summary:
     def at_best(self) -> Guarantee:
         """The guarantee if nothing is wrong beyond what was seen."""
         outcomes = {
-            axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS
-            for axis, held in self.axes.items()
+            axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
         return guarantee(_properties(outcomes))
 
@@ -210,15 +178,11 @@ class Summary:
             return False
         if Outcome.UNKNOWN in outcomes:
             return None
-        doubt = (
-            each.unknown for each in self.results if each.group is not Group.CONDITION
-        )
+        doubt = (each.unknown for each in self.results if each.group is not Group.CONDITION)
         return None if self.guarantee is Guarantee.UNKNOWN or any(doubt) else True
 
 
-def summarise(
-    results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()
-) -> Summary:
+def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()) -> Summary:
     """Puts the results together. An axis is violated if a demanded run violates it, unknown if one proves nothing.
 
     `unjudged`: axes of which runs of this kind say nothing. They are unknown, unless one is violated all the same.
@@ -234,18 +198,12 @@ def summarise(
     promised = measured in (Guarantee.EXACTLY_ONCE, Guarantee.AT_MOST_ONCE)
     if promised and Outcome.UNKNOWN in properties.values():
         measured = Guarantee.UNKNOWN
-    conditions = {
-        each.id: each.guarantee for each in results if each.group is Group.CONDITION
-    }
+    conditions = {each.id: each.guarantee for each in results if each.group is Group.CONDITION}
     return Summary(tuple(results), coverage, axes, measured, conditions)
 
 
 def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    return {
-        "no_loss": axes["lost"],
-        "no_duplicate": axes["duplicate"],
-        "no_unexpected": axes["unexpected"],
-    }
+    return {"no_loss": axes["lost"], "no_duplicate": axes["duplicate"], "no_unexpected": axes["unexpected"]}
 
 
 def _proves_nothing(result: Result) -> bool:
@@ -256,8 +214,4 @@ def _proves_nothing(result: Result) -> bool:
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:
     if any(each.found(axis) for each in results):
         return Outcome.VIOLATED
-    return (
-        Outcome.UNKNOWN
-        if not results or any(_proves_nothing(each) for each in results)
-        else Outcome.HOLDS
-    )
+    return Outcome.UNKNOWN if not results or any(_proves_nothing(each) for each in results) else Outcome.HOLDS

@@ -33,14 +33,7 @@ MOST_DIRECTORY = 16 * 1024**2
 _END = b"PK\x05\x06"
 _END_BYTES = 22 + 0xFFFF
 _UTF8 = 0x800
-_READING = (
-    zipfile.BadZipFile,
-    OSError,
-    NotImplementedError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-)
+_READING = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -64,9 +57,7 @@ class Archive:
 
     def __init__(self, file: zipfile.ZipFile, name: str, *, within: bool) -> None:
         self.name, self._file, self._within = name, file, within
-        listed = [
-            (_path(member), member) for member in file.infolist() if not member.is_dir()
-        ]
+        listed = [(_path(member), member) for member in file.infolist() if not member.is_dir()]
         self._members = [(path, member) for path, member in listed if not _hidden(path)]
         self._read: Counter[str] = Counter()
 
@@ -88,15 +79,11 @@ class Archive:
     def entries(self) -> Iterator[Entry]:
         """Every file that may be a notebook, also in archives within this one. Raises `InvalidInput` for too many."""
         wanted = [
-            (path, member)
-            for path, member in self._members
-            if may_be_notebook(path.name) or self._is_archive(path)
+            (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
         ]
         counts = Counter(_owner(path) for path, _ in wanted)
         if counts[""] > MOST_ENTRIES:
-            raise InvalidInput(
-                f"{self.name}: {counts['']:,} entries, and {MOST_ENTRIES:,} are allowed; split it."
-            )
+            raise InvalidInput(f"{self.name}: {counts['']:,} entries, and {MOST_ENTRIES:,} are allowed; split it.")
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
                 yield from self._entry(path, member)
@@ -137,9 +124,7 @@ class Archive:
 
 
 @contextmanager
-def opened(
-    source: Path | IO[bytes], name: str, *, within: bool = False
-) -> Iterator[Archive]:
+def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
     """An archive to read from. Raises `InvalidInput` for no archive, or for too long a list of contents."""
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
@@ -148,16 +133,8 @@ def opened(
             )
         with zipfile.ZipFile(source) as file:
             yield Archive(file, name, within=within)
-    except (
-        zipfile.BadZipFile,
-        OSError,
-        NotImplementedError,
-        ValueError,
-        MemoryError,
-    ) as error:
-        raise InvalidInput(
-            f"{name}: not a ZIP archive that can be read ({error}); download it again."
-        ) from None
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, MemoryError) as error:
+        raise InvalidInput(f"{name}: not a ZIP archive that can be read ({error}); download it again.") from None
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
@@ -200,9 +177,7 @@ def _path(member: zipfile.ZipInfo) -> PurePosixPath:
 
 
 def _hidden(path: PurePosixPath) -> bool:
-    return any(
-        part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts
-    )
+    return any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts)
 
 
 def _owner(path: PurePosixPath) -> str:
@@ -229,17 +204,11 @@ def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | N
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (
-        (
-            path.is_absolute() or ".." in path.parts,
-            "Its path leads out of the archive.",
-        ),
+        (path.is_absolute() or ".." in path.parts, "Its path leads out of the archive."),
         (len(path.parts) > MOST_DEPTH, f"It lies more than {MOST_DEPTH} folders deep."),
         (kind not in {0, stat.S_IFREG}, "It is a link or a device, and not a file."),
         (bool(member.flag_bits & 1), "It is encrypted."),
         (size > most, f"It is larger than {most // 1024**2} MB."),
-        (
-            size > max(1024**2, MOST_RATIO * packed),
-            f"It is compressed more than {MOST_RATIO} to 1, as no notebook is.",
-        ),
+        (size > max(1024**2, MOST_RATIO * packed), f"It is compressed more than {MOST_RATIO} to 1, as no notebook is."),
     )
     return next((reason for refused, reason in reasons if refused), None)

@@ -50,12 +50,7 @@ class _Reply(msgspec.Struct):
 class RemoteAnswer:
     """The `Answer` behind a connection. No answer counts after `deadline` (of `time.monotonic`)."""
 
-    def __init__(
-        self,
-        connection: socket.socket,
-        deadline: float,
-        patience: Patience | None = None,
-    ) -> None:
+    def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
         self._deadline, self._begun = deadline, time.monotonic()
         self._known: dict[bytes, bytes] = {}
@@ -94,10 +89,7 @@ class RemoteAnswer:
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
-            raise Unanswered(
-                "what its answers lead to could not be searched in time",
-                "led to a search without end",
-            )
+            raise Unanswered("what its answers lead to could not be searched in time", "led to a search without end")
         if question in self._known:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
@@ -121,29 +113,18 @@ class RemoteAnswer:
         if self.lost is not None:
             raise Unanswered(self.lost, "ended its process or broke off")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
-            raise Unanswered(
-                f"it needed more than {patience.calls:,} questions",
-                "needed too many questions",
-            )
+            raise Unanswered(f"it needed more than {patience.calls:,} questions", "needed too many questions")
         self.calls += 1
         begun = time.monotonic()
         # The judge's own time is not taken from the learner's.
         judged = begun - self._begun - self.waited
-        left = min(
-            patience.call_seconds,
-            patience.item_seconds - self.waited,
-            self._deadline + judged - begun,
-        )
+        left = min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - begun)
         try:
             send(self._connection, question, begun + left)
             raw = receive(self._connection, patience.value_bytes, begun + left)
         except FrameError as error:
             self.lost = f"it did not answer a question: {error}"
-            kind = (
-                "took too long"
-                if "in time" in str(error)
-                else "ended its process or broke off"
-            )
+            kind = "took too long" if "in time" in str(error) else "ended its process or broke off"
             raise Unanswered(self.lost, kind) from None
         finally:
             self.waited += time.monotonic() - begun
@@ -157,16 +138,11 @@ def _reply(raw: bytes) -> bytes:
     try:
         reply = msgspec.json.decode(raw, type=_Reply)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise Unanswered(
-            "what came back is no answer", "broke the connection it was asked by"
-        ) from None
+        raise Unanswered("what came back is no answer", "broke the connection it was asked by") from None
     if reply.missing:
         raise MissingSolution("not attempted")
     if isinstance(reply.plain, msgspec.UnsetType):
-        raise Unanswered(
-            (reply.failed or "it gave nothing")[:500],
-            "failed with an error or gave no plain value",
-        )
+        raise Unanswered((reply.failed or "it gave nothing")[:500], "failed with an error or gave no plain value")
     return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
 
 
@@ -174,9 +150,7 @@ def _plain(raw: bytes) -> Plain:
     try:
         value: Plain = plain(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
-        raise Unanswered(
-            "what came back is not plain JSON", "gave no plain value"
-        ) from None
+        raise Unanswered("what came back is not plain JSON", "gave no plain value") from None
     except NotPlain as error:
         raise Unanswered(f"it {error}", "gave no plain value") from None
     return value

@@ -22,13 +22,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import records, shards, tasks
 from labkit.grading.asking import Patience
-from labkit.grading.outputs import (
-    drop_stray,
-    earlier,
-    is_kept,
-    opened,
-    record_path,
-)
+from labkit.grading.outputs import drop_stray, earlier, is_kept, opened, record_path
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.frames import receive, send
 from labkit.grading.sandbox.inside.jobs import Limits
@@ -91,9 +85,7 @@ def run(order: Order, tell: Tell) -> Done:
     """Grades submissions that have no record yet or have changed. Raises `InvalidInput`, `GradingError`."""
     begun = time.monotonic()
     course = courses.load(order.course)
-    order = replace(
-        order, exercises=[now(name, course.exercises) for name in order.exercises]
-    )
+    order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])
     _check_exercises(order, course)
     parts = shards.expanded(order.parts, order.out, alone=order.shard is None)
     seed = shards.seed_of(parts, course, order.seed)
@@ -103,9 +95,7 @@ def run(order: Order, tell: Tell) -> Done:
         submissions = collect(order.given, course, files, order.deadline, order.out)
         if order.shard is not None:
             submissions = [one for one in submissions if order.shard.has(one)]
-        taken_over = shards.take_over(
-            parts, order.out, submissions, course, output.seed
-        )
+        taken_over = shards.take_over(parts, order.out, submissions, course, output.seed)
         todo = _chosen(order, course, submissions, output.seed)
         setting = _setting(order, course, output.seed, output.work) if todo else None
         outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
@@ -133,12 +123,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
     with opened(order.out, course.name, order.seed, order.options) as output:
         seed = output.seed
     limits = order.limits
-    words = [
-        "grade",
-        *(str(path.absolute()) for path in order.given),
-        "--seed",
-        str(seed),
-    ]
+    words = ["grade", *(str(path.absolute()) for path in order.given), "--seed", str(seed)]
     words += ["--isolation", order.isolation, "--workers", "1", "--json"]
     words += ["--cell-seconds", str(limits.cell_seconds)]
     words += ["--total-seconds", str(limits.total_seconds)]
@@ -148,22 +133,14 @@ def on_spark(order: Order, master: str, count: int) -> Order:
     return replace(order, seed=seed, parts=[*order.parts, parts])
 
 
-def _chosen(
-    order: Order,
-    course: courses.Course,
-    submissions: Sequence[Submission],
-    seed: int,
-) -> list[Submission]:
+def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
     """The submissions to grade: those that were asked for, or else those without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
     notebooks = {course.exercises[name].notebook for name in order.exercises}
     return [
-        one
-        for one in submissions
-        if (not keys or one.key in keys)
-        and (not notebooks or one.notebook in notebooks)
+        one for one in submissions if (not keys or one.key in keys) and (not notebooks or one.notebook in notebooks)
     ]
 
 
@@ -171,17 +148,13 @@ def _called(name: str, submissions: Sequence[Submission]) -> str:
     """The key of the student with this name, id or account. Raises `InvalidInput` for nobody, and for several."""
     if any(one.key == name for one in submissions):
         return name
-    keys = sorted(
-        {one.key for one in submissions if name in {one.student, one.account}}
-    )
+    keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
     if not keys:
         raise InvalidInput(
             f"--only {name}: nobody of this name has handed in; look at the columns student and id of grades.csv."
         )
     if len(keys) > 1:
-        raise InvalidInput(
-            f"--only {name}: {len(keys)} students are called so; name one of {', '.join(keys)}."
-        )
+        raise InvalidInput(f"--only {name}: {len(keys)} students are called so; name one of {', '.join(keys)}.")
     return keys[0]
 
 
@@ -193,9 +166,7 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
             )
 
 
-def _setting(
-    order: Order, course: courses.Course, seed: int, work: Path
-) -> tasks.Setting:
+def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
     """The setting that all workers share; chooses the level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
@@ -221,24 +192,15 @@ def _setting(
 
 
 def _deal(
-    todo: Sequence[Submission],
-    setting: tasks.Setting,
-    order: Order,
-    work: Path,
-    tell: Tell,
+    todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
     """Gives each worker the next submission when it is done with one; returns the outcomes."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
-    results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = (
-        queue.SimpleQueue()
-    )
+    results: queue.SimpleQueue[tuple[Submission, int, tasks.SubmissionOutcome]] = queue.SimpleQueue()
     count = min(len(todo), order.workers or cores())
-    threads = [
-        _WorkerThread(_placed(setting, work, number), waiting, results)
-        for number in range(count)
-    ]
+    threads = [_WorkerThread(_placed(setting, work, number), waiting, results) for number in range(count)]
     outcomes: list[tasks.SubmissionOutcome] = []
     try:
         for thread in threads:
@@ -260,14 +222,10 @@ def _deal(
 
 def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
     first = setting.place
-    return msgspec.structs.replace(
-        setting, place=levels.place_of(work, first.shown, first.masked, number)
-    )
+    return msgspec.structs.replace(setting, place=levels.place_of(work, first.shown, first.masked, number))
 
 
-def _write_failure(
-    one: Submission, why: str, setting: tasks.Setting, order: Order
-) -> bool:
+def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
     """Writes the record of a submission that could not be graded; returns whether that settles it."""
     course = courses.load(order.course)
     path = record_path(order.out, one)
@@ -307,16 +265,13 @@ class _WorkerThread(threading.Thread):
             connection = self._worker()
             send(connection, tasks.encode(one))
             outcome: tasks.SubmissionOutcome = tasks.decode(
-                receive(connection, tasks.MOST, time.monotonic() + seconds),
-                tasks.SubmissionOutcome,
+                receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.SubmissionOutcome
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
             self._end()
             name = records.file_name(one.key, one.notebook)
             return tasks.SubmissionOutcome(
-                name,
-                graded=False,
-                error=f"The worker that graded it died or hung ({error}).",
+                name, graded=False, error=f"The worker that graded it died or hung ({error})."
             )
         return outcome
 
@@ -324,9 +279,7 @@ class _WorkerThread(threading.Thread):
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "labkit.grading.worker"],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
+                [sys.executable, "-m", "labkit.grading.worker"], stdin=theirs.fileno(), stdout=subprocess.DEVNULL
             )
             theirs.close()
             send(self._connection, tasks.encode(self._setting))

@@ -34,29 +34,17 @@ class Course:
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
         """The exercises of a notebook, in the order of the course."""
-        return [
-            exercise
-            for exercise in self.exercises.values()
-            if exercise.notebook == notebook
-        ]
+        return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
         """Every module that would answer one of the exercises."""
-        return sorted(
-            {
-                module
-                for exercise in self.exercises.values()
-                for module in exercise.withheld
-            }
-        )
+        return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:
         """The released copy of a notebook. Raises `InvalidInput` when it is missing."""
         path = self.notebooks / f"{notebook}.ipynb"
         if not path.is_file():
-            raise InvalidInput(
-                f"{path}: the released copy of {notebook} is missing; run make notebooks."
-            )
+            raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run make notebooks.")
         return path
 
 
@@ -79,15 +67,9 @@ def _own() -> Course:
 def _of_file(file: Path) -> Course:
     """The course of a file with EXERCISES (a list), NOTEBOOKS (a folder), variants(name, seed), and perhaps COURSE."""
     module = _loaded(file)
-    missing = [
-        name
-        for name in ("EXERCISES", "NOTEBOOKS", "variants")
-        if not hasattr(module, name)
-    ]
+    missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
     if missing:
-        raise InvalidInput(
-            f"{file}: it does not define {', '.join(missing)}; see docs/instructors.md."
-        )
+        raise InvalidInput(f"{file}: it does not define {', '.join(missing)}; see docs/instructors.md.")
     exercises = {exercise.name: exercise for exercise in module.EXERCISES}
     notebooks = file.parent / module.NOTEBOOKS
     name = getattr(module, "COURSE", file.stem)
@@ -97,9 +79,7 @@ def _of_file(file: Path) -> Course:
 
 def _loaded(file: Path) -> ModuleType:
     if not file.is_file():
-        raise InvalidInput(
-            f"{file}: there is no such file; name a Python file with exercises."
-        )
+        raise InvalidInput(f"{file}: there is no such file; name a Python file with exercises.")
     spec = importlib.util.spec_from_file_location(f"labkit_course_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise InvalidInput(f"{file}: this is no Python file; name one with exercises.")
@@ -107,9 +87,7 @@ def _loaded(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # an instructor's file, whatever is wrong with it
-        raise InvalidInput(
-            f"{file}: {type(error).__name__}: {error}; mend the file."
-        ) from error
+        raise InvalidInput(f"{file}: {type(error).__name__}: {error}; mend the file.") from error
     return module
 
 

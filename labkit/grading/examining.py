@@ -10,15 +10,7 @@ from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Patience, RemoteAnswer
-from labkit.grading.marking import (
-    JudgeOf,
-    KnownAnswer,
-    failed,
-    judge_here,
-    mark,
-    not_attempted,
-    not_graded,
-)
+from labkit.grading.marking import JudgeOf, KnownAnswer, failed, judge_here, mark, not_attempted, not_graded
 from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
@@ -72,9 +64,7 @@ class Examination:
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
-            with self.sandbox.run(
-                self.prepared.notebook(self.without), names, self.deadline
-            ) as run:
+            with self.sandbox.run(self.prepared.notebook(self.without), names, self.deadline) as run:
                 ended = run.until_cell(len(self.prepared.cells) - len(self.without))
                 if ended is not None:
                     self._blame(ended, left)
@@ -94,52 +84,36 @@ class Examination:
         A function can tell the rest of its notebook what it is asked. Answers that came before it cannot hold that.
         """
         left = [
-            one
-            for one in self.prepared.attempted
-            if one.name not in self.made.items and one.name not in self.later
+            one for one in self.prepared.attempted if one.name not in self.made.items and one.name not in self.later
         ]
         return sorted(left, key=_asked_late)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
         """Leaves out the cell at which a run ended, and fails its exercise."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
-            raise GradingError(
-                f"The sandbox did not start: {ended.because or ended.how}."
-            )
+            raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
         numbers = self.prepared.numbers(self.without)
         self.made.limits_hit.append(ended.how)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
             for exercise in left:
-                self._failed(
-                    exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how]
-                )
+                self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
             return
         number = numbers[ended.at]
         self.without.add(number)
         owner = self.prepared.cells[number].exercise
         for exercise in left:
             if exercise.name == owner:
-                self._failed(
-                    exercise,
-                    _at_length(ended.how, self.sandbox.limits),
-                    _SHOWN[ended.how],
-                )
+                self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
         if owner is None:
-            self.made.notes.append(
-                f"A cell of its own {_SHOWN[ended.how]} and was left out."
-            )
+            self.made.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
 
     def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
-        item = self.made.items[exercise.name] = ItemRecord(
-            exercise.name, exercise.points
-        )
+        item = self.made.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
         """Asks for one answer after the other, until the sandbox has ended."""
-        for number, (exercise, connection) in enumerate(
-            zip(left, run.answers, strict=True)
-        ):
+        for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
             begun = time.monotonic()
             answer = RemoteAnswer(connection, self.deadline, self.patience)
             if not answer.greet():
@@ -160,19 +134,9 @@ class Examination:
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
         """Fails the first exercise if nobody greets: earlier code has broken the notebook, or time is up."""
         ended = run.ended()
-        how = (
-            ended.how
-            if ended
-            else "too long"
-            if time.monotonic() >= self.deadline
-            else "dead"
-        )
+        how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.made.limits_hit.append(how)
-        self._failed(
-            exercise,
-            "it could not be asked: the code before it ended or broke the kernel",
-            _SHOWN[how],
-        )
+        self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
 
     def _keep(self, exercise: Exercise, answer: RemoteAnswer) -> None:
         try:
@@ -181,9 +145,7 @@ class Examination:
             # Marked at once: asking again gives the item the reason of this failure.
             self._mark(exercise, answer, judge_here)
 
-    def _mark(
-        self, exercise: Exercise, answer: RemoteAnswer | KnownAnswer, judge: JudgeOf
-    ) -> None:
+    def _mark(self, exercise: Exercise, answer: RemoteAnswer | KnownAnswer, judge: JudgeOf) -> None:
         try:
             item = mark(exercise, answer, self.hidden(exercise), judge)
         except GradingError as error:
@@ -213,9 +175,7 @@ def _at_length(how: str, limits: Limits) -> str:
     return exact.get(how, f"its cell {_SHOWN[how]}")
 
 
-def unattempted(
-    prepared: PreparedNotebook, exercises: Sequence[Exercise]
-) -> dict[str, ItemRecord]:
+def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
     """Items of the exercises that are not asked, each with the reason."""
     items = {}
     for exercise in exercises:

@@ -26,10 +26,7 @@ _SILENT = ("failed with an error", "no plain value", "gave no function")
 
 
 def explain(
-    items: Mapping[str, ItemRecord],
-    prepared: PreparedNotebook,
-    without: Iterable[int],
-    sandbox: Sandbox,
+    items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
     """Adds the error to each failed item, as far as it can be shown."""
     failing = [
@@ -55,9 +52,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
             warnings.simplefilter("ignore")
             names = _given_names(ast.parse(source))
     except SyntaxError as error:
-        if any(
-            line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()
-        ):
+        if any(line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()):
             return ""  # Jupyter's own syntax, which Python does not know
         line = f"Line {error.lineno} of the cell: " if error.lineno else ""
         return f"{line}{error.msg}."[:_MOST]
@@ -82,10 +77,7 @@ def _given_names(tree: ast.Module) -> set[str]:
 
 
 def _asked(
-    failing: Sequence[Exercise],
-    prepared: PreparedNotebook,
-    without: Iterable[int],
-    sandbox: Sandbox,
+    failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
     """The errors at the first visible question, from a run that is asked nothing else."""
     left_out = set(without)

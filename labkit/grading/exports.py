@@ -21,25 +21,15 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 """The date of every entry, so that the same points make the same archive."""
 
 
-def write(
-    folder: Path,
-    book: Gradebook,
-    pages: Mapping[str, str],
-    course: str,
-    rules: Rules,
-) -> None:
+def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> None:
     """Writes the exports for the platforms of this class; `pages` holds the feedback by the key of a row."""
     platforms = {record.platform for row in book.rows for record in row.records}
-    platforms |= {
-        kind.value for row in book.rows if row.member for kind, _ in row.member.accounts
-    }
+    platforms |= {kind.value for row in book.rows if row.member for kind, _ in row.member.accounts}
     files: dict[str, bytes] = {}
     if Platform.MOODLE in platforms:
         files["moodle.csv"] = tables.written(_moodle(book, rules)).encode()
     if Platform.CANVAS in platforms:
-        files["canvas.csv"] = tables.written(
-            _canvas(book, rules.export.get("canvas", course))
-        ).encode()
+        files["canvas.csv"] = tables.written(_canvas(book, rules.export.get("canvas", course))).encode()
     if Platform.BLACKBOARD in platforms:
         files["blackboard.csv"] = tables.written(
             _blackboard(book, rules.export.get("blackboard", _new_column(book, course)))
@@ -56,15 +46,11 @@ def write(
             durable.replace(path, content)
 
 
-def _of_platform(
-    book: Gradebook, platform: Platform
-) -> Iterable[tuple[Row, str, list[Record]]]:
+def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
     """Every student of a platform, by the account there, with the records under that account."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
-            account: []
-            for kind, account in (row.member.accounts if row.member else ())
-            if kind is platform
+            account: [] for kind, account in (row.member.accounts if row.member else ()) if kind is platform
         }
         for record in row.records:
             if record.platform == platform and record.account:
@@ -76,8 +62,8 @@ def _of_platform(
 def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     """The grading worksheet of one assignment: a number there is a student's in that assignment only.
 
-    What an assignment asks for is not known. It is every notebook that anybody has handed in there, so that all have the
-    same maximum; of a number without any notebook it is everything.
+    What an assignment asks for is not known. It is every notebook that anybody has handed in there, so that all have
+    the same maximum; of a number without any notebook it is everything.
     """
     together = _handed_in_together(book)
     yield (
@@ -85,16 +71,10 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
         *("Last modified (grade)", "Feedback comments"),
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
-        notebooks = {
-            other for record in records for other in together.get(record.notebook, ())
-        }
-        asked = [
-            one for one in book.asked if one.notebook in notebooks or not notebooks
-        ]
+        notebooks = {other for record in records for other in together.get(record.notebook, ())}
+        asked = [one for one in book.asked if one.notebook in notebooks or not notebooks]
         points = sum(
-            (row.scores[one.name].points or 0)
-            * rules.weight(one.name)
-            * (1 - row.penalties.get(one.notebook, 0.0))
+            (row.scores[one.name].points or 0) * rules.weight(one.name) * (1 - row.penalties.get(one.notebook, 0.0))
             for one in asked
         )
         most = sum(one.points * rules.weight(one.name) for one in asked)
@@ -160,9 +140,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 """The path at which each platform looks for feedback in one archive, by its name for the upload."""
 
 
-def _feedback_names(
-    book: Gradebook, platform: Platform, name_of: Callable[[str], str]
-) -> dict[str, str]:
+def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
     """The key of a row by the path of its feedback."""
     return {
         name_of(record.upload): row.key
@@ -176,7 +154,5 @@ def _packed(names: Mapping[str, str], pages: Mapping[str, str]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, key in sorted(names.items()):
-            archive.writestr(
-                zipfile.ZipInfo(name, _ALWAYS), pages[key], zipfile.ZIP_DEFLATED
-            )
+            archive.writestr(zipfile.ZipInfo(name, _ALWAYS), pages[key], zipfile.ZIP_DEFLATED)
     return file.getvalue()

@@ -25,32 +25,27 @@ def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[R
     return kept
 
 
-def write_book(
-    out: Path, course: Course, policy: Policy
-) -> tuple[list[Record], Gradebook]:
+def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
     """Writes the table and all pages; returns the records that they show, and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints
     environment = Environment(
-        loader=PackageLoader("labkit.grading", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+        loader=PackageLoader("labkit.grading", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     written = _feedback_pages(out, book, policy, environment)
     exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
     _write_by_hand(out / BY_HAND, book, policy, environment)
     durable.replace(out / "grades.csv", table(book))
     summary = environment.get_template("summary.html.jinja")
-    _replace_changed(
-        out / "summary.html", summary.render(**pages.overview(kept, book, course))
-    )
+    _replace_changed(out / "summary.html", summary.render(**pages.overview(kept, book, course)))
     return kept, book
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """The keys of what a student has handed in who stands in the table under this name or id; the word, if nobody does."""
+    """The keys of what a student has handed in who stands in the table under this name or id; the word, if
+    nobody does.
+    """
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):
         return [word]
@@ -69,9 +64,7 @@ def _replace_changed(path: Path, text: str) -> None:
     durable.replace(path, text)
 
 
-def _feedback_pages(
-    out: Path, book: Gradebook, policy: Policy, environment: Environment
-) -> dict[str, str]:
+def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> dict[str, str]:
     """Writes a page for everybody who has handed something in; returns the pages by the row's key."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
@@ -88,9 +81,7 @@ def _feedback_pages(
     return written
 
 
-def _write_by_hand(
-    folder: Path, book: Gradebook, policy: Policy, environment: Environment
-) -> None:
+def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
     """Writes the texts to read, and the marks to fill in, if there are any."""
     texts = pages.texts(book)
     if not texts:
@@ -98,10 +89,7 @@ def _write_by_hand(
     durable.make_folder(folder)
     wanted = [
         marks.Wanted(
-            (row.key, row.id, *(one.key for one in row.records)),
-            row.name,
-            exercise.name,
-            float(exercise.points),
+            (row.key, row.id, *(one.key for one in row.records)), row.name, exercise.name, float(exercise.points)
         )
         for exercise, theirs in texts.items()
         for row in theirs
@@ -110,9 +98,7 @@ def _write_by_hand(
     marks.write_template(folder, wanted, policy.rules)
     files = [path.name for path in marks.templates(folder)]
     page = environment.get_template("texts.html.jinja")
-    _replace_changed(
-        folder / "texts.html", page.render(**pages.reading(texts, policy.rules, files))
-    )
+    _replace_changed(folder / "texts.html", page.render(**pages.reading(texts, policy.rules, files)))
 
 
 def table(book: Gradebook) -> str:
@@ -126,15 +112,7 @@ def table(book: Gradebook) -> str:
     for number, row in enumerate(book.rows):
         points = [pages.points(row.scores[one.name]) for one in book.asked]
         late = "yes" if row.late else "no"
-        lines.append(
-            [
-                row.name,
-                *points,
-                amount(row.total),
-                late,
-                *(cells[number] for _, cells in more),
-            ]
-        )
+        lines.append([row.name, *points, amount(row.total), late, *(cells[number] for _, cells in more)])
     return tables.written(lines)
 
 
@@ -142,26 +120,14 @@ def _further_columns(book: Gradebook) -> list[tuple[str, list[str]]]:
     """Columns in which at least one row of this class has a value that matters."""
     rows = book.rows
     penalties = [
-        ", ".join(
-            f"{amount(100 * share)} %"
-            for share in dict.fromkeys(row.penalties.values())
-        )
-        for row in rows
+        ", ".join(f"{amount(100 * share)} %" for share in dict.fromkeys(row.penalties.values())) for row in rows
     ]
     groups = [row.member.group if row.member else "" for row in rows]
     columns = [
         ("id", [row.id for row in rows], any(row.id != row.name for row in rows)),
         ("penalty", penalties, any(penalties)),
-        (
-            "handed in",
-            ["yes" if row.records else "no" for row in rows],
-            bool(book.missing),
-        ),
-        (
-            "in roster",
-            ["yes" if row.member else "no" for row in rows],
-            bool(book.unknown),
-        ),
+        ("handed in", ["yes" if row.records else "no" for row in rows], bool(book.missing)),
+        ("in roster", ["yes" if row.member else "no" for row in rows], bool(book.unknown)),
         ("group", groups, any(groups)),
     ]
     return [(title, cells) for title, cells, says in columns if says]

@@ -11,17 +11,7 @@ from random import Random
 from typing import Any
 
 from labkit.sim.models.snapshot.parts import ends
-from labkit.teach.exercises.capstone import (
-    EPOCHS,
-    FOLDER,
-    ITEMS,
-    MANY,
-    QUERIES,
-    TABLE,
-    WRITERS,
-    moved,
-    rows,
-)
+from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY
 from labkit.teach.exercises.prices import job
@@ -42,20 +32,11 @@ WORDS = (
     "flink-spark-flink",
 )
 """Three words, two of which are equal."""
-TOGETHER = (
-    "hello-hello-world",
-    "world-hello-hello",
-    "spark-spark-flink",
-    "stream-table-table",
-)
+TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
 """Three words whose equal ones share one batch of two, or one of three."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
 """Three different words, which three tasks write."""
-ALIKE = (
-    "stream-spark-stream-spark-stream",
-    "hello-hi-hello-hello-hi",
-    "world-word-world-word-wall",
-)
+ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
 """Five words with the same initial, of which some come again."""
 
 
@@ -73,113 +54,44 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 def _dedup(chance: Random) -> Drawn:
     return (
-        (
-            "a loss and crashes",
-            {
-                "records": 1,
-                "drops": 1,
-                "duplicates": 0,
-                "crashes": chance.choice((1, 2)),
-            },
-        ),
-        (
-            "doubled, and a crash",
-            {
-                "records": 2,
-                "drops": 0,
-                "duplicates": chance.choice((1, 2)),
-                "crashes": 1,
-            },
-        ),
+        ("a loss and crashes", {"records": 1, "drops": 1, "duplicates": 0, "crashes": chance.choice((1, 2))}),
+        ("doubled, and a crash", {"records": 2, "drops": 0, "duplicates": chance.choice((1, 2)), "crashes": 1}),
         (
             "two under way, one overtakes",
-            {
-                "records": 2,
-                "window": 2,
-                "duplicates": 0,
-                "reorders": chance.choice((0, 1)),
-                "crashes": 0,
-                "drops": 1,
-            },
+            {"records": 2, "window": 2, "duplicates": 0, "reorders": chance.choice((0, 1)), "crashes": 0, "drops": 1},
         ),
-        (
-            "a late answer",
-            {
-                "records": 1,
-                "delays": 1,
-                "duplicates": chance.choice((0, 1)),
-                "drops": 1,
-                "crashes": 1,
-            },
-        ),
+        ("a late answer", {"records": 1, "delays": 1, "duplicates": chance.choice((0, 1)), "drops": 1, "crashes": 1}),
     )
 
 
 def _alignment(chance: Random) -> Drawn:
     short = chance.choice(("hello-hello", "hello-world", "world-world"))
     return (
-        (
-            "two sources and a crash",
-            {"sources": 2, "counts": 1, "words": short, "crashes": 1},
-        ),
+        ("two sources and a crash", {"sources": 2, "counts": 1, "words": short, "crashes": 1}),
         (
             "one source is longer",
-            {
-                "sources": 2,
-                "counts": 1,
-                "words": chance.choice(WORDS),
-                "crashes": 0,
-                "checkpoints": 1,
-            },
+            {"sources": 2, "counts": 1, "words": chance.choice(WORDS), "crashes": 0, "checkpoints": 1},
         ),
-        (
-            "three sources",
-            {"sources": 3, "counts": 1, "words": short, "crashes": 0, "sink": "append"},
-        ),
+        ("three sources", {"sources": 3, "counts": 1, "words": short, "crashes": 0, "sink": "append"}),
         ("many inputs", {"inputs": chance.choice((4, 5))}),
     )
 
 
 def _recovery(chance: Random) -> Drawn:
     return (
-        (
-            "two participants",
-            {"participants": 2, "crashes": 1, "losses": chance.choice((0, 1))},
-        ),
+        ("two participants", {"participants": 2, "crashes": 1, "losses": chance.choice((0, 1))}),
         ("two crashes", {"participants": 2, "crashes": 2, "losses": 0}),
-        (
-            "one participant",
-            {
-                "participants": 1,
-                "crashes": chance.choice((2, 3)),
-                "losses": chance.choice((1, 2)),
-            },
-        ),
+        ("one participant", {"participants": 1, "crashes": chance.choice((2, 3)), "losses": chance.choice((1, 2))}),
     )
 
 
 def _key(chance: Random) -> Drawn:
     return (
-        (
-            "a crash",
-            {"words": chance.choice(TOGETHER), "crashes": chance.choice((1, 2))},
-        ),
-        (
-            "batches",
-            {
-                "words": chance.choice(WORDS),
-                "records_per_batch": chance.choice((1, 2)),
-                "crashes": 2,
-            },
-        ),
+        ("a crash", {"words": chance.choice(TOGETHER), "crashes": chance.choice((1, 2))}),
+        ("batches", {"words": chance.choice(WORDS), "records_per_batch": chance.choice((1, 2)), "crashes": 2}),
         (
             "the folder is deleted",
-            {
-                "words": chance.choice(TOGETHER),
-                "records_per_batch": 1,
-                "crashes": 1,
-                "deletions": 1,
-            },
+            {"words": chance.choice(TOGETHER), "records_per_batch": 1, "crashes": 1, "deletions": 1},
         ),
         ("alike", {"words": chance.choice(ALIKE), "crashes": chance.choice((0, 1))}),
     )
@@ -187,56 +99,19 @@ def _key(chance: Random) -> Drawn:
 
 def _confirmation(chance: Random) -> Drawn:
     return (
-        (
-            "two batches",
-            {
-                "words": chance.choice(WORDS),
-                "records_per_batch": 2,
-                "crashes": chance.choice((1, 2)),
-            },
-        ),
-        (
-            "three batches",
-            {"words": chance.choice(WORDS), "records_per_batch": 1, "crashes": 1},
-        ),
-        (
-            "one batch",
-            {
-                "words": chance.choice(TOGETHER),
-                "records_per_batch": 3,
-                "crashes": chance.choice((1, 2)),
-            },
-        ),
+        ("two batches", {"words": chance.choice(WORDS), "records_per_batch": 2, "crashes": chance.choice((1, 2))}),
+        ("three batches", {"words": chance.choice(WORDS), "records_per_batch": 1, "crashes": 1}),
+        ("one batch", {"words": chance.choice(TOGETHER), "records_per_batch": 3, "crashes": chance.choice((1, 2))}),
     )
 
 
 def _resolution(chance: Random) -> Drawn:
     words = chance.choice(WORDS)
     return (
-        (
-            "a crash",
-            {
-                "words": words,
-                "records_per_batch": chance.choice((2, 3)),
-                "crashes": chance.choice((1, 2)),
-            },
-        ),
-        (
-            "a lost notification",
-            {"words": words, "records_per_batch": 2, "crashes": 1, "lost_notices": 1},
-        ),
-        (
-            "a checkpoint expires",
-            {"words": words, "records_per_batch": 2, "crashes": 1, "lapses": 1},
-        ),
-        (
-            "three tasks in a batch",
-            {
-                "words": chance.choice(THREE_WORDS),
-                "records_per_batch": 3,
-                "crashes": 1,
-            },
-        ),
+        ("a crash", {"words": words, "records_per_batch": chance.choice((2, 3)), "crashes": chance.choice((1, 2))}),
+        ("a lost notification", {"words": words, "records_per_batch": 2, "crashes": 1, "lost_notices": 1}),
+        ("a checkpoint expires", {"words": words, "records_per_batch": 2, "crashes": 1, "lapses": 1}),
+        ("three tasks in a batch", {"words": chance.choice(THREE_WORDS), "records_per_batch": 3, "crashes": 1}),
         (
             "a second attempt",
             {
@@ -254,10 +129,7 @@ def _systems(chance: Random, good: Sequence[System], bad: Sequence[System]) -> D
     mixed = chance.sample(list(bad), len(bad))
     names = ("first", "second", "third")
     return [
-        (
-            f"{name} systems",
-            {"good": (good[place % len(good)],), "bad": tuple(mixed[place::3])},
-        )
+        (f"{name} systems", {"good": (good[place % len(good)],), "bad": tuple(mixed[place::3])})
         for place, name in enumerate(names)
     ]
 
@@ -268,11 +140,7 @@ def _assembled(system: Mapping[str, object], **parts: object) -> Drawn:
 
 
 def _cut(chance: Random) -> Drawn:
-    two: dict[str, object] = {
-        "processes": 2,
-        "transfers": chance.choice((2, 3)),
-        "crashes": 0,
-    }
+    two: dict[str, object] = {"processes": 2, "transfers": chance.choice((2, 3)), "crashes": 0}
     three: dict[str, object] = {"processes": 3, "transfers": 1, "crashes": 0}
     stop = "stop_the_world"
     good: list[System] = [
@@ -282,15 +150,9 @@ def _cut(chance: Random) -> Drawn:
     ]
     bad: list[System] = [
         ("naive copies", {**two, "algorithm": "naive"}),
-        (
-            "channels are not saved",
-            {**chance.choice((two, three)), "broken": "forget_channels"},
-        ),
+        ("channels are not saved", {**chance.choice((two, three)), "broken": "forget_channels"}),
         ("late markers", {**two, "broken": "late_markers"}),
-        (
-            "copies while money is under way",
-            {**two, "algorithm": stop, "broken": "forget_drain"},
-        ),
+        ("copies while money is under way", {**two, "algorithm": stop, "broken": "forget_drain"}),
         ("who is paused goes on", {**two, "algorithm": stop, "broken": "forget_pause"}),
     ]
     return [*_systems(chance, good, bad), *_stars(chance)]
@@ -305,10 +167,7 @@ def _stars(chance: Random) -> Drawn:
     four: dict[str, object] = {"processes": 4, "transfers": 3, "crashes": 0}
     parts = (
         ("to one process", {"any": inward[:1], "usual": inward[1:]}),
-        (
-            "from one process",
-            {"any": outward[:1], "usual": outward[1:], "done": inward[:1]},
-        ),
+        ("from one process", {"any": outward[:1], "usual": outward[1:], "done": inward[:1]}),
     )
     return [(name, {"assembled": ((name, four, each),)}) for name, each in parts]
 
@@ -336,42 +195,15 @@ def _atomic(chance: Random) -> Drawn:
 def _jump(chance: Random) -> Drawn:
     words = chance.choice(WORDS[:3])
     good: list[System] = [
-        (
-            "two_phase",
-            {
-                "words": chance.choice(
-                    ("world-world-hello", "spark-spark-flink", "table-table-stream")
-                )
-            },
-        ),
-        (
-            "append, each word once",
-            {
-                "words": chance.choice(("hello-world", "stream-table")),
-                "strategy": "append",
-            },
-        ),
+        ("two_phase", {"words": chance.choice(("world-world-hello", "spark-spark-flink", "table-table-stream"))}),
+        ("append, each word once", {"words": chance.choice(("hello-world", "stream-table")), "strategy": "append"}),
         ("batch_marker", {"words": chance.choice(WORDS), "strategy": "batch_marker"}),
     ]
     bad: list[System] = [
         ("append", {"words": chance.choice(TOGETHER), "strategy": "append"}),
-        (
-            "idempotent",
-            {
-                "words": words,
-                "strategy": "idempotent",
-                "store": "sqlite",
-                "crashes": chance.choice((1, 2)),
-            },
-        ),
+        ("idempotent", {"words": words, "strategy": "idempotent", "store": "sqlite", "crashes": chance.choice((1, 2))}),
         ("wal", {"words": chance.choice(TOGETHER), "strategy": "wal"}),
-        (
-            "one word",
-            {
-                "words": chance.choice(("hello-hello", "table-table-table")),
-                "strategy": "append",
-            },
-        ),
+        ("one word", {"words": chance.choice(("hello-hello", "table-table-table")), "strategy": "append"}),
     ]
     one, other = chance.sample(("hello", "stream", "spark", "table"), 2)
     seen = {"words": f"{'-'.join([one] * 4)}-{'-'.join([other] * 3)}"}
@@ -381,90 +213,26 @@ def _jump(chance: Random) -> Drawn:
 
 def _links(chance: Random) -> Drawn:
     return (
-        (
-            "two batches",
-            {
-                "words": f"{chance.choice(TOGETHER)}-hello",
-                "records_per_batch": 3,
-                "crashes": 1,
-            },
-        ),
-        (
-            "one batch, two crashes",
-            {"words": chance.choice(TOGETHER), "records_per_batch": 4, "crashes": 2},
-        ),
-        (
-            "small batches",
-            {
-                "words": chance.choice(WORDS),
-                "records_per_batch": chance.choice((1, 2)),
-                "crashes": 1,
-            },
-        ),
+        ("two batches", {"words": f"{chance.choice(TOGETHER)}-hello", "records_per_batch": 3, "crashes": 1}),
+        ("one batch, two crashes", {"words": chance.choice(TOGETHER), "records_per_batch": 4, "crashes": 2}),
+        ("small batches", {"words": chance.choice(WORDS), "records_per_batch": chance.choice((1, 2)), "crashes": 1}),
     )
 
 
 def _chain(chance: Random) -> Drawn:
     return (
-        (
-            "a loss, a crash",
-            {"processes": 3, "records": chance.choice((1, 2)), "duplicates": 0},
-        ),
-        (
-            "two crashes",
-            {
-                "processes": 3,
-                "records": 1,
-                "crashes": 2,
-                "drops": chance.choice((0, 1)),
-                "duplicates": 0,
-            },
-        ),
-        (
-            "four processes",
-            {
-                "processes": 4,
-                "records": 1,
-                "duplicates": 0,
-                "drops": chance.choice((0, 1)),
-            },
-        ),
+        ("a loss, a crash", {"processes": 3, "records": chance.choice((1, 2)), "duplicates": 0}),
+        ("two crashes", {"processes": 3, "records": 1, "crashes": 2, "drops": chance.choice((0, 1)), "duplicates": 0}),
+        ("four processes", {"processes": 4, "records": 1, "duplicates": 0, "drops": chance.choice((0, 1))}),
     )
 
 
 def _job(chance: Random) -> Drawn:
     words = ("hello-hello", "hello-world", "world-hello")
     return (
-        (
-            "cancelled",
-            {
-                "words": chance.choice(words),
-                "sources": 2,
-                "counts": 1,
-                "crashes": 0,
-                "cancels": 1,
-            },
-        ),
-        (
-            "a crash besides",
-            {
-                "words": chance.choice(words),
-                "sources": 2,
-                "counts": 1,
-                "crashes": 1,
-                "cancels": 1,
-            },
-        ),
-        (
-            "one source",
-            {
-                "words": chance.choice(WORDS),
-                "sources": 1,
-                "counts": 1,
-                "crashes": 1,
-                "cancels": 1,
-            },
-        ),
+        ("cancelled", {"words": chance.choice(words), "sources": 2, "counts": 1, "crashes": 0, "cancels": 1}),
+        ("a crash besides", {"words": chance.choice(words), "sources": 2, "counts": 1, "crashes": 1, "cancels": 1}),
+        ("one source", {"words": chance.choice(WORDS), "sources": 1, "counts": 1, "crashes": 1, "cancels": 1}),
     )
 
 
@@ -473,16 +241,7 @@ def _sink(chance: Random) -> Drawn:
 
     In smaller batches no value of an idempotent sink jumps back, and what fails there fails in this run, too.
     """
-    return (
-        (
-            "batch 0",
-            {
-                "point": "sink.after_commit",
-                "batch": 0,
-                "records_per_batch": chance.randrange(3, 1_000),
-            },
-        ),
-    )
+    return (("batch 0", {"point": "sink.after_commit", "batch": 0, "records_per_batch": chance.randrange(3, 1_000)}),)
 
 
 def _orphans(chance: Random) -> Drawn:
@@ -494,15 +253,7 @@ def _orphans(chance: Random) -> Drawn:
     return (
         (
             "decided and undecided",
-            {
-                "job": job,
-                "decided": nine,
-                "prepared": (
-                    f"{job}/{nine}/0",
-                    f"{job}/{nine}/1",
-                    f"{job}/{nine + 1}/0",
-                ),
-            },
+            {"job": job, "decided": nine, "prepared": (f"{job}/{nine}/0", f"{job}/{nine}/1", f"{job}/{nine + 1}/0")},
         ),
         (
             "jobs with names alike",
@@ -540,14 +291,7 @@ def _orphans(chance: Random) -> Drawn:
                 "elsewhere": (f"{job}/5/2", f"{job}/6/0"),
             },
         ),
-        (
-            "nothing was decided",
-            {
-                "job": job,
-                "decided": -1,
-                "prepared": (f"{job}/0/0", f"{job}/0/1", f"{job}s/0/0"),
-            },
-        ),
+        ("nothing was decided", {"job": job, "decided": -1, "prepared": (f"{job}/0/0", f"{job}/0/1", f"{job}s/0/0")}),
     )
 
 
@@ -570,9 +314,7 @@ def _visible(chance: Random) -> Drawn:
         for _ in range(chance.randrange(6, 12)):
             open_ = [name for name in names if _last(log, name) == "write"]
             choices = [("plain", ""), *(("write", name) for name in names)]
-            choices += [
-                (what, name) for name in open_ for what in ("commit", "abort")
-            ] * 2
+            choices += [(what, name) for name in open_ for what in ("commit", "abort")] * 2
             log.append(chance.choice(choices))
         drawn.append(tuple(log))
     return (
@@ -595,10 +337,7 @@ def _timeout(chance: Random) -> Drawn:
         chance.choice(((1, 2, 1, 0), (2, 2, 1, 0), (2, 1, 2, 0))),
         (1, 1, 1, chance.choice((1, 2))),
     )
-    small = [
-        (", ".join(map(str, each)), dict(zip(names, each, strict=True)))
-        for each in drawn
-    ]
+    small = [(", ".join(map(str, each)), dict(zip(names, each, strict=True))) for each in drawn]
     short, long = (chance.randrange(5, 20), chance.randrange(25, 60))
     tolerated, downtime = chance.choice((2, 3)), chance.randrange(20, 90)
     jobs = (
@@ -613,11 +352,7 @@ def _timeout(chance: Random) -> Drawn:
         (4 * long, short, tolerated, 0, chance.randrange(1, 20)),
         (short, long, tolerated, downtime, pause),
     )
-    return [
-        *small,
-        ("longer times", {"jobs": jobs}),
-        ("a pause", {"jobs": paused}),
-    ]
+    return [*small, ("longer times", {"jobs": jobs}), ("a pause", {"jobs": paused})]
 
 
 def _demands(chance: Random) -> Drawn:
@@ -632,11 +367,7 @@ def _demands(chance: Random) -> Drawn:
     return [
         (
             f"interval {interval}, checkpoint {checkpoint}, downtime {downtime}",
-            {
-                "interval": interval,
-                "checkpoint": checkpoint,
-                "downtime": downtime,
-            },
+            {"interval": interval, "checkpoint": checkpoint, "downtime": downtime},
         )
         for interval, checkpoint, downtime in limits
     ]
@@ -653,18 +384,11 @@ def _early(chance: Random) -> Drawn:
         ("an open table", {**table, "words": chance.choice(("hello", "stream-table"))}),
         (
             "an open table, small batches",
-            {
-                **table,
-                "words": chance.choice(("hello-world", "spark-spark")),
-                "records_per_batch": 1,
-            },
+            {**table, "words": chance.choice(("hello-world", "spark-spark")), "records_per_batch": 1},
         ),
     ]
     rows = {"transactions": 2, "rows": chance.choice((3, 4))}
-    return [
-        *_systems(chance, good, bad),
-        *_assembled({"words": chance.choice(WORDS)}, **rows),
-    ]
+    return [*_systems(chance, good, bad), *_assembled({"words": chance.choice(WORDS)}, **rows)]
 
 
 def _messages(chance: Random) -> Drawn:
@@ -684,18 +408,10 @@ def _apply(chance: Random) -> Drawn:
     quiet: dict[str, object] = {"crashes": 0, "words": chance.choice(WORDS)}
     low = chance.randrange(1, 9)
     return (
-        (
-            "retractions, one is lost or comes twice",
-            {"systems": ({**quiet, "losses": 1}, {**quiet, "repeats": 1})},
-        ),
+        ("retractions, one is lost or comes twice", {"systems": ({**quiet, "losses": 1}, {**quiet, "repeats": 1})}),
         (
             "a query that dies and sends again",
-            {
-                "systems": (
-                    {**quiet, "query_crashes": 1},
-                    {**quiet, "encoding": "upsert", "query_crashes": 1},
-                )
-            },
+            {"systems": ({**quiet, "query_crashes": 1}, {**quiet, "encoding": "upsert", "query_crashes": 1})},
         ),
         (
             "rows that leave the result",
@@ -807,11 +523,7 @@ def _restart(chance: Random) -> Drawn:
     return [
         (f"{engine} from {first}", {"engine": engine, "first": first})
         for engine in ("spark", "flink")
-        for first in (
-            chance.randrange(1, 6),
-            chance.randrange(7, 10),
-            97 + chance.randrange(3),
-        )
+        for first in (chance.randrange(1, 6), chance.randrange(7, 10), 97 + chance.randrange(3))
     ]
 
 
@@ -838,34 +550,16 @@ def _requests(chance: Random) -> Drawn:
         ("no marker", {"cases": [["ROW"], kept, ["BEGIN", *together, "COMMIT"]]}),
         (
             "one commit for both",
-            {
-                "cases": [
-                    ["LOOK", "BEGIN", *together, "COMMIT"],
-                    ["BEGIN", "LOOK", *together, "COMMIT"],
-                ]
-            },
+            {"cases": [["LOOK", "BEGIN", *together, "COMMIT"], ["BEGIN", "LOOK", *together, "COMMIT"]]},
         ),
-        (
-            "a marker behind or first",
-            {"cases": [["LOOK", *kept, "MARK"], ["LOOK", "MARK", "ROW"]]},
-        ),
+        ("a marker behind or first", {"cases": [["LOOK", *kept, "MARK"], ["LOOK", "MARK", "ROW"]]}),
         (
             "a marker between rows",
-            {
-                "cases": [
-                    ["LOOK", "ROW", "MARK", "ROW"],
-                    ["LOOK", *kept, "MARK", "BEGIN", *more, "COMMIT"],
-                ]
-            },
+            {"cases": [["LOOK", "ROW", "MARK", "ROW"], ["LOOK", *kept, "MARK", "BEGIN", *more, "COMMIT"]]},
         ),
         (
             "rows before the look",
-            {
-                "cases": [
-                    [*rows, "LOOK", "MARK", *more],
-                    ["BEGIN", *rows, "LOOK", *more, "MARK", "COMMIT"],
-                ]
-            },
+            {"cases": [[*rows, "LOOK", "MARK", *more], ["BEGIN", *rows, "LOOK", *more, "MARK", "COMMIT"]]},
         ),
         (
             "two transactions",
@@ -886,10 +580,7 @@ def _longest(chance: Random) -> Drawn:
     spare = chance.randrange(1, rate)
     return (
         ("readers do not wait", {"cases": [job(seconds, commit, rate, wide, 600)]}),
-        (
-            "little is read again",
-            {"cases": [job(wide, commit, rate, rate * seconds + spare, wide)]},
-        ),
+        ("little is read again", {"cases": [job(wide, commit, rate, rate * seconds + spare, wide)]}),
         ("a short timeout", {"cases": [job(wide, commit, 1, wide, seconds)]}),
         (
             "just possible, and not",
@@ -916,9 +607,7 @@ def _best(chance: Random) -> Drawn:
 
 
 def _handed_over(
-    chance: Random,
-    parts: Sequence[tuple[str, int]],
-    epochs: tuple[list[int], list[int]] = ([], []),
+    chance: Random, parts: Sequence[tuple[str, int]], epochs: tuple[list[int], list[int]] = ([], [])
 ) -> Drawn:
     """For each axis of a learner's own sink other rows, of which two are alike but for their number.
 
@@ -940,12 +629,7 @@ def _handed_over(
     return drawn
 
 
-def _one_draw(
-    chance: Random,
-    size: int,
-    names: tuple[str, str],
-    epochs: tuple[list[int], list[int]],
-) -> dict[str, Any]:
+def _one_draw(chance: Random, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
     """Batches of two queries with these names."""
     batches, others = (rows(*map(" ".join, _words(chance, each))) for each in (size, 3))
     return {

@@ -1,8 +1,8 @@
 """Gives points: asks an answer by its public and its hidden variants, and says why it is right or wrong.
 
-All or nothing, for an exercise and for each axis of one that has axes: a recovery that is right in two schedules of three
-is not right. The judges run here, in the grader's process; from the learner's code come only answers to their questions.
-This module must not start processes.
+All or nothing, for an exercise and for each axis of one that has axes: a recovery that is right in two schedules of
+three is not right. The judges run here, in the grader's process; from the learner's code come only answers to their
+questions. This module must not start processes.
 """
 
 import time
@@ -12,14 +12,7 @@ from typing import Protocol
 from labkit.core.errors import GradingError, MissingSolution
 from labkit.grading.asking import Unanswered
 from labkit.grading.records import ItemRecord, VariantRecord
-from labkit.teach.exercises.contract import (
-    Answer,
-    AnswerFailed,
-    Exercise,
-    Finding,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 
 JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 """Judges an answer by one variant, in this process or elsewhere."""
@@ -68,12 +61,7 @@ def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
     return exercise.judge(answer, variant)
 
 
-def mark(
-    exercise: Exercise,
-    answer: Repeatable,
-    hidden: Sequence[Variant],
-    judge: JudgeOf = judge_here,
-) -> ItemRecord:
+def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
     """The item of one exercise, with its points and the reason. Raises `GradingError` when the judge fails."""
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -99,11 +87,7 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def _judge_all(
-    item: ItemRecord,
-    exercise: Exercise,
-    answer: Repeatable,
-    hidden: Sequence[Variant],
-    judge: JudgeOf,
+    item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
     """Judges every public variant, then every hidden one; the first variant that is not passed decides.
 
@@ -119,9 +103,7 @@ def _judge_all(
             finding = _judged(exercise, answer, variant, judge)
             item.variants.append(_kept(variant, finding, hidden=is_hidden))
             if not finding.passed:
-                shown = (
-                    (finding.general or _HIDDEN) if is_hidden else _in_words(finding)
-                )
+                shown = (finding.general or _HIDDEN) if is_hidden else _in_words(finding)
                 failed_axes[axis] = shown
                 item.reason = item.reason or finding.message
                 if not exercise.axes:
@@ -140,14 +122,10 @@ def _judge_all(
     item.status, item.points, item.reason, item.shown = "right", exercise.points, "", ""
 
 
-def _by_axis(
-    item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]
-) -> None:
+def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
     """The points of the axes that hold, and a sentence for each that does not."""
     item.status = "wrong"
-    item.points = sum(
-        points for axis, points in exercise.axes if axis not in failed_axes
-    )
+    item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
         f"{axis}: {points} of {points} points."
         if axis not in failed_axes
@@ -156,17 +134,13 @@ def _by_axis(
     )
 
 
-def _judged(
-    exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
-) -> Finding:
+def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf) -> Finding:
     try:
         finding = judge(exercise, answer, variant)
     except (MissingSolution, AnswerFailed, GradingError):
         raise
     except Exception as error:
-        raise GradingError(
-            f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
-        ) from error
+        raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
     if type(finding) is not Finding or finding.passed not in {True, False}:
         raise GradingError(f"The judge of {exercise.name} gave no finding.")
     return finding
@@ -174,31 +148,14 @@ def _judged(
 
 def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
     parameters = {name: repr(value)[:500] for name, value in variant.parameters}
-    sentences = (
-        finding.message[:2000],
-        finding.observed[:2000],
-        finding.expected[:2000],
-    )
-    return VariantRecord(
-        variant.name,
-        hidden,
-        finding.passed,
-        *sentences,
-        finding.trace,
-        finding.at,
-        parameters,
-    )
+    sentences = (finding.message[:2000], finding.observed[:2000], finding.expected[:2000])
+    return VariantRecord(variant.name, hidden, finding.passed, *sentences, finding.trace, finding.at, parameters)
 
 
 def _in_words(finding: Finding) -> str:
     """The words of a finding, observed against expected."""
     comparison = " ".join(
-        f"{word}: {words}"
-        for word, words in (
-            ("Observed", finding.observed),
-            ("Expected", finding.expected),
-        )
-        if words
+        f"{word}: {words}" for word, words in (("Observed", finding.observed), ("Expected", finding.expected)) if words
     )
     return f"{finding.message} {comparison}".strip()[:2000]
 
@@ -210,12 +167,7 @@ def not_attempted(item: ItemRecord, why: str) -> None:
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
     """Marks an item as failed: no points. `kind` holds nothing of the learner's, so no hidden value either."""
-    item.points, item.status, item.reason, item.shown = (
-        0,
-        "failed",
-        reason,
-        f"The answer {kind}.",
-    )
+    item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:

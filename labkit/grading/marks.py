@@ -48,19 +48,13 @@ def read(path: Path, course: Course) -> list[Mark]:
     """The marks in a file, without lines that have neither points nor comment. Raises `InvalidInput`."""
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
-    if missing := [
-        one for one in ("student", "exercise", "points") if rows and one not in titles
-    ]:
-        raise InvalidInput(
-            f"{path}: the marks have no column {missing[0]}; the titles are {', '.join(TITLES)}."
-        )
+    if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
+        raise InvalidInput(f"{path}: the marks have no column {missing[0]}; the titles are {', '.join(TITLES)}.")
     marks = []
     for row in rows:
         exercise = row.cells.get("exercise", "")
         if exercise not in course.exercises:
-            raise InvalidInput(
-                f"{row.place}: {exercise or 'nothing'} is no exercise of {course.name}."
-            )
+            raise InvalidInput(f"{row.place}: {exercise or 'nothing'} is no exercise of {course.name}.")
         mark = Mark(
             row.place,
             row.cells.get("student", ""),
@@ -85,9 +79,7 @@ def _points(row: tables.Row) -> float | None:
     except ValueError:
         points = math.nan
     if not 0 <= points <= _MOST_POINTS:
-        raise InvalidInput(
-            f"{row.place}: {written} points; write a number from 0 to {_MOST_POINTS:g}."
-        )
+        raise InvalidInput(f"{row.place}: {written} points; write a number from 0 to {_MOST_POINTS:g}.")
     return points
 
 
@@ -96,9 +88,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     listed = list(marks)
     parts = {mark.part: mark.points for mark in listed if mark.points is not None}
     comments = {
-        (mark.part, mark.comment): f"{mark.part}: {mark.comment}"
-        if mark.part
-        else mark.comment
+        (mark.part, mark.comment): f"{mark.part}: {mark.comment}" if mark.part else mark.comment
         for mark in listed
         if mark.comment
     }
@@ -126,11 +116,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
     A line of an earlier file is left out, filled in or not. `None` when there is no further line.
     """
     listed = {
-        (
-            row.cells.get("student", "").lstrip("'"),
-            row.cells.get("exercise"),
-            row.cells.get("part", ""),
-        )
+        (row.cells.get("student", "").lstrip("'"), row.cells.get("exercise"), row.cells.get("part", ""))
         for path in templates(folder)
         for row in tables.read(path, "the marks")
     }
@@ -150,16 +136,12 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
 
 def templates(folder: Path) -> list[Path]:
     """The files to fill in, the oldest first."""
-    return sorted(
-        folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name)
-    )
+    return sorted(folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name))
 
 
 def _new(folder: Path) -> Path:
     """A path that does not exist yet."""
     number = 1
-    while (
-        path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")
-    ).exists():
+    while (path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")).exists():
         number += 1
     return path

@@ -46,9 +46,7 @@ class Output:
 
 
 @contextmanager
-def opened(
-    out: Path, course: str, seed: int | None, options: Mapping[str, str]
-) -> Iterator[Output]:
+def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
     """The output folder, ready to be written into. Raises `InvalidInput` for another course's folder, or one in use."""
     _head(out, course, seed)
     durable.make_folder(out)
@@ -57,9 +55,7 @@ def opened(
         head.options = dict(options)
         for name in _FOLDERS:
             durable.make_folder(out / name)
-        durable.replace(
-            out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1)
-        )
+        durable.replace(out / HEAD, msgspec.json.format(msgspec.json.encode(head), indent=1))
         # Workers and sandboxes have other working folders.
         work = (out / ".work").absolute()
         shutil.rmtree(work, ignore_errors=True)
@@ -78,9 +74,7 @@ def _locked(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InvalidInput(
-                f"{out}: another labkit grade writes there; wait, or name another --out."
-            ) from None
+            raise InvalidInput(f"{out}: another labkit grade writes there; wait, or name another --out.") from None
         yield
     finally:
         os.close(descriptor)
@@ -102,30 +96,18 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
         raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
     if not path.exists():
         if out.exists() and any(not _is_ours(one) for one in out.iterdir()):
-            raise InvalidInput(
-                f"{out}: there is something else in this folder; name a new one with --out."
-            )
-        return Head(
-            course, secrets.randbits(32) if seed is None else seed, records.FORMAT
-        )
+            raise InvalidInput(f"{out}: there is something else in this folder; name a new one with --out.")
+        return Head(course, secrets.randbits(32) if seed is None else seed, records.FORMAT)
     try:
         head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
     except msgspec.DecodeError as error:
-        raise InvalidInput(
-            f"{path}: damaged ({error}); name a new folder with --out."
-        ) from None
+        raise InvalidInput(f"{path}: damaged ({error}); name a new folder with --out.") from None
     if head.course != course:
-        raise InvalidInput(
-            f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out."
-        )
+        raise InvalidInput(f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out.")
     if head.format != records.FORMAT and any((out / "records").glob("*.json")):
-        raise InvalidInput(
-            f"{out}: another version of labkit wrote these records; name a new folder with --out."
-        )
+        raise InvalidInput(f"{out}: another version of labkit wrote these records; name a new folder with --out.")
     if seed is not None and seed != head.seed:
-        raise InvalidInput(
-            f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out."
-        )
+        raise InvalidInput(f"{out}: its seed is {head.seed}, not {seed}; leave --seed out, or name another --out.")
     head.format = records.FORMAT
     return head
 

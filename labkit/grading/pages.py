@@ -74,9 +74,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
         "shown": "" if score.by_hand and item.status == "by hand" else item.shown,
         "error": item.error,
         "public": f"{item.public[0]} of {item.public[1]}" if judged else "",
-        "hidden": f"{item.hidden[0]} of {item.hidden[1]}"
-        if judged and item.hidden[1]
-        else "",
+        "hidden": f"{item.hidden[0]} of {item.hidden[1]}" if judged and item.hidden[1] else "",
         "written": item.written,
         "code": "" if item.written else item.code,
         "comments": score.hand.comments,
@@ -95,9 +93,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
     return writers
 
 
-def reading(
-    written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]
-) -> dict[str, object]:
+def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]) -> dict[str, object]:
     """The values of the page with all texts, side by side; `files` are the files to fill in."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
@@ -108,10 +104,7 @@ def reading(
                 "title": exercise.title,
                 "most": exercise.points,
                 "task": exercise.task,
-                "rubric": [
-                    (part, amount(most))
-                    for part, most in rules.rubric.get(exercise.name, {}).items()
-                ],
+                "rubric": [(part, amount(most)) for part, most in rules.rubric.get(exercise.name, {}).items()],
                 "texts": [_text(row, row.scores[exercise.name]) for row in rows],
             }
             for exercise, rows in written.items()
@@ -129,9 +122,7 @@ def _text(row: Row, score: Score) -> dict[str, object]:
     }
 
 
-def overview(
-    kept: Sequence[Record], book: Gradebook, course: Course
-) -> dict[str, object]:
+def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[str, object]:
     """The values of the instructor's page."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.asked}
     for record in kept:
@@ -145,36 +136,19 @@ def overview(
         "seeds": sorted({record.seed for record in kept}),
         "levels": Counter(record.isolation.level for record in kept),
         "unsafe": sum(record.isolation.level == "plain" for record in kept),
-        "missing": {
-            level: why
-            for record in kept
-            for level, why in record.isolation.missing.items()
-        },
-        "versions": {
-            name: version
-            for record in kept
-            for name, version in record.versions.items()
-        },
+        "missing": {level: why for record in kept for level, why in record.isolation.missing.items()},
+        "versions": {name: version for record in kept for name, version in record.versions.items()},
         "seconds": _times([record.seconds for record in kept]),
-        "limits": Counter(
-            limit for record in kept for limit in record.limits_hit
-        ).most_common(),
+        "limits": Counter(limit for record in kept for limit in record.limits_hit).most_common(),
         "not_graded": [record.student for record in kept if not record.graded()],
         "absent": [row.name for row in book.missing],
         "doubts": book.doubts,
         "rows": [_line(row, book) for row in book.rows],
         "asked": [exercise.name for exercise in book.asked],
         "alike": _named(alike(kept), book),
-        "items": [
-            _distribution(name, all_of_it, course.exercises.get(name))
-            for name, all_of_it in items.items()
-        ],
+        "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
         "totals": sorted(Counter(row.total for row in book.rows).items(), reverse=True),
-        "noted": [
-            (record.student, record.notebook, note)
-            for record in kept
-            for note in record.notes
-        ],
+        "noted": [(record.student, record.notebook, note) for record in kept for note in record.notes],
     }
 
 
@@ -184,18 +158,13 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
         "name": row.name,
         "id": row.id,
         "page": f"feedback/{quote(page_name(row))}" if row.records else "",
-        "points": [
-            (points(row.scores[one.name]), _status(row.scores[one.name]))
-            for one in book.asked
-        ],
+        "points": [(points(row.scores[one.name]), _status(row.scores[one.name])) for one in book.asked],
         "total": amount(row.total),
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",
         "late": row.late,
         "executed": [
-            (record.notebook, f"executed/{quote(record.executed)}")
-            for record in row.records
-            if record.executed
+            (record.notebook, f"executed/{quote(record.executed)}") for record in row.records if record.executed
         ],
     }
 
@@ -203,9 +172,7 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
 def _status(score: Score) -> str:
     if score.by_hand:
         return "by-hand"
-    return (
-        "not-attempted" if score.item is None else score.item.status.replace(" ", "-")
-    )
+    return "not-attempted" if score.item is None else score.item.status.replace(" ", "-")
 
 
 def _named(groups: Sequence[Alike], book: Gradebook) -> list[dict[str, object]]:
@@ -229,21 +196,13 @@ def _times(seconds: Sequence[float]) -> str:
     return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s in all"
 
 
-def _distribution(
-    name: str, items: Sequence[ItemRecord], exercise: Exercise | None
-) -> Mapping[str, object]:
+def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | None) -> Mapping[str, object]:
     statuses = Counter(item.status for item in items)
-    reasons = Counter(
-        _same(item.reason)
-        for item in items
-        if item.status in {"wrong", "failed", "not graded"}
-    )
+    reasons = Counter(_same(item.reason) for item in items if item.status in {"wrong", "failed", "not graded"})
     return {
         "name": name,
         "title": exercise.title if exercise else name,
-        "counts": [
-            (status, statuses[status]) for status in _STATUSES if statuses[status]
-        ],
+        "counts": [(status, statuses[status]) for status in _STATUSES if statuses[status]],
         "share": round(100 * statuses["right"] / len(items)) if items else 0,
         "reasons": reasons.most_common(_COMMON),
         "seconds": _times([item.seconds for item in items if item.questions]),

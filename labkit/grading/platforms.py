@@ -102,14 +102,9 @@ def shown(name: str) -> str:
     return " ".join(letters.split())[:LONGEST] or "nobody"
 
 
-_MOODLE = re.compile(
-    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)",
-    re.DOTALL,
-)
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.DOTALL)
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+", re.DOTALL)
-BLACKBOARD = re.compile(
-    r"(?P<who>.+?)_attempt_(?P<date>\d{4}(?:-\d\d){5})(?P<rest>.*)", re.DOTALL
-)
+BLACKBOARD = re.compile(r"(?P<who>.+?)_attempt_(?P<date>\d{4}(?:-\d\d){5})(?P<rest>.*)", re.DOTALL)
 _BRIGHTSPACE = re.compile(r"(?P<id>\d+)-\d+ - (?P<name>.+) - (?P<date>.+)", re.DOTALL)
 _GRADESCOPE = re.compile(r"submission_(?P<id>\d+)")
 _COPY = re.compile(r"(\s*\(\d+\)|-Copy\d*|-checkpoint)+$")
@@ -191,9 +186,7 @@ def _gradescope(name: str, context: Context, *, folder: bool) -> Origin | None:
     account = first.id or first.email
     names = ", ".join(person.name for person in people if person.name)
     return Origin(
-        f"gradescope-{text(account)}"
-        if account
-        else f"gradescope-submission-{parts['id']}",
+        f"gradescope-{text(account)}" if account else f"gradescope-submission-{parts['id']}",
         shown(names or name),
         Platform.GRADESCOPE,
         text(account),
@@ -207,24 +200,10 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
     if not folder or name not in context.users:
         return None
     user = context.users[name]
-    return Origin(
-        f"github-{text(user)}",
-        shown(user),
-        Platform.GITHUB,
-        text(user),
-        dated=False,
-        upload=text(name),
-    )
+    return Origin(f"github-{text(user)}", shown(user), Platform.GITHUB, text(user), dated=False, upload=text(name))
 
 
-_PLATFORMS: Sequence[Callable[..., Origin | None]] = (
-    _moodle,
-    _brightspace,
-    _gradescope,
-    _github,
-    _blackboard,
-    _canvas,
-)
+_PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)
 """Each function reads the name of a folder or of a file; it returns the owner, or None for another platform's name."""
 
 
@@ -239,9 +218,7 @@ def plain_origin(name: str) -> Origin:
     return Origin(text(name), shown(name))
 
 
-def origin(
-    place: PurePath, notebooks: Collection[str], context: Context = NOTHING_BESIDE
-) -> Origin:
+def origin(place: PurePath, notebooks: Collection[str], context: Context = NOTHING_BESIDE) -> Origin:
     """The student that a file belongs to.
 
     `place` begins with the folder or archive that a person named. Only the outermost name below it is the platform's: a
@@ -252,12 +229,8 @@ def origin(
     if context.wrapped:
         folders = folders[1:]
     if folders:
-        return platform_origin(folders[0], context, folder=True) or plain_origin(
-            folders[0]
-        )
-    return platform_origin(name, context, folder=False) or _beside_notebook(
-        root or name, name, notebooks
-    )
+        return platform_origin(folders[0], context, folder=True) or plain_origin(folders[0])
+    return platform_origin(name, context, folder=False) or _beside_notebook(root or name, name, notebooks)
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:

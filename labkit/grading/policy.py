@@ -33,9 +33,7 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
     try:
         return datetime.fromisoformat(written).astimezone()
     except ValueError:
-        raise InvalidInput(
-            f"--deadline {written}: not a date and time; write it as 2027-01-31T18:00."
-        ) from None
+        raise InvalidInput(f"--deadline {written}: not a date and time; write it as 2027-01-31T18:00.") from None
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
@@ -50,9 +48,7 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
         deadline(chosen),
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*beside, *named) for mark in marks.read(path, course)],
-        rules.read(Path(chosen["rules"]), course)
-        if "rules" in chosen
-        else rules.Rules(),
+        rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules(),
     )
 
 

@@ -40,11 +40,7 @@ class PreparedNotebook:
     def notebook(self, without: Iterable[int] = ()) -> str:
         """The notebook to execute, as JSON, with the answering cell at its end."""
         left_out = set(without)
-        sources = [
-            cell.source
-            for number, cell in enumerate(self.cells)
-            if number not in left_out
-        ]
+        sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
@@ -68,36 +64,26 @@ def as_notebook(sources: Sequence[str]) -> str:
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return json.dumps(
-        {
-            "cells": cells,
-            "metadata": {"kernelspec": kernel},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        },
+        {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5},
         # With \u escapes a notebook of the allowed size could exceed the limit of the sandbox.
         ensure_ascii=False,
     )
 
 
-def prepare(
-    submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]
-) -> PreparedNotebook:
+def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
     """Selects the cells to execute. `exercises` are those of this notebook."""
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
     prepared.notes += [
-        f"A cell says that it answers {name}, which is no exercise of this notebook."
-        for name in chosen.strangers
+        f"A cell says that it answers {name}, which is no exercise of this notebook." for name in chosen.strangers
     ]
     owners: dict[int, str] = {}
     for name, place in chosen.counts.items():
         owners.setdefault(place, name)
     for place, cell in enumerate(submitted.cells):
         if chosen.is_run(place, cell):
-            prepared.cells.append(
-                ChosenCell(_plain_source(cell.source), owners.get(place))
-            )
+            prepared.cells.append(ChosenCell(_plain_source(cell.source), owners.get(place)))
     for exercise in exercises:
         name = exercise.name
         if name in chosen.counts:
@@ -125,9 +111,7 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
                 f"{name}: the answer is in another cell than the marked one and was found by the name {answers[name]}."
             )
         else:
-            notes.append(
-                f"{name}: its cell has lost its mark and was found by the name {answers[name]}."
-            )
+            notes.append(f"{name}: its cell has lost its mark and was found by the name {answers[name]}.")
     return notes
 
 
@@ -136,46 +120,29 @@ def _plain_source(source: str) -> str:
     return source.encode("utf-8", "replace").decode()
 
 
-def _oddities(
-    submitted: Notebook,
-    chosen: marks.Selection,
-    released: Notebook,
-    names: Sequence[str],
-) -> list[str]:
+def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str]) -> list[str]:
     """Notes on everything unusual that is tolerated."""
-    released_order = [
-        name for name in map(marks.said_exercise, released.cells) if name in names
-    ]
-    order = [
-        name
-        for name, changed in zip(chosen.said, chosen.changed, strict=True)
-        if name is not None and changed
-    ]
+    released_order = [name for name in map(marks.said_exercise, released.cells) if name in names]
+    order = [name for name, changed in zip(chosen.said, chosen.changed, strict=True) if name is not None and changed]
     notes = [
         f"{name}: {order.count(name)} cells answer it, and the last one counts."
         for name in dict.fromkeys(order)
         if order.count(name) > 1
     ]
     marked = [name for name in chosen.said if name is not None]
-    answered = [
-        name for name in dict.fromkeys(reversed(marked)) if name in released_order
-    ][::-1]
+    answered = [name for name in dict.fromkeys(reversed(marked)) if name in released_order][::-1]
     if answered != [name for name in released_order if name in answered]:
         notes.append("Its exercises are in another order than they were released in.")
     owned = set(chosen.counts.values())
     added = sum(
-        chosen.changed[place]
-        and chosen.said[place] is None
-        and place not in owned
-        and bool(cell.source.strip())
+        chosen.changed[place] and chosen.said[place] is None and place not in owned and bool(cell.source.strip())
         for place, cell in enumerate(submitted.cells)
     )
     if added:
         notes.append(f"{added} of its cells were added or edited.")
     texts = {marks.normal(cell.source) for cell in submitted.cells}
     missing = sum(
-        marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts
-        for cell in released.cells
+        marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts for cell in released.cells
     )
     if missing:
         notes.append(f"{missing} of the released cells are missing or edited.")

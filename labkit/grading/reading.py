@@ -118,9 +118,7 @@ def read_file(path: Path) -> Notebook:
 def read(raw: bytes) -> Notebook:
     """The notebook in these bytes. Raises `NotANotebook`."""
     if len(raw) > MOST_BYTES:
-        raise NotANotebook(
-            f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again."
-        )
+        raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
     try:
         decoded = msgspec.json.decode(raw, type=_Notebook)
         metadata = _typed(decoded.metadata, _Metadata)
@@ -129,13 +127,9 @@ def read(raw: bytes) -> Notebook:
     except RecursionError:
         raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
     if decoded.cells is None or decoded.nbformat != 4:
-        raise NotANotebook(
-            "It is not a notebook of format 4; save it with JupyterLab and submit it again."
-        )
+        raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
     if len(decoded.cells) > MOST_CELLS:
-        raise NotANotebook(
-            f"It has {len(decoded.cells):,} cells, and {MOST_CELLS:,} are allowed."
-        )
+        raise NotANotebook(f"It has {len(decoded.cells):,} cells, and {MOST_CELLS:,} are allowed.")
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
         tuple(_cell(cell) for cell in decoded.cells if cell.cell_type == "code"),
@@ -150,43 +144,25 @@ def read(raw: bytes) -> Notebook:
 def _cell(cell: _Cell) -> Cell:
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     if len(source) > MOST_SOURCE:
-        raise NotANotebook(
-            f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed."
-        )
+        raise NotANotebook(f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed.")
     try:
         metadata = _typed(cell.metadata, _Tags)
     except (msgspec.DecodeError, RecursionError):
         metadata = _Tags()
     tags = metadata.tags if isinstance(metadata.tags, list) else []
-    return Cell(
-        source,
-        frozenset(filter(None, map(_word, tags))),
-        _word(metadata.exercise) or None,
-    )
+    return Cell(source, frozenset(filter(None, map(_word, tags))), _word(metadata.exercise) or None)
 
 
 def _typed(raw: msgspec.Raw, kind: type[StructT]) -> StructT:
-    return (
-        msgspec.json.decode(raw, type=kind)
-        if bytes(raw).lstrip()[:1] == b"{"
-        else kind()
-    )
+    return msgspec.json.decode(raw, type=kind) if bytes(raw).lstrip()[:1] == b"{" else kind()
 
 
 def _kernel(kernelspec: object) -> _Kernel:
-    return (
-        _Kernel(kernelspec.get("name"), kernelspec.get("language"))
-        if isinstance(kernelspec, dict)
-        else _Kernel()
-    )
+    return _Kernel(kernelspec.get("name"), kernelspec.get("language")) if isinstance(kernelspec, dict) else _Kernel()
 
 
 def _lab(entry: object) -> _Lab:
-    return (
-        _Lab(entry.get("version"), entry.get("notebook"))
-        if isinstance(entry, dict)
-        else _Lab()
-    )
+    return _Lab(entry.get("version"), entry.get("notebook")) if isinstance(entry, dict) else _Lab()
 
 
 def _word(value: object) -> str:

@@ -139,9 +139,7 @@ def file_name(key: str, notebook: str) -> str:
 
 def write(record: Record, path: Path) -> None:
     """Writes a record whole or not at all."""
-    durable.replace(
-        path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode()
-    )
+    durable.replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
 def read(path: Path) -> Record | None:
@@ -151,9 +149,7 @@ def read(path: Path) -> Record | None:
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"{path}: not a record of this version ({error}); delete it to grade anew."
-        ) from None
+        raise InvalidInput(f"{path}: not a record of this version ({error}); delete it to grade anew.") from None
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:

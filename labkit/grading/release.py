@@ -23,23 +23,8 @@ from labkit.teach.shipped import of_course
 
 ROOT = PACKAGE.parent
 _PARTS = (
-    *(
-        "README.md",
-        "LICENSE",
-        "CHANGELOG.md",
-        "Makefile",
-        "pyproject.toml",
-        "environment.yml",
-        ".gitignore",
-    ),
-    *(
-        "requirements.lock",
-        "requirements-java.lock",
-        "tools/install.py",
-        "data",
-        "docker",
-        "labkit",
-    ),
+    *("README.md", "LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "environment.yml", ".gitignore"),
+    *("requirements.lock", "requirements-java.lock", "tools/install.py", "data", "docker", "labkit"),
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
@@ -54,13 +39,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     _refuse(folder)
     solutions = _solutions()
     folder.mkdir(parents=True, exist_ok=True)
-    for part in (
-        *_PARTS,
-        *(
-            path.relative_to(ROOT).as_posix()
-            for path in sorted((ROOT / "docs").glob("*.svg"))
-        ),
-    ):
+    for part in (*_PARTS, *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.svg")))):
         _copy(ROOT / part, folder / part)
     # The project's own page speaks of tests and of grading, which learners do not have.
     words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
@@ -70,10 +49,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
         copies.append(folder / "notebooks" / source.name)
         copies[-1].parent.mkdir(exist_ok=True)
         text = source.read_text(encoding="utf-8")
-        copies[-1].write_text(
-            _signed(text, source.stem, solutions if instructor else {}),
-            encoding="utf-8",
-        )
+        copies[-1].write_text(_signed(text, source.stem, solutions if instructor else {}), encoding="utf-8")
     if not instructor:
         _search(folder, solutions)
     return copies
@@ -81,15 +57,11 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
 
 def _refuse(folder: Path) -> None:
     if not (ROOT / "notebooks" / "src").is_dir():
-        raise ServiceUnavailable(
-            "labkit release: the notebooks' sources are missing; run it in a checkout."
-        )
+        raise ServiceUnavailable("labkit release: the notebooks' sources are missing; run it in a checkout.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
     if folder.absolute().is_relative_to(PACKAGE):
-        raise InvalidInput(
-            f"{folder}: it lies within the package; name a folder elsewhere."
-        )
+        raise InvalidInput(f"{folder}: it lies within the package; name a folder elsewhere.")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -110,14 +82,8 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
     }
     for cell in notebook["cells"]:
         mark = MARK.match("".join(cell["source"]))
-        if (
-            cell["cell_type"] == "code"
-            and "exercise" in cell["metadata"].get("tags", [])
-            and mark
-        ):
-            cell["source"] = solutions.get(
-                mark.group(1), "".join(cell["source"])
-            ).splitlines(keepends=True)
+        if cell["cell_type"] == "code" and "exercise" in cell["metadata"].get("tags", []) and mark:
+            cell["source"] = solutions.get(mark.group(1), "".join(cell["source"])).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -129,11 +95,7 @@ def solved(notebook: Path) -> str:
 def _solutions() -> dict[str, str]:
     """The solution of every exercise, from the notebooks' sources."""
     tool = _build_tool()
-    return {
-        name: solution
-        for source in tool.sources(ROOT)
-        for name, (_, solution) in tool.exercises(source).items()
-    }
+    return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 
 
 def _build_tool() -> ModuleType:
@@ -141,9 +103,7 @@ def _build_tool() -> ModuleType:
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
-        raise ServiceUnavailable(
-            f"{path}: the tool that builds notebooks is missing; run it in a checkout."
-        )
+        raise ServiceUnavailable(f"{path}: the tool that builds notebooks is missing; run it in a checkout.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(path.parent))  # it has parts beside it
@@ -160,16 +120,12 @@ def _build_tool() -> ModuleType:
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
     """Raises `GradingError` for a learner's copy that holds a solution or a part of the grader."""
-    lines = {
-        line: name for name, source in solutions.items() for line in _telling(source)
-    }
+    lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
             for line, name in lines.items():
                 if line in _text(path):
-                    raise GradingError(
-                        f"{path}: it holds a line of the solution of {name}: {line!r}."
-                    )
+                    raise GradingError(f"{path}: it holds a line of the solution of {name}: {line!r}.")
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
             raise GradingError(f"{folder / name}: this is not for learners.")
@@ -179,9 +135,7 @@ def _telling(source: str) -> Iterator[str]:
     """Lines of a solution that would give it away: no signature, no docstring, no comment."""
     for line in source.splitlines():
         plain = line.strip()
-        if len(plain) >= _SHORT and not plain.startswith(
-            ("def ", "class ", "#", '"', "'", "import ", "from ")
-        ):
+        if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):
             yield plain
 
 

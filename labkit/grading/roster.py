@@ -59,19 +59,16 @@ def read(path: Path) -> list[Member]:
     rows = tables.read(path, "the roster")
     members = [_member(row) for row in rows if not _is_note(row)]
     if not members:
-        raise InvalidInput(
-            f"{path}: there is nobody in the roster; it needs a line for each student."
-        )
+        raise InvalidInput(f"{path}: there is nobody in the roster; it needs a line for each student.")
     by_id: dict[str, Member] = {}
     for member in members:
         if not (member.name or member.ids or member.email):
-            raise InvalidInput(
-                f"{member.place}: nobody is named; the roster needs a column id, name or email."
-            )
+            raise InvalidInput(f"{member.place}: nobody is named; the roster needs a column id, name or email.")
         for id_ in member.ids[:1]:
             if id_.casefold() in by_id:
                 raise InvalidInput(
-                    f"{member.place}: {id_} is also in {by_id[id_.casefold()].place}; give each student an id of their own."
+                    f"{member.place}: {id_} is also in {by_id[id_.casefold()].place}; give each "
+                    "student an id of their own."
                 )
             by_id[id_.casefold()] = member
     return members
@@ -86,20 +83,14 @@ def _member(row: Row) -> Member:
     canvas = "sis login id" in row.cells or "sis user id" in row.cells
     moodle = "identifier" in row.cells and "full name" in row.cells
     accounts = [
-        (platform, row.cells[title])
-        for platform, title in _account_titles(canvas=canvas)
-        if row.cells.get(title)
+        (platform, row.cells[title]) for platform, title in _account_titles(canvas=canvas) if row.cells.get(title)
     ]
     used = {"id"} if canvas else set()
     if moodle and (number := _MOODLE.fullmatch(row.cells["identifier"])):
         accounts.append((Platform.MOODLE, str(int(number[1]))))
         used.add("identifier")
-    ids = [
-        row.cells[title] for title in _ID if title not in used and row.cells.get(title)
-    ]
-    name = row.first(*_NAME) or " ".join(
-        filter(None, (row.first("first name"), row.first("last name", "surname")))
-    )
+    ids = [row.cells[title] for title in _ID if title not in used and row.cells.get(title)]
+    name = row.first(*_NAME) or " ".join(filter(None, (row.first("first name"), row.first("last name", "surname"))))
     return Member(
         row.place,
         _flipped(name),
@@ -134,9 +125,7 @@ def _deadline(row: Row) -> datetime | None:
     try:
         return datetime.fromisoformat(written).astimezone()
     except ValueError:
-        raise InvalidInput(
-            f"{row.place}: {written} is not a date and time; write it as 2027-01-31T18:00."
-        ) from None
+        raise InvalidInput(f"{row.place}: {written} is not a date and time; write it as 2027-01-31T18:00.") from None
 
 
 def _extension(row: Row) -> timedelta | None:
@@ -149,9 +138,7 @@ def _extension(row: Row) -> timedelta | None:
             raise ValueError
         return timedelta(days=days)
     except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"{row.place}: {written} is not a number of days; write it as 3 or 0.5."
-        ) from None
+        raise InvalidInput(f"{row.place}: {written} is not a number of days; write it as 3 or 0.5.") from None
 
 
 def same_name(name: str) -> str:
@@ -179,9 +166,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
         numbers = _by_account(members, theirs[0])
         if len(numbers) > max(1, len(theirs[0].people)):
             lines = ", ".join(members[number].place for number in numbers)
-            doubts.append(
-                f"{theirs[0].student} ({key}) could be any of {lines}; give each student ids of their own."
-            )
+            doubts.append(f"{theirs[0].student} ({key}) could be any of {lines}; give each student ids of their own.")
         elif numbers := numbers or _by_group(members, theirs[0]):
             members_of[key] = numbers
     doubts += _by_name(members, by_key, members_of)
@@ -191,11 +176,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
             groups[same_name(member.group)].append(number)
     owners: dict[int, list[str]] = defaultdict(list)
     for key, numbers in members_of.items():
-        together = {
-            other
-            for number in numbers
-            for other in groups.get(same_name(members[number].group), [number])
-        }
+        together = {other for number in numbers for other in groups.get(same_name(members[number].group), [number])}
         for number in sorted({*numbers, *together}):
             owners[number].append(key)
     return Matches(owners, doubts)
@@ -222,17 +203,11 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
     """The members of a group that handed in under the group's own name."""
     name = same_name(record.student)
-    return [
-        number
-        for number, member in enumerate(members)
-        if member.group and same_name(member.group) == name
-    ]
+    return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 
 
 def _by_name(
-    members: Sequence[Member],
-    by_key: Mapping[str, Sequence[Record]],
-    members_of: dict[str, list[int]],
+    members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
     """Adds members that the name alone identifies; returns a sentence for each name that two could have."""
     doubts = []
@@ -252,7 +227,8 @@ def _by_name(
         shown = by_key[keys[0]][0].student
         if len(numbers) > 1 or len(set(notebooks)) < len(notebooks):
             doubts.append(
-                f"{shown}: {len(numbers)} in the roster and {len(keys)} submissions have this name ({', '.join(keys)}); "
+                f"{shown}: {len(numbers)} in the roster and {len(keys)} submissions have this name "
+                f"({', '.join(keys)}); "
                 "add the platform's number or account to the roster."
             )
         elif numbers[0] in matched:

@@ -68,15 +68,11 @@ def read(path: Path, course: Course) -> Rules:
     try:
         sections = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(
-            f"{name}: the rules cannot be read ({error.strerror}); name a TOML file."
-        ) from None
+        raise InvalidInput(f"{name}: the rules cannot be read ({error.strerror}); name a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{name}: the rules are no TOML ({error}).") from None
     if unknown := sorted(set(sections) - _SECTIONS):
-        raise InvalidInput(
-            f"{name}: unknown section [{unknown[0]}]; there are {', '.join(sorted(_SECTIONS))}."
-        )
+        raise InvalidInput(f"{name}: unknown section [{unknown[0]}]; there are {', '.join(sorted(_SECTIONS))}.")
     late = _numbers(sections, "late", name, _LATE)
     rubric = sections.get("rubric", {})
     if not isinstance(rubric, dict):
@@ -107,33 +103,24 @@ def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
     return titles
 
 
-def _of_exercises(
-    sections: Mapping[str, object], section: str, name: str, course: Course
-) -> dict[str, float]:
+def _of_exercises(sections: Mapping[str, object], section: str, name: str, course: Course) -> dict[str, float]:
     numbers = _numbers(sections, section, name)
     _known(numbers, name, course)
     return numbers
 
 
 def _numbers(
-    sections: Mapping[str, object],
-    section: str,
-    name: str,
-    most: Mapping[str, float] | None = None,
+    sections: Mapping[str, object], section: str, name: str, most: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     table = sections.get(section, {})
     if not isinstance(table, dict):
         raise InvalidInput(f"{name}: [{section}] is a table of numbers.")
     for key, value in table.items():
         if most is not None and key not in most:
-            raise InvalidInput(
-                f"{name}: [{section}] has no {key}; there are {', '.join(most)}."
-            )
+            raise InvalidInput(f"{name}: [{section}] has no {key}; there are {', '.join(most)}.")
         limit = 10_000.0 if most is None else most[key]
         if type(value) not in {int, float} or not 0 <= value <= limit:
-            raise InvalidInput(
-                f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}."
-            )
+            raise InvalidInput(f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}.")
     return {key: float(value) for key, value in table.items()}
 
 

@@ -109,15 +109,10 @@ def _doubts_of(records: Iterable[Record]) -> list[str]:
     for record in records:
         for doubt in record.doubts:
             students_of[doubt].append(record.student)
-    return [
-        f"{', '.join(sorted(set(students))[:3])}: {doubt}"
-        for doubt, students in students_of.items()
-    ]
+    return [f"{', '.join(sorted(set(students))[:3])}: {doubt}" for doubt, students in students_of.items()]
 
 
-def _rows(
-    records: Sequence[Record], policy: Policy, doubts: list[str]
-) -> tuple[list[Row], list[Row], list[Row]]:
+def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
     """A row for each student of the roster, then one for each student outside of it."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -159,13 +154,9 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     """The newest record of each notebook in a group, and a note on the others."""
     chosen: dict[str, Record] = {}
     notes = []
-    for record in sorted(
-        records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)
-    ):
+    for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
         if (earlier := chosen.get(record.notebook)) is not None:
-            notes.append(
-                f"{record.file[:300]} counts for all of the group, and not {earlier.file[:300]}."
-            )
+            notes.append(f"{record.file[:300]} counts for all of the group, and not {earlier.file[:300]}.")
         chosen[record.notebook] = record
     return [chosen[name] for name in sorted(chosen)], notes
 
@@ -206,15 +197,11 @@ def _as_seen(name: str) -> str:
 def _apart(row: Row) -> str:
     """The row's distinction: a number or account, or the key with invisible characters spelled out."""
     record = row.records[0] if row.records else None
-    account = (row.member.id if row.member else "") or (
-        record.account if record else ""
-    )
+    account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
 
 
-def _by_row(
-    rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]
-) -> dict[str, dict[str, list[Mark]]]:
+def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> dict[str, dict[str, list[Mark]]]:
     """The marks by row and exercise; a mark that fits nobody, or several students, becomes a doubt."""
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -248,11 +235,7 @@ def _by_row(
 
 
 def _score(
-    row: Row,
-    asked: Sequence[Exercise],
-    marks: Mapping[str, Sequence[Mark]],
-    policy: Policy,
-    doubts: list[str],
+    row: Row, asked: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
     """Fills one row."""
     items = {item.name: item for record in row.records for item in record.items}
@@ -261,20 +244,13 @@ def _score(
         if share:
             row.penalties[record.notebook] = share
     for exercise in asked:
-        score = _points(
-            exercise,
-            items.get(exercise.name),
-            marks.get(exercise.name, ()),
-            policy.rules,
-        )
+        score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)
         row.scores[exercise.name] = score
         weight = policy.rules.weight(exercise.name)
         factor = 1 - row.penalties.get(exercise.notebook, 0.0)
         row.most += exercise.points * weight
         row.total += (score.points or 0) * weight * factor
-        if score.points is None and (
-            score.item is None or score.item.status == "by hand"
-        ):
+        if score.points is None and (score.item is None or score.item.status == "by hand"):
             row.open += exercise.points * weight
         if (score.points or 0) > exercise.points:
             doubts.append(
@@ -284,9 +260,7 @@ def _score(
     row.total = round(row.total, 4)
 
 
-def _points(
-    exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules
-) -> Score:
+def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
     """The score of one exercise: a person's points, else the grader's, else none."""
     hand = together(marks, rules)
     if hand.points is not None:

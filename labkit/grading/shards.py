@@ -42,9 +42,7 @@ class Shard:
         """The shard written as `2/8`. Raises `InvalidInput`."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST:
-            raise InvalidInput(
-                f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8."
-            )
+            raise InvalidInput(f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8.")
         return cls(int(match[1]), int(match[2]))
 
     def has(self, one: Submission) -> bool:
@@ -67,25 +65,16 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
                 f"--records {part / HEAD}: it cannot be read ({error}); leave this folder out."
             ) from None
         if head.course != course.name:
-            raise InvalidInput(
-                f"--records {part}: it holds grades of the course {head.course}, not of {course.name}."
-            )
+            raise InvalidInput(f"--records {part}: it holds grades of the course {head.course}, not of {course.name}.")
         if seed is not None and head.seed != seed:
             raise InvalidInput(
-                f"--records {part}: its seed is {head.seed}, not {seed}; "
-                "give all shards of a batch the same --seed."
+                f"--records {part}: its seed is {head.seed}, not {seed}; give all shards of a batch the same --seed."
             )
         seed = head.seed
     return seed
 
 
-def take_over(
-    parts: Sequence[Path],
-    out: Path,
-    submissions: Sequence[Submission],
-    course: Course,
-    seed: int,
-) -> int:
+def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
     """Copies every record that is still valid to where there is none yet; returns how many were copied."""
     taken = 0
     for one in submissions:
@@ -157,15 +146,9 @@ def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
             raise InvalidInput(
                 f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."
             )
-        outputs = [
-            one
-            for one in (path, *sorted(path.iterdir()))
-            if one.is_dir() and (one / HEAD).exists()
-        ]
+        outputs = [one for one in (path, *sorted(path.iterdir())) if one.is_dir() and (one / HEAD).exists()]
         if alone and not outputs:
-            raise InvalidInput(
-                f"--records {path}: no labkit grade has written there; name the --out of a shard."
-            )
+            raise InvalidInput(f"--records {path}: no labkit grade has written there; name the --out of a shard.")
         folders += [one for one in outputs if one.absolute() != out.absolute()]
     return list(dict.fromkeys(folders))
 

@@ -36,9 +36,7 @@ def structure(source: str) -> str:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # warnings of the learner's code, for nobody here
+            warnings.simplefilter("ignore")  # warnings of the learner's code, for nobody here
             tree = ast.parse(source)
         names: dict[str, str] = {}
         parts: list[str] = []
@@ -78,9 +76,7 @@ def alike(records: Iterable[Record]) -> list[Alike]:
             if item.structure:
                 answers[record.notebook, item.name, item.structure].add(record.key)
     same_file = [
-        Alike("the same file", notebook, tuple(sorted(keys)))
-        for (notebook, _), keys in files.items()
-        if len(keys) > 1
+        Alike("the same file", notebook, tuple(sorted(keys))) for (notebook, _), keys in files.items() if len(keys) > 1
     ]
     of_one_file = {(one.where, one.students) for one in same_file}
     same_answer = [
@@ -92,6 +88,4 @@ def alike(records: Iterable[Record]) -> list[Alike]:
 
 
 def _ordered(groups: Sequence[Alike]) -> list[Alike]:
-    return sorted(
-        groups, key=lambda one: (len(one.students), one.where, one.what, one.students)
-    )
+    return sorted(groups, key=lambda one: (len(one.students), one.where, one.what, one.students))

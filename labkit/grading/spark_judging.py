@@ -1,8 +1,8 @@
 """Judges answers that need Spark in a process of its own, which may crash without harm to anything else.
 
 The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
-judged once; all variants of an exercise may be judged together, in drivers that they share. Every judgement has an empty
-folder of its own, and with it a checkpoint and a store. This module must not load Spark itself.
+judged once; all variants of an exercise may be judged together, in drivers that they share. Every judgement has an
+empty folder of its own, and with it a checkpoint and a store. This module must not load Spark itself.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
@@ -57,10 +57,10 @@ class Judgement(msgspec.Struct):
 class SparkJudge:
     """Judges in a worker process, which is started with the first question, and again when it has died."""
 
-    def __init__(
-        self, file: Path | None, work: Path, shared: Path | None = None
-    ) -> None:
-        """`close` removes the folder `work`, which this judge has for itself. In `shared` lies what all of a batch found."""
+    def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
+        """`close` removes the folder `work`, which this judge has for itself. In `shared` lies what all of a batch
+        found.
+        """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
@@ -79,10 +79,10 @@ class SparkJudge:
             raise Unanswered(judgement.error, "could not be judged")
         raise GradingError(judgement.error)
 
-    def together(
-        self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]
-    ) -> None:
-        """Judges by several variants at once, so that these are known when they are asked for; if that fails, none is."""
+    def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
+        """Judges by several variants at once, so that these are known when they are asked for; if that fails,
+        none is.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -136,18 +136,10 @@ class SparkJudge:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._work.mkdir(parents=True, exist_ok=True)
-            command = [
-                sys.executable,
-                "-m",
-                "labkit.grading.spark_judging",
-                str(self._work.absolute()),
-            ]
+            command = [sys.executable, "-m", "labkit.grading.spark_judging", str(self._work.absolute())]
             command += [] if self._file is None else [str(self._file.absolute())]
             self._worker = subprocess.Popen(
-                command,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             theirs.close()
         return self._connection
@@ -168,9 +160,7 @@ class SparkJudge:
 
 def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> bytes:
     asked = [(variant.name, list(variant.parameters)) for variant in variants]
-    return msgspec.json.encode(
-        Question(exercise.name, asked, answer.value()), order="sorted"
-    )
+    return msgspec.json.encode(Question(exercise.name, asked, answer.value()), order="sorted")
 
 
 def main(work: str, file: str | None = None) -> int:
@@ -201,9 +191,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> list[Judgem
                 found = [exercise.judge(answer, variant) for variant in variants]
             return [Judgement(finding) for finding in found]
         except LabError as error:
-            return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(
-                variants
-            )
+            return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(variants)
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
             why = f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
             return [Judgement(error=why)] * len(variants)

@@ -14,14 +14,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import Person, Platform, text
 from labkit.grading.preparing import said_exercise
-from labkit.grading.reading import (
-    NotANotebook,
-    Notebook,
-    read,
-    read_file,
-    says_notebook,
-    store,
-)
+from labkit.grading.reading import NotANotebook, Notebook, read, read_file, says_notebook, store
 from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
 
@@ -84,11 +77,7 @@ class _Candidate:
 
 
 def collect(
-    places: Sequence[Path],
-    course: Course,
-    work: Path,
-    deadline: datetime | None,
-    skipped: Path | None = None,
+    places: Sequence[Path], course: Course, work: Path, deadline: datetime | None, skipped: Path | None = None
 ) -> list[Submission]:
     """The submission that counts for each student and notebook, by student. Raises `InvalidInput`.
 
@@ -101,14 +90,11 @@ def collect(
             reader.add(upload)
     if not reader.candidates and not reader.others:
         raise InvalidInput(
-            f"{', '.join(text(str(path)) for path in places)}: no submission there; name folders, notebooks or ZIP archives."
+            f"{', '.join(text(str(path)) for path in places)}: no submission there; name folders, "
+            "notebooks or ZIP archives."
         )
     return [
-        replace(
-            one,
-            late=one.late
-            or (deadline is not None and one.dated and one.when > deadline),
-        )
+        replace(one, late=one.late or (deadline is not None and one.dated and one.when > deadline))
         for key in sorted({*reader.candidates, *reader.others})
         for one in reader.of(key)
     ]
@@ -152,11 +138,7 @@ class _Reader:
         return self._readable(bare, notebook, by_name)
 
     def _readable(self, bare: Upload, notebook: Notebook, by_name: str) -> _Candidate:
-        name = (
-            _by_exercises(notebook, self._course)
-            or by_name
-            or _of_course(notebook.name, self._course)
-        )
+        name = _by_exercises(notebook, self._course) or by_name or _of_course(notebook.name, self._course)
         if not name:
             why = "It is none of the course's notebooks, for it answers none of its exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
@@ -179,19 +161,13 @@ class _Reader:
             return [_nothing(stray, others)]
         chosen, released = _worked_on(by_notebook)
         notes = (*_stray_notes(stray), *_released_note(released))
-        return [
-            _submission(files, name, notes) for name, files in sorted(chosen.items())
-        ]
+        return [_submission(files, name, notes) for name, files in sorted(chosen.items())]
 
 
-def _worked_on(
-    by_notebook: dict[str, list[_Candidate]],
-) -> tuple[dict[str, list[_Candidate]], list[str]]:
+def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
     """The notebooks that somebody worked on, and the names of those that are as they were released."""
     touched = {
-        name: files
-        for name, files in by_notebook.items()
-        if any(file.touched or file.problem for file in files)
+        name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
     chosen = touched or by_notebook
     return chosen, sorted({*by_notebook} - {*chosen})
@@ -221,19 +197,13 @@ def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submissio
     return _submission([_Candidate(newest, "", problem=why)], "", ())
 
 
-def _submission(
-    files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
-) -> Submission:
+def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
     """The file that counts, with notes on the others and doubts about the choice."""
     *older, last = sorted(files, key=_Candidate.order)
     upload, whose = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
     choice = (
-        [
-            f"{len(files)} files; the newest, {upload.file[:300]}, counts, and not {_listed(passed)}."
-        ]
-        if older
-        else []
+        [f"{len(files)} files; the newest, {upload.file[:300]}, counts, and not {_listed(passed)}."] if older else []
     )
     return Submission(
         key=whose.key,
@@ -263,11 +233,7 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
             yield one.upload.doubt
     chosen = last.upload
     folders = {PurePath(one.upload.file).parent for one in (*older, last)}
-    if (
-        chosen.origin.platform is Platform.PLAIN
-        and len(folders) > 1
-        and _differ(older, last)
-    ):
+    if chosen.origin.platform is Platform.PLAIN and len(folders) > 1 and _differ(older, last):
         yield (
             f"{len(older) + 1} files for one notebook lie in different folders, and one counts: {chosen.file[:300]}; "
             f"if they are of several students, name the folder that holds theirs."
@@ -308,9 +274,7 @@ class _Released:
         if name not in self._cells:
             released = read_file(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
-        return any(
-            _bare(cell.source) not in self._cells[name] for cell in notebook.cells
-        )
+        return any(_bare(cell.source) not in self._cells[name] for cell in notebook.cells)
 
 
 def _bare(source: str) -> str:

@@ -12,14 +12,7 @@ from pathlib import PurePath
 
 import yaml
 
-from labkit.grading.platforms import (
-    BLACKBOARD,
-    NOTHING_BESIDE,
-    Context,
-    Person,
-    platform_origin,
-    shown,
-)
+from labkit.grading.platforms import BLACKBOARD, NOTHING_BESIDE, Context, Person, platform_origin, shown
 
 METADATA = "submission_metadata.yml"
 """Gradescope's list of submissions."""
@@ -43,12 +36,7 @@ def survey(
     listed = list(paths)
     tops = {path.parts[0] for path in listed}
     inner = [PurePath(*path.parts[1:]) for path in listed if len(path.parts) > 1]
-    wrapped = (
-        len(tops) == 1
-        and len(inner) == len(listed)
-        and not _shaped(listed)
-        and _shaped(inner)
-    )
+    wrapped = len(tops) == 1 and len(inner) == len(listed) and not _shaped(listed) and _shaped(inner)
     if wrapped:
         (top,) = tops
         listed = inner
@@ -70,28 +58,15 @@ def _shaped(paths: Iterable[PurePath]) -> bool:
 
 
 def _context(
-    paths: Sequence[PurePath],
-    repositories: Iterable[str],
-    above: str,
-    read: Callable[[PurePath], bytes],
+    paths: Sequence[PurePath], repositories: Iterable[str], above: str, read: Callable[[PurePath], bytes]
 ) -> Context:
     files = [path for path in paths if len(path.parts) == 1]
-    attempts = {
-        parts["who"]: parts
-        for path in files
-        if (parts := BLACKBOARD.fullmatch(path.name))
-    }
+    attempts = {parts["who"]: parts for path in files if (parts := BLACKBOARD.fullmatch(path.name))}
     notes = {
-        parts["who"]: path
-        for path in files
-        if (parts := BLACKBOARD.fullmatch(path.name)) and parts["rest"] == ".txt"
+        parts["who"]: path for path in files if (parts := BLACKBOARD.fullmatch(path.name)) and parts["rest"] == ".txt"
     }
     owners = {who: _noted(read(path)) for who, path in notes.items()}
-    submitters, dates = (
-        _submitters(read(PurePath(METADATA)))
-        if PurePath(METADATA) in files
-        else ({}, {})
-    )
+    submitters, dates = _submitters(read(PurePath(METADATA))) if PurePath(METADATA) in files else ({}, {})
     return Context(
         blackboard=_common_words(attempts),
         owners={who: person for who, person in owners.items() if person is not None},
@@ -122,9 +97,7 @@ def _noted(content: bytes) -> Person | None:
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
     """Users by folder: GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions`."""
     assignment = above.removesuffix("-submissions")
-    if assignment == above or not all(
-        name.startswith(f"{assignment}-") for name in repositories
-    ):
+    if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:
             return {name: name for name in repositories}
         common = _common_prefix(repositories)
@@ -141,9 +114,7 @@ def _common_prefix(names: Sequence[str]) -> str:
     return first[:same]
 
 
-def _submitters(
-    content: bytes,
-) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
+def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
     """People who submitted together, and dates, by folder, from the list that Gradescope puts beside the folders."""
     if len(content) > MOST_BESIDE:
         return {}, {}

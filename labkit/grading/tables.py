@@ -31,9 +31,7 @@ class Row:
 
     def first(self, *titles: str) -> str:
         """The first cell among these columns that is not empty."""
-        return next(
-            (self.cells[title] for title in titles if self.cells.get(title)), ""
-        )
+        return next((self.cells[title] for title in titles if self.cells.get(title)), "")
 
 
 def read(path: Path, what: str) -> list[Row]:
@@ -43,9 +41,7 @@ def read(path: Path, what: str) -> list[Row]:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise InvalidInput(
-            f"{name}: {what} cannot be read ({error.strerror}); name a CSV file."
-        ) from None
+        raise InvalidInput(f"{name}: {what} cannot be read ({error.strerror}); name a CSV file.") from None
     if len(raw) > MOST_BYTES:
         raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB.")
     written = _decoded(raw)
@@ -56,20 +52,13 @@ def read(path: Path, what: str) -> list[Row]:
     try:
         lines = list(csv.reader(io.StringIO(written, newline=""), delimiter=separator))
     except csv.Error as error:
-        raise InvalidInput(
-            f"{name}: {what} is no CSV ({error}); save it again."
-        ) from None
+        raise InvalidInput(f"{name}: {what} is no CSV ({error}); save it again.") from None
     if not lines or not any(lines[0]):
         raise InvalidInput(f"{name}: {what} is empty; its first line has the titles.")
     titles = [title.strip().casefold() for title in lines[0]]
     return [
         Row(
-            f"{name}, line {number}",
-            {
-                title: cell.strip()
-                for title, cell in zip(titles, cells, strict=False)
-                if title
-            },
+            f"{name}, line {number}", {title: cell.strip() for title, cell in zip(titles, cells, strict=False) if title}
         )
         for number, cells in enumerate(lines[1:], start=2)
         if any(cell.strip() for cell in cells)

@@ -64,13 +64,9 @@ class Uploads:
     def of(self, place: Path) -> Iterator[Upload]:
         """Every file in a folder or an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
         if place.is_symlink() or not place.exists():
-            raise InvalidInput(
-                f"{text(str(place))}: there is no such file or folder; name what was submitted."
-            )
+            raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name what was submitted.")
         if self._is_skipped(place):
-            raise InvalidInput(
-                f"{text(str(place))}: this is the folder of the grades; name what was submitted."
-            )
+            raise InvalidInput(f"{text(str(place))}: this is the folder of the grades; name what was submitted.")
         if place.is_dir():
             yield from self._in_folder(place)
         elif place.suffix.lower() == ".zip":
@@ -80,17 +76,11 @@ class Uploads:
             yield _read(place, origin(named, self.notebooks), text(place.name))
 
     def _is_skipped(self, path: Path) -> bool:
-        return (
-            self.skipped is not None
-            and self.skipped.exists()
-            and path.samefile(self.skipped)
-        )
+        return self.skipped is not None and self.skipped.exists() and path.samefile(self.skipped)
 
     def _in_folder(self, folder: Path) -> Iterator[Upload]:
         walk = _Walk(folder, self._is_skipped)
-        names = survey(
-            walk.files, walk.repositories, folder.absolute().name, walk.beginning
-        )
+        names = survey(walk.files, walk.repositories, folder.absolute().name, walk.beginning)
         one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
             whose = one or self._origin(folder, inside / "unreadable", names)
@@ -111,29 +101,19 @@ class Uploads:
                 yield Upload(whose, text(str(inside)), _NEVER, other=True)
 
     def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
-        return origin(
-            PurePath(folder.absolute().name or "in") / inside, self.notebooks, names
-        )
+        return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
-    def _of_one(
-        self, name: str, paths: Iterable[PurePath], *, folder: bool
-    ) -> Origin | None:
+    def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
         """The owner of a whole folder or archive, by its name or because the released folder is in it; or None."""
         shaped = platform_origin(name, NOTHING_BESIDE, folder=folder)
         if shaped is not None:
             return shaped
         for path in paths:
-            if (
-                len(path.parts) == 2
-                and path.parts[0] == _HANDED_OUT
-                and path.name.startswith(tuple(self.notebooks))
-            ):
+            if len(path.parts) == 2 and path.parts[0] == _HANDED_OUT and path.name.startswith(tuple(self.notebooks)):
                 return plain_origin(name if folder else PurePath(name).stem)
         return None
 
-    def _in_found_archive(
-        self, path: Path, inside: PurePath, whose: Origin, *, own: bool
-    ) -> Iterator[Upload]:
+    def _in_found_archive(self, path: Path, inside: PurePath, whose: Origin, *, own: bool) -> Iterator[Upload]:
         """An archive in a folder: a student's own, or perhaps a platform's download that nobody has named."""
         shown = text(str(inside))
         when = whose.when or _modified(path)
@@ -160,9 +140,7 @@ class Uploads:
                     when = of_one.when or _modified(path)
                     yield from _as_one(archive, shown, of_one, when)
                 elif one and not _is_download(archive.paths(), inner):
-                    doubt = _ONE_FOLDER.format(
-                        file=shown, folder=text(one), student=stem.shown
-                    )
+                    doubt = _ONE_FOLDER.format(file=shown, folder=text(one), student=stem.shown)
                     for upload in _as_one(archive, shown, stem, _modified(path)):
                         yield replace(upload, doubt="" if one == path.stem else doubt)
                 else:
@@ -170,9 +148,7 @@ class Uploads:
         except InvalidInput as error:
             yield Upload(stem, shown, _NEVER, problem=str(error))
 
-    def _as_download(
-        self, archive: Archive, path: Path, inner: Context, shown: str
-    ) -> Iterator[Upload]:
+    def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
         """The files in an archive of many students, each with its owner by its name there."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
@@ -182,9 +158,7 @@ class Uploads:
             if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
                 whose = origin(PurePath(path.stem) / inside, self.notebooks, inner)
                 if not _is_platforms(inside, whose, inner):
-                    yield Upload(
-                        whose, f"{shown}/{text(str(inside))}", _NEVER, other=True
-                    )
+                    yield Upload(whose, f"{shown}/{text(str(inside))}", _NEVER, other=True)
 
 
 _ONE_FOLDER = (
@@ -193,9 +167,7 @@ _ONE_FOLDER = (
 )
 
 
-def _as_one(
-    archive: Archive, shown: str, whose: Origin, when: datetime
-) -> Iterator[Upload]:
+def _as_one(archive: Archive, shown: str, whose: Origin, when: datetime) -> Iterator[Upload]:
     """The files in an archive of one student, with the archive's date, since its own dates are not trusted."""
     count = 0
     for entry in archive.entries():
@@ -268,8 +240,7 @@ class _Walk:
             folders[:] = [
                 name
                 for name in sorted(folders)
-                if not name.startswith((".", "__MACOSX"))
-                and not is_skipped(above / name)
+                if not name.startswith((".", "__MACOSX")) and not is_skipped(above / name)
             ]
             self.files += [
                 (above / name).relative_to(folder)
@@ -296,18 +267,12 @@ class _Walk:
     def repositories(self) -> list[str]:
         """The outermost folders that are clones, or those in the only folder."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
-        clones = [
-            name for name in sorted(tops) if (self._folder / name / ".git").exists()
-        ]
+        clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:
             return clones
         (top,) = tops
         inner = {path.parts[1] for path in self.files if len(path.parts) > 2}
-        return [
-            name
-            for name in sorted(inner)
-            if (self._folder / top / name / ".git").exists()
-        ]
+        return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
         """The beginning of a file, such as a platform's list; empty if it cannot be read."""

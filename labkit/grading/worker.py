@@ -47,9 +47,7 @@ def main() -> int:
         grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))
         with grader:
             while True:
-                outcome = grader.grade(
-                    tasks.decode(receive(connection, tasks.MOST), Submission)
-                )
+                outcome = grader.grade(tasks.decode(receive(connection, tasks.MOST), Submission))
                 send(connection, tasks.encode(outcome))
     except FrameError:
         return 0
@@ -67,9 +65,7 @@ class Grader:
         self._sandbox: Sandbox | None = None
         root = Path(setting.place.root)
         self._spark = SparkJudge(
-            file,
-            root.with_name(f"spark-{setting.place.user}"),
-            shared=root.with_name("spark-findings"),
+            file, root.with_name(f"spark-{setting.place.user}"), shared=root.with_name("spark-findings")
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
@@ -87,18 +83,12 @@ class Grader:
                 durable.replace(self.out / "executed" / record.executed, executed)
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch goes on
             self._close_sandbox()
-            why = (
-                str(error)
-                if isinstance(error, LabError)
-                else f"{type(error).__name__}: {error}"
-            )
+            why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
             none_graded(record, self.course.of_notebook(submission.notebook), why)
         settle(record, before, self.setting.exercises)
         record.seconds = round(time.monotonic() - begun, 3)
         records.write(record, path)
-        return tasks.SubmissionOutcome(
-            name, records.total([record]), record.seconds, record.graded()
-        )
+        return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
         """The earlier items that are kept, where only some exercises are graded anew."""
@@ -107,15 +97,9 @@ class Grader:
         if (before.sha256, before.seed) != (record.sha256, record.seed):
             return {}
         record.digest, record.executed = before.digest, before.executed
-        return {
-            item.name: item
-            for item in before.items
-            if item.name not in self.setting.exercises
-        }
+        return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
-    def _examine(
-        self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]
-    ) -> str | None:
+    def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
         """Fills the items of a record; returns the executed notebook, if there is one."""
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -131,9 +115,7 @@ class Grader:
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted and not kept:
             record.notes.append("It holds no answer.")
-        examination = Examination(
-            prepared, self._variants, self.sandbox, self.setting.patience, self._spark
-        )
+        examination = Examination(prepared, self._variants, self.sandbox, self.setting.patience, self._spark)
         examined = examination.run()
         items = unattempted(prepared, exercises) | examined.items | dict(kept)
         record.items = [items[exercise.name] for exercise in exercises]
@@ -168,9 +150,7 @@ class Grader:
         """The process that makes sandboxes, started with the first use."""
         if self._sandbox is None:
             setting = self.setting
-            self._sandbox = Sandbox(
-                setting.level, setting.place, Path(setting.lab), setting.limits
-            )
+            self._sandbox = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits)
         return self._sandbox
 
     def _close_sandbox(self) -> None:
@@ -186,9 +166,7 @@ class Grader:
         self._spark.close()
 
 
-def new_record(
-    submission: Submission, course: courses.Course, setting: tasks.Setting
-) -> Record:
+def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
     """A record without items."""
     return Record(
         course.name,
@@ -230,13 +208,9 @@ def _foreign(notebook: Notebook) -> str:
 def _versions(notebook: Notebook) -> list[str]:
     notes = []
     if notebook.lab_version and notebook.lab_version != __version__:
-        notes.append(
-            f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}."
-        )
+        notes.append(f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}.")
     if notebook.kernel not in {"", "python3"}:
-        notes.append(
-            f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}."
-        )
+        notes.append(f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}.")
     return notes
 
 
@@ -265,14 +239,9 @@ def settle(record: Record, before: Record | None, asked: Collection[str]) -> Non
         return
     if asked and before is not None and before.sha256 == record.sha256:
         earlier_items = {item.name: item for item in before.items}
-        record.items = [
-            item if item.name in asked else earlier_items.get(item.name, item)
-            for item in record.items
-        ]
+        record.items = [item if item.name in asked else earlier_items.get(item.name, item) for item in record.items]
     again = (
-        before is not None
-        and not before.graded()
-        and (before.sha256, before.digest) == (record.sha256, record.digest)
+        before is not None and not before.graded() and (before.sha256, before.digest) == (record.sha256, record.digest)
     )
     record.tries = 1 + (before.tries if again and before is not None else 0)
     if record.tries < records.MOST_TRIES:
@@ -281,11 +250,7 @@ def settle(record: Record, before: Record | None, asked: Collection[str]) -> Non
     for item in record.items:
         if item.status == "not graded":
             why = item.reason
-            failed(
-                item,
-                f"grading it broke off in {record.tries} batches: {why}",
-                "could not be graded",
-            )
+            failed(item, f"grading it broke off in {record.tries} batches: {why}", "could not be graded")
             item.shown = "It could not be graded; your instructor knows, and can give points by hand."
             names.append(item.name)
     record.doubts.append(

@@ -20,12 +20,8 @@ KAFKA = "LABKIT_KAFKA"
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     """The lab's part of the user's cache folder: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
-    folder = (os.environ if environment is None else environment).get(
-        "XDG_CACHE_HOME", ""
-    )
-    if Path(
-        folder
-    ).is_absolute():  # others are to be ignored, says the XDG specification
+    folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
+    if Path(folder).is_absolute():  # others are to be ignored, says the XDG specification
         return Path(folder) / "labkit"
     try:
         return Path.home() / ".cache" / "labkit"
@@ -58,8 +54,6 @@ def _find(name: str, variable: str, what: str) -> str:
     except OSError:
         noted = ""
     if not noted:
-        remedy = (
-            f"start one with labkit services up {name}, or name yours in {variable}"
-        )
+        remedy = f"start one with labkit services up {name}, or name yours in {variable}"
         raise ServiceUnavailable(f"No {what} is running for the lab: {remedy}.")
     return noted

@@ -31,11 +31,7 @@ def spark_jars() -> Path:
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
     """The place of the archive of this Java and these jars (PySpark's own, if none are named), there or not."""
     folder = cache_folder()
-    return (
-        None
-        if folder is None
-        else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
-    )
+    return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
@@ -91,23 +87,12 @@ def _is_own(path: Path) -> bool:
     except OSError:
         return False
     private = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return (
-        stat.S_ISREG(status.st_mode)
-        and private
-        and status.st_uid == os.geteuid()
-        and os.access(path, os.R_OK)
-    )
+    return stat.S_ISREG(status.st_mode) and private and status.st_uid == os.geteuid() and os.access(path, os.R_OK)
 
 
 def _digest(java: Java, jars: Path) -> str:
     """Changes with everything that a JVM compares before it uses an archive: itself, and every jar."""
-    parts = [
-        str(java.path.resolve()),
-        java.release,
-        str(java.path.stat().st_mtime_ns),
-        version("pyspark"),
-        str(jars),
-    ]
+    parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()
         parts.append(f"{jar.name} {status.st_size} {status.st_mtime_ns}")

@@ -28,12 +28,7 @@ MEMORY_NEEDED = 1.5 * GIGABYTE
 DISK_NEEDED = 0.5 * GIGABYTE
 """One run leaves a few megabytes; a class-data archive for faster starts takes 160."""
 SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
-CHROMIUM_NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-)
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
@@ -64,11 +59,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _standby(),
         _disk(folder),
         _ports(),
-        _writable(
-            "runs folder",
-            lambda: _nearest(folder / "runs"),
-            "make it writable, or name another with --out",
-        ),
+        _writable("runs folder", lambda: _nearest(folder / "runs"), "make it writable, or name another with --out"),
         _writable(
             "temporary folder",
             lambda: Path(tempfile.gettempdir()),
@@ -82,11 +73,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 def exit_code(findings: Iterable[Finding]) -> int:
     """0 if everything required is there, else 69."""
-    return (
-        OK
-        if all(finding.ok or not finding.required for finding in findings)
-        else UNAVAILABLE
-    )
+    return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
 
 
 def find_chromium() -> Path | None:
@@ -109,10 +96,7 @@ def _finding(
 def _python() -> Finding:
     read = ".".join(str(part) for part in sys.version_info[:3])
     return _finding(
-        "Python",
-        sys.version_info[:2] >= (3, 11),
-        f"{read} ({sys.executable})",
-        "install Python 3.11 or newer",
+        "Python", sys.version_info[:2] >= (3, 11), f"{read} ({sys.executable})", "install Python 3.11 or newer"
     )
 
 
@@ -121,12 +105,7 @@ def _java() -> Finding:
         java = find_java()
     except ServiceUnavailable as missing:
         return _finding("Java", ok=False, detail=str(missing), remedy=JAVA_REMEDY)
-    return _finding(
-        "Java",
-        ok=True,
-        detail=f"{java.release} ({java.source}: {java.path})",
-        remedy="",
-    )
+    return _finding("Java", ok=True, detail=f"{java.release} ({java.source}: {java.path})", remedy="")
 
 
 def _pyspark() -> Finding:
@@ -167,13 +146,7 @@ def _archive() -> Finding:
         archive = find_archive(find_java())
     except (ServiceUnavailable, PackageNotFoundError, OSError):
         archive = None
-    return _finding(
-        "class-data archive",
-        archive is not None,
-        str(archive or "none yet"),
-        remedy,
-        required=False,
-    )
+    return _finding("class-data archive", archive is not None, str(archive or "none yet"), remedy, required=False)
 
 
 def _fast_start() -> Finding:
@@ -207,12 +180,7 @@ def _ports() -> Finding:
     except OSError as error:
         remedy = "let this user's processes listen on 127.0.0.1: Spark talks to its Python workers there"
         return _finding("loopback ports", ok=False, detail=str(error), remedy=remedy)
-    return _finding(
-        "loopback ports",
-        ok=True,
-        detail="127.0.0.1 can be bound and reached",
-        remedy="",
-    )
+    return _finding("loopback ports", ok=True, detail="127.0.0.1 can be bound and reached", remedy="")
 
 
 def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
@@ -227,9 +195,7 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 
 def _nearest(folder: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
-    return next(
-        place for place in (folder, *folder.absolute().parents) if place.exists()
-    )
+    return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 
 def _service(name: str) -> Finding:
@@ -238,15 +204,9 @@ def _service(name: str) -> Finding:
     try:
         status = service(name).status()
     except LabError as error:
-        return _finding(
-            name, ok=False, detail=str(error), remedy=remedy, required=False
-        )
-    detail = f"{status.state} {status.version} {status.address}".replace(
-        "  ", " "
-    ).strip()
-    return _finding(
-        name, status.state in ("up", "yours"), detail, remedy, required=False
-    )
+        return _finding(name, ok=False, detail=str(error), remedy=remedy, required=False)
+    detail = f"{status.state} {status.version} {status.address}".replace("  ", " ").strip()
+    return _finding(name, status.state in ("up", "yours"), detail, remedy, required=False)
 
 
 def _system_calls() -> Finding:
@@ -263,10 +223,4 @@ def _system_calls() -> Finding:
 def _chromium() -> Finding:
     path = find_chromium()
     remedy = "only the browser tests need it: install the system's chromium package"
-    return _finding(
-        "Chromium",
-        path is not None,
-        str(path or "not on PATH"),
-        remedy,
-        required=False,
-    )
+    return _finding("Chromium", path is not None, str(path or "not on PATH"), remedy, required=False)

@@ -119,9 +119,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 def open_for_append(path: Path) -> int:
     """A descriptor for `append_line`; the file is made if it is missing. The caller closes it."""
     # To be read, too: `append_line` looks at the last byte.
-    descriptor = os.open(
-        path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666
-    )
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
     return descriptor
 
@@ -183,17 +181,9 @@ def _explanation(path: Path, error: OSError) -> LabError:
     if error.errno in _FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")
     if error.errno == errno.EFBIG:
-        return JobFailed(
-            f"{place}: files may not grow so large here; raise the limit (ulimit -f) and run again."
-        )
+        return JobFailed(f"{place}: files may not grow so large here; raise the limit (ulimit -f) and run again.")
     if error.errno in _REFUSED:
-        return InvalidInput(
-            f"{place}: no permission ({error.strerror}); choose a place that you may write to."
-        )
+        return InvalidInput(f"{place}: no permission ({error.strerror}); choose a place that you may write to.")
     if error.errno in _MISPLACED:
-        return InvalidInput(
-            f"{place}: a file where a folder belongs, or a folder where a file does; move it away."
-        )
-    return JobFailed(
-        f"{place}: the system refused the file ({error.strerror}); look at the disk and run again."
-    )
+        return InvalidInput(f"{place}: a file where a folder belongs, or a folder where a file does; move it away.")
+    return JobFailed(f"{place}: the system refused the file ({error.strerror}); look at the disk and run again.")

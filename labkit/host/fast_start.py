@@ -1,7 +1,7 @@
 """The one switch of what only makes starts faster: the environment variable LABKIT_FAST, read here and nowhere else.
 
-Whatever is switched off costs seconds and changes no verdict. The programs behind the switch are in `labkit.spark.fast`.
-This module must not know how a start is made faster.
+Whatever is switched off costs seconds and changes no verdict. The programs behind the switch are in
+`labkit.spark.fast`. This module must not know how a start is made faster.
 """
 
 import os
@@ -48,7 +48,5 @@ def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
         return OFF
     for name in names:
         if name not in NAMES:
-            raise InvalidInput(
-                f"{VARIABLE}={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}"
-            )
+            raise InvalidInput(f"{VARIABLE}={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}")
     return FastStart(zygote="zygote" in names, archive="archive" in names)

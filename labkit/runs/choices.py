@@ -102,9 +102,7 @@ def _fitting(wanted: Mapping[str, str]) -> Choice:
             # What the person wanted, else the default, else whatever fits: there is
             # always something, since every sink has a store.
             word = [*fitting, *offered][0]
-            chosen: dict[str, Any] = {
-                option.attribute: option.read(option.kind.word_of(word))
-            }
+            chosen: dict[str, Any] = {option.attribute: option.read(option.kind.word_of(word))}
             scenario = replace(scenario, **chosen)
         words[name] = word
     return Choice(words, names)

@@ -54,9 +54,7 @@ def _judged(run: Run, store: Store) -> RunRecord:
         hidden=hidden,
     )
     try:
-        verdict, explanation = judge_and_explain(
-            count.expected(), history, count.outcomes()
-        )
+        verdict, explanation = judge_and_explain(count.expected(), history, count.outcomes())
     finally:
         for _ in events:  # the file is whole even where the judge refuses a row of it
             continue
@@ -96,10 +94,7 @@ def _bounded(run: Run, known: moments.Moments) -> list[Shown]:
         started=run.started,
     )
     rows = _rows(run)
-    return [
-        frame.bound(place, row, shown)
-        for place, (row, shown) in enumerate(zip(rows, known.shown, strict=True))
-    ]
+    return [frame.bound(place, row, shown) for place, (row, shown) in enumerate(zip(rows, known.shown, strict=True))]
 
 
 def _rows(run: Run) -> Iterator[Observation]:
@@ -120,18 +115,10 @@ def _expected(run: Run) -> Iterable[Record]:
     return count.expected()
 
 
-def _exposure(
-    run: Run, shown: Sequence[Shown], hidden: Sequence[Observation]
-) -> Exposure:
+def _exposure(run: Run, shown: Sequence[Shown], hidden: Sequence[Observation]) -> Exposure:
     scenario = run.scenario
     return moments.exposed(
-        _expected(run),
-        _rows(run),
-        shown,
-        time.time(),
-        run.ready,
-        strategy=scenario.strategy,
-        hidden=hidden,
+        _expected(run), _rows(run), shown, time.time(), run.ready, strategy=scenario.strategy, hidden=hidden
     )
 
 
@@ -157,9 +144,7 @@ def release(run: Run, store: Store) -> None:
     drop_source(run.scenario, run.folder)
 
 
-def _with_readings(
-    rows: Iterable[Observation], readings: Sequence[tuple[str, int]]
-) -> Iterator[Observation | Reading]:
+def _with_readings(rows: Iterable[Observation], readings: Sequence[tuple[str, int]]) -> Iterator[Observation | Reading]:
     """The rows, with every moment at which an outside reader really looked in its place."""
     waiting = list(readings)
     for position, row in enumerate(rows):
@@ -175,11 +160,6 @@ def _with_readings(
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
     """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
     scenario = run.scenario
-    if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (
-        Job.SOCKET,
-        Job.KAFKA,
-    ):
+    if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):
         return ()
-    return scenario.count.planned_batches(
-        Checkpoint(run.folder.checkpoint).planned_batches()
-    )
+    return scenario.count.planned_batches(Checkpoint(run.folder.checkpoint).planned_batches())

@@ -40,16 +40,16 @@ class Count(ABC):
         """Every row that should come out, in order."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Of records whose value is looked up, what else a failure-free run may show, by offset (`core.explanation`)."""
+        """Of records whose value is looked up, what else a failure-free run may show, by offset
+        (`core.explanation`).
+        """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """The rows of a store under the offsets of `expected`."""
         yield from rows
 
-    def planned_batches(
-        self, planned: Sequence[PlannedBatch]
-    ) -> Sequence[PlannedBatch]:
+    def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
         """The planned batches, as ranges of the offsets of `expected`."""
         return planned
 
@@ -96,10 +96,7 @@ class Prices(RunningCounts):
         """The first price and that of each edit: a run without a failure looks once, at whatever moment."""
         if not self._edits:
             return {}
-        return {
-            offset: range(price, price + self._edits + 1)
-            for offset, _, price in self.expected()
-        }
+        return {offset: range(price, price + self._edits + 1) for offset, _, price in self.expected()}
 
 
 class Totals(Count):
@@ -119,9 +116,7 @@ class Totals(Count):
             lines += 1
             number = number or len(words(line))
         if not number:
-            raise InvalidInput(
-                f"{self.path}: there is no word in it; a word is made of letters, numbers and '."
-            )
+            raise InvalidInput(f"{self.path}: there is no word in it; a word is made of letters, numbers and '.")
         return lines
 
     def expected(self) -> Iterator[Record]:
@@ -131,17 +126,11 @@ class Totals(Count):
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
         """A row that no line can have caused gets a number behind all others."""
-        number_of = {
-            (line, word): number for number, (line, word, _, _) in enumerate(self._rows)
-        }
+        number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:
-            yield row._replace(
-                offset=number_of.get((row.offset, row.key), len(number_of) + row.offset)
-            )
+            yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
 
-    def planned_batches(
-        self, planned: Sequence[PlannedBatch]
-    ) -> Sequence[PlannedBatch]:
+    def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
         """Every row lies in the batch of its line."""
         rows = Counter(batch for *_, batch in self._rows)
         batches, start = [], 0
@@ -167,7 +156,5 @@ class Totals(Count):
                 for word in words(line):
                     totals[word] += 1
                     last[word] = number
-            yield from (
-                (last[word], word, totals[word], batch) for word in sorted(last)
-            )
+            yield from ((last[word], word, totals[word], batch) for word in sorted(last))
             batch += 1

@@ -88,9 +88,7 @@ class ScenarioQuery:
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
         self._struck = False
-        self._group = (
-            GroupCommits(self._folder) if self._scenario.commit_group else None
-        )
+        self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
         """How it stopped, or None while it is under way. Raises what the query failed with."""
@@ -130,9 +128,7 @@ class ScenarioQuery:
     def _recover(self) -> None:
         steps = self._opened.recover()
         for sentence in steps:
-            print(
-                f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True
-            )
+            print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
         # The driver's own moment: when a busy runner gets to read this event, the query may
         # have written rows.
         report(Recovered(self.name, steps, time.time()))
@@ -153,20 +149,13 @@ class ScenarioQuery:
                 register(self._spark, plan.source)
                 lines = self._lines(plan.source.name())
             else:
-                lines = (
-                    self._topic() if self._scenario.job is Job.KAFKA else self._socket()
-                )
+                lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
             rows = plan.compute(lines, self._folder.outside)
             # The state keeps the number of partitions that the checkpoint names, so the
             # rows behind it are shuffled instead.
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
-            self._query = launch(
-                rows,
-                self._opened,
-                plan.output_mode,
-                every=PLANNED_EVERY if plan.endless else None,
-            )
+            self._query = launch(rows, self._opened, plan.output_mode, every=PLANNED_EVERY if plan.endless else None)
             self._phase = self._draining if plan.endless else self._running
         return None
 
@@ -195,14 +184,10 @@ class ScenarioQuery:
             "records_per_batch": self._scenario.batch_size(self._driver),
             "commits": self._folder.checkpoint / "commits",
             "armed": json.dumps(self._armed and self._armed.to_json()),
-            "tasks": self._spark.sparkContext.defaultParallelism
-            if self._scenario.job is Job.TOTALS
-            else 1,
+            "tasks": self._spark.sparkContext.defaultParallelism if self._scenario.job is Job.TOTALS else 1,
         }
         reader = self._spark.readStream.format(source)
-        return reader.options(
-            **{name: str(value) for name, value in options.items()}
-        ).load()
+        return reader.options(**{name: str(value) for name, value in options.items()}).load()
 
     def _running(self) -> Stop | None:
         assert self._query is not None
@@ -242,9 +227,7 @@ def run(launch: Launch) -> None:
 
     task = wire.decode(launch.task, DriverTask)
     scratch, log = Path(launch.scratch), sys.stderr.buffer
-    spark = start_session(
-        task.master, scratch, PARTITIONS, log, task.profile, archive=task.archive
-    )
+    spark = start_session(task.master, scratch, PARTITIONS, log, task.profile, archive=task.archive)
     notifier(spark)
     if not is_local(task.master):
         report(Application(spark.sparkContext.applicationId))
@@ -263,15 +246,8 @@ def demands(queries: Sequence[QueryTask]) -> tuple[int, set[str]]:
     """How many tasks of these queries must be able to run at once, and the stores that they write to."""
     in_task = []
     for query in queries:
-        scenario, armed = (
-            Scenario.from_json(query.scenario),
-            Armed.from_json(query.armed),
-        )
-        if (
-            scenario.job is Job.RUNNING
-            and armed is not None
-            and armed.crash.point.in_task
-        ):
+        scenario, armed = (Scenario.from_json(query.scenario), Armed.from_json(query.armed))
+        if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task:
             in_task.append(scenario.tasks(query.driver))
     # The queries without such a point take turns at one slot.
     free = 1 if len(in_task) < len(queries) else 0
@@ -310,9 +286,7 @@ def begin(spark: "SparkSession", work: Work, active: list[Query]) -> None:
     # may fail.
     report(Begun(name))
     try:
-        active.append(
-            MemoryQuery(spark) if work == MEMORY else ScenarioQuery(spark, work)
-        )
+        active.append(MemoryQuery(spark) if work == MEMORY else ScenarioQuery(spark, work))
     except Exception as error:
         fail(name, error)
 

@@ -47,9 +47,7 @@ class DriverEvents:
         self._parked: list[Run] = []
         self.ending: Ending | None = None
         self._tell = tell
-        self._before = {
-            run.name: BatchLogs.read(Checkpoint(run.folder.checkpoint)) for run in load
-        }
+        self._before = {run.name: BatchLogs.read(Checkpoint(run.folder.checkpoint)) for run in load}
         for run in load:
             # Counted when the driver is started and not when it reports: one that dies
             # at once has still used up its number.
@@ -137,24 +135,16 @@ def _fail(run: Run, failed: Failed | DriverFailed) -> None:
 
 def _full(run: Run) -> LabError | None:
     """What to say of a run that failed where one of its disks is full."""
-    for place in (
-        run.folder.path,
-        run.folder.checkpoint,
-        run.folder.store(run.scenario.store).parent,
-    ):
+    for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
-            return InvalidInput(
-                f"{place}: the disk is full; make room or name another folder with --out."
-            )
+            return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
     return None
 
 
 def _ended_early(run: Run) -> LabError:
     if full := _full(run):
         return full
-    return JobFailed(
-        f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why."
-    )
+    return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
 
 
 def note_committed(run: Run) -> None:
@@ -163,10 +153,7 @@ def note_committed(run: Run) -> None:
     if killed is None:
         return
     log = run.folder.checkpoint / "commits"
-    renamed = [
-        (log / str(batch)).stat().st_ctime
-        for batch in Checkpoint(run.folder.checkpoint).commit_log()
-    ]
+    renamed = [(log / str(batch)).stat().st_ctime for batch in Checkpoint(run.folder.checkpoint).commit_log()]
     later = [moment - killed for moment in renamed if moment > killed]
     if later:
         run.seconds[f"crash_{len(run.crashes)}_to_committed"] = min(later)

@@ -12,15 +12,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy
 
-COMPARED = (
-    "guarantee",
-    "lost",
-    "duplicate",
-    "regression",
-    "aborted_read",
-    "precommitted_read",
-    "fractured_read",
-)
+COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read")
 """The parts of a verdict in which expected, simulated and real must agree."""
 
 
@@ -67,11 +59,7 @@ def expectations() -> dict[Cell, Expected]:
 
 
 def _cells(entry: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
-    strategy, order, point = (
-        Strategy(entry["sink"]),
-        Order(entry["order"]),
-        FailPoint(entry["point"]),
-    )
+    strategy, order, point = (Strategy(entry["sink"]), Order(entry["order"]), FailPoint(entry["point"]))
     lists = {name: entry.get(name, []) for name in COMPARED if name != "guarantee"}
     expected = Expected(guarantee=entry["guarantee"], reason=entry["reason"], **lists)
     for store in entry["stores"]:

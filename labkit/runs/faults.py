@@ -33,10 +33,10 @@ def check_between(scenario: Scenario) -> None:
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
-            remedy = f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
-            raise ServiceUnavailable(
-                f"--between {scenario.between} needs a server of the lab's own: {remedy}."
+            remedy = (
+                f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
             )
+            raise ServiceUnavailable(f"--between {scenario.between} needs a server of the lab's own: {remedy}.")
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
@@ -58,20 +58,10 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     if scenario.between is Fault.EDIT_PRICES:
         return {"prices": Outside(folder.outside).edit()}
     if scenario.between in OF_THE_SOURCE:
-        return {
-            "source": {
-                "between": scenario.between.value,
-                **change_source(scenario, folder, crashes),
-            }
-        }
+        return {"source": {"between": scenario.between.value, **change_source(scenario, folder, crashes)}}
     location = folder.store(scenario.store)
     if scenario.between is Fault.EXPIRE:
-        return {
-            "server": {
-                "between": scenario.between.value,
-                "aborted": _await_expiry(scenario, location),
-            }
-        }
+        return {"server": {"between": scenario.between.value, "aborted": _await_expiry(scenario, location)}}
     server = service(scenario.store)
     assert isinstance(server, Endable)
     if scenario.between is Fault.KILL_SERVER:
@@ -81,17 +71,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     after = server.up()
     # The same process id would mean that the old server has gone on.
     if after.state != "up" or after.pid in ended:
-        raise JobFailed(
-            f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing."
-        )
-    return {
-        "server": {
-            "between": scenario.between.value,
-            "signal": int(number),
-            "ended": ended,
-            "now": after.pid,
-        }
-    }
+        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing.")
+    return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
@@ -101,8 +82,6 @@ def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
         deadline = time.monotonic() + _PATIENCE
         while names := store.unfinished():
             if time.monotonic() > deadline:
-                raise JobFailed(
-                    f"the server kept {names[0]} open for {_PATIENCE:.0f} s; the run proves nothing."
-                )
+                raise JobFailed(f"the server kept {names[0]} open for {_PATIENCE:.0f} s; the run proves nothing.")
             time.sleep(0.1)
         return store.expired()

@@ -75,9 +75,7 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
             topic.destroy()
 
 
-def change_source(
-    scenario: Scenario, folder: RunFolder, crashes: int
-) -> dict[str, Any]:
+def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
     """Changes the topic, or what its group says, after the nth crash, and returns what it has done."""
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -96,12 +94,8 @@ def progress(folder: RunFolder) -> dict[str, Any]:
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
     with opened(folder) as topic:
         return {
-            "planned": {}
-            if planned is None
-            else _plain(offsets_of(checkpoint, planned)),
-            "finished": {}
-            if finished is None
-            else _plain(offsets_of(checkpoint, finished)),
+            "planned": {} if planned is None else _plain(offsets_of(checkpoint, planned)),
+            "finished": {} if finished is None else _plain(offsets_of(checkpoint, finished)),
             "group": _plain(topic.group_offsets()),
             "ends": _plain(topic.ends()),
         }
@@ -109,11 +103,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
     """The end of a batch, from `offsets/N`: a version, metadata, and {"topic": {"partition": offset}}."""
-    lines = (
-        (checkpoint.folder / "offsets" / str(batch))
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
+    lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # One topic a run, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
     return {int(partition): offset for partition, offset in sorted(partitions.items())}
@@ -148,8 +138,4 @@ class GroupCommits:
             with opened(self._folder) as topic:
                 topic.commit_offsets(offsets_of(self._checkpoint, finished))
         except LabError as error:
-            print(
-                f"labkit: the group does not know of batch {finished}: {error}",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"labkit: the group does not know of batch {finished}: {error}", file=sys.stderr, flush=True)

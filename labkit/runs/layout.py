@@ -41,7 +41,9 @@ class RunFolder:
 
     @property
     def moments(self) -> Path:
-        """When the rows of the history became visible, as far as that is known; a run of an earlier version has none."""
+        """When the rows of the history became visible, as far as that is known; a run of an earlier version
+        has none.
+        """
         return self.path / "moments.jsonl"
 
     @property

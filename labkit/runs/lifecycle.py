@@ -48,10 +48,7 @@ def crash(
 
 @takes('lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}})')
 def crash_each(
-    cases: Mapping[str, Mapping[str, Any]],
-    *,
-    folder: Path | None = None,
-    tell: Tell | None = None,
+    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
     """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
 
@@ -65,8 +62,7 @@ def crash_each(
     find_java()
     base = fresh_folder("several") if folder is None else folder.absolute()
     runs = [
-        prepare(scenario, base / f"{number}-{scenario.name}")
-        for number, scenario in enumerate(scenarios.values(), 1)
+        prepare(scenario, base / f"{number}-{scenario.name}") for number, scenario in enumerate(scenarios.values(), 1)
     ]
     crashes = max((len(each.crashes) for each in scenarios.values()), default=0)
     with watched(tell, in_place, crashes=crashes, runs=len(runs)) as (told, heartbeat):
@@ -83,9 +79,7 @@ def prepare_checked(scenario: Scenario, folder: Path | None = None) -> Run:
     """A run in a folder of its own, its whole input checked. Raises `InvalidInput` or `ServiceUnavailable`."""
     check_input(scenario)
     find_java()
-    return prepare(
-        scenario, fresh_folder(scenario.name) if folder is None else folder.absolute()
-    )
+    return prepare(scenario, fresh_folder(scenario.name) if folder is None else folder.absolute())
 
 
 @takes("lab.finish(lab.resumed(folder))")
@@ -98,16 +92,12 @@ def finish(
     heartbeat: Callable[[], None] | None = None,
 ) -> Outcome:
     """Drives one run to its end and judges it. Raises the run's error, or what the heartbeat of `conduct` raised."""
-    conduct(
-        [run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat
-    )
+    conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return judged(run)
 
 
 @takes("lab.run_all([run], scratch)")
-def run_all(
-    runs: Sequence[Run], scratch: Path, tell: Tell = silent
-) -> list[Outcome | LabError]:
+def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
     """Drives several runs to their ends, side by side; a run that failed gives its error."""
     conduct(runs, scratch, tell)
     return [_judged_or_error(run) for run in runs]

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Final
 from labkit.core.errors import JobFailed
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
-from labkit.host.processes.events import (
-    DriverFailed,
-    DriverStarts,
-    Ended,
-    Failed,
-    Killed,
-    TableRead,
-)
+from labkit.host.processes.events import DriverFailed, DriverStarts, Ended, Failed, Killed, TableRead
 from labkit.host.processes.protocol import Launch
 from labkit.host.processes.supervised import report
 from labkit.runs.driver_task import DriverTask
@@ -50,12 +43,7 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
     Raises `JobFailed` when the driver fails or has no table.
     """
     task = DriverTask(
-        master=f"local[{PARTITIONS + 1}]",
-        profile="small",
-        active=1,
-        archive=True,
-        queries=[],
-        memory=True,
+        master=f"local[{PARTITIONS + 1}]", profile="small", active=1, archive=True, queries=[], memory=True
     )
     launch = Launch(
         module="labkit.runs.driver",
@@ -78,16 +66,10 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
                 case Failed() | DriverFailed():
                     because = event.because
     if table is None or killed is None:
-        raise JobFailed(
-            f"the driver with the memory table failed: {because}; {launch.log} says more."
-        )
+        raise JobFailed(f"the driver with the memory table failed: {because}; {launch.log} says more.")
     # Whatever the JVM made for itself lay in its scratch folder, which is gone by now:
     # that is what this shows.
-    files = (
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix != ".log"
-    )
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".log")
     left = [str(path.relative_to(folder)) for path in files]
     return Life(table.rows, killed.proof.signal, left)
 
@@ -104,15 +86,8 @@ class MemoryQuery:
 
         register(spark, LogSource)
         keep_state(spark, State.ROCKSDB)
-        reader = spark.readStream.format(LogSource.name()).option(
-            "path", str(plan().input)
-        )
-        writer = (
-            running(reader.load())
-            .writeStream.format("memory")
-            .queryName(TABLE)
-            .outputMode("append")
-        )
+        reader = spark.readStream.format(LogSource.name()).option("path", str(plan().input))
+        writer = running(reader.load()).writeStream.format("memory").queryName(TABLE).outputMode("append")
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
     def poll(self) -> Ended | None:
@@ -122,9 +97,6 @@ class MemoryQuery:
         error = self._query.exception()
         if error is not None:
             raise error
-        rows = sorted(
-            (row.offset, row.key, row.value)
-            for row in self._spark.table(TABLE).collect()
-        )
+        rows = sorted((row.offset, row.key, row.value) for row in self._spark.table(TABLE).collect())
         report(TableRead(self.name, rows))
         return Ended(self.name)

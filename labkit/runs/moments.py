@@ -109,10 +109,7 @@ def frame(
     `checkpoint`: None where its batches are not those of the rows.
     """
     killed = [crash.get("killed_at") for crash in crashes if not crash.get("executor")]
-    kills = [
-        (rows, at if isinstance(at, float) else None)
-        for (_, rows), at in zip(readings, killed, strict=False)
-    ]
+    kills = [(rows, at if isinstance(at, float) else None) for (_, rows), at in zip(readings, killed, strict=False)]
     planned: Mapping[int, float] = {}
     noted: Mapping[int, float] = {}
     if checkpoint is not None:
@@ -128,10 +125,10 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
     return {batch: (folder / str(batch)).stat().st_ctime for batch in batches}
 
 
-def waiting(
-    store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]
-) -> dict[int, Span] | None:
-    """Of records whose rows are pre-committed and not visible now, when that was, by offset; None where nobody knows."""
+def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
+    """Of records whose rows are pre-committed and not visible now, when that was, by offset; None where
+    nobody knows.
+    """
     if not isinstance(store, Clocked):
         return None
     # One more than is kept, which says whether there are more.
@@ -161,17 +158,9 @@ def exposed(
     """
     # A write-ahead log holds rows back outside of the store, which knows nothing of that.
     is_told = strategy is not Strategy.WAL and ready is not None
-    sights = (
-        Sight(row, each.at, each.ready if is_told else None)
-        for row, each in zip(rows, shown, strict=True)
-    )
+    sights = (Sight(row, each.at, each.ready if is_told else None) for row, each in zip(rows, shown, strict=True))
     return exposure(
-        expected,
-        sights,
-        Span.exactly(ended),
-        keyed=strategy is Strategy.IDEMPOTENT,
-        ready=ready,
-        held=hidden,
+        expected, sights, Span.exactly(ended), keyed=strategy is Strategy.IDEMPOTENT, ready=ready, held=hidden
     )
 
 

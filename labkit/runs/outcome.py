@@ -74,10 +74,7 @@ class Outcome:
         found = Counter(row.offset for row in self.rows())
         if self.record.scenario.strategy is Strategy.IDEMPOTENT:
             found = Counter(dict.fromkeys(found, 1))
-        return [
-            (order, sent[order.offset], found[order.offset])
-            for order in self.record.scenario.count.expected()
-        ]
+        return [(order, sent[order.offset], found[order.offset]) for order in self.record.scenario.count.expected()]
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
@@ -86,7 +83,9 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """The run's scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it has none."""
+        """The run's scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it
+        has none.
+        """
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)
@@ -110,36 +109,21 @@ class Outcome:
     def __str__(self) -> str:
         """The run for a person, in a few lines."""
         verdict = self.verdict
-        final = (
-            ", ".join(
-                f"{key}={value}" for key, value in islice(verdict.final.items(), 10)
-            )
-            or "nothing"
-        )
+        final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
         lines = [
             f"{self.label}: {verdict.guarantee}",
             f"  why      {verdict.because}",
             f"  seen     {self.seen}",
             *(f"  {name:<8} {said}" for name, said in self.record.beside_verdict()),
         ]
-        lines.append(
-            f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})"
-        )
+        lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
         for crash in self.crashes:
             logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
             victim = ", an executor" if crash.get("executor") else ""
-            lines.append(
-                f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}"
-            )
+            lines.append(f"  crash    {crash['point']}@{crash['batch']}{victim}, signal {crash['signal']}; {logs}")
         if self.record.scenario.note:
             lines.append(f"  note     {self.record.scenario.note}")
-        return "\n".join(
-            [
-                *lines,
-                f"  folder   {self.folder}",
-                f"  again    {self.record.scenario.command()}",
-            ]
-        )
+        return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.record.scenario.command()}"])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         """The run as a card, and as the few lines of it that are the same in every run."""

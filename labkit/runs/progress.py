@@ -46,9 +46,7 @@ def words(event: AnyEvent, query: str | None = None) -> str:
     return _of_driver(event)
 
 
-_OfQuery = (
-    Begun | Recovered | TableRead | Parked | Struck | ExecutorKilled | Ended | Failed
-)
+_OfQuery = Begun | Recovered | TableRead | Parked | Struck | ExecutorKilled | Ended | Failed
 
 
 def _of_query(event: _OfQuery) -> str:  # noqa: PLR0911  # one line for each event

@@ -16,21 +16,9 @@ from labkit.core.failpoints import Crash, FailPoint, engine_logs
 from labkit.host.processes.events import Ending, ExecutorKilled, Proof
 from labkit.runs.faults import inject
 from labkit.runs.kafka_source import progress
-from labkit.runs.run import (
-    Run,
-    keep_evidence,
-    note_waiting,
-    observations,
-    put_aside,
-)
+from labkit.runs.run import Run, keep_evidence, note_waiting, observations, put_aside
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.crash_proof import (
-    BatchLogs,
-    Reached,
-    check_death,
-    check_logs,
-    check_unchanged,
-)
+from labkit.spark.crash_proof import BatchLogs, Reached, check_death, check_logs, check_unchanged
 from labkit.spark.options import Job
 
 
@@ -60,9 +48,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
     # Read while nobody is there, so that what is visible now is what the crash alone
     # has left.
-    run.readings.append(
-        (f"crash {len(run.crashes)}", sum(1 for _ in observations(run)))
-    )
+    run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in observations(run))))
     note_waiting(run)
     keep_evidence(run)
     # The checkpoint goes last: everything above reads it, and the evidence must be on
@@ -75,18 +61,12 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     crash = _due(run)
     reached = _reached(run, crash)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
-        raise JobFailed(
-            f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing."
-        )
+        raise JobFailed(f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing.")
     # The driver lives on and may have committed the batch by now, so the time of each
     # file is compared with that of the kill.
     _check_logs(run, crash, None, killed_at=killed.begun)
     proof = Proof(
-        session=reached.session,
-        signal=signal.SIGKILL.value,
-        killed=killed.killed,
-        left=killed.left,
-        begun=killed.begun,
+        session=reached.session, signal=signal.SIGKILL.value, killed=killed.killed, left=killed.left, begun=killed.begun
     )
     _keep(run, crash, reached, proof)
     run.crashes[-1]["executor"] = killed.executor
@@ -103,9 +83,7 @@ def _reached(run: Run, crash: Crash) -> Reached:
     path = run.folder.reached(run.drivers)
     evidence = _read(path)
     if evidence.crash != crash:
-        raise JobFailed(
-            f"the evidence {path} is not of {crash}; the run proves nothing."
-        )
+        raise JobFailed(f"the evidence {path} is not of {crash}; the run proves nothing.")
     return evidence.reached
 
 
@@ -115,18 +93,10 @@ def _read(path: Path) -> _Evidence:
         crash = Crash(FailPoint(content["point"]), content["batch"])
         return _Evidence(crash, Reached(content["pid"], content["session"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise JobFailed(
-            f"{path}: damaged ({error!r}), so the run proves nothing; start it anew."
-        ) from None
+        raise JobFailed(f"{path}: damaged ({error!r}), so the run proves nothing; start it anew.") from None
 
 
-def _check_logs(
-    run: Run,
-    crash: Crash,
-    before: BatchLogs | None,
-    *,
-    killed_at: float | None = None,
-) -> None:
+def _check_logs(run: Run, crash: Crash, before: BatchLogs | None, *, killed_at: float | None = None) -> None:
     checkpoint = Checkpoint(run.folder.checkpoint)
     expected = engine_logs(crash.point, run.scenario.order)
     if expected is not None:

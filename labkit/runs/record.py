@@ -83,9 +83,7 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The run as `--json` prints it."""
-        crashes = [
-            {name: crash[name] for name in _OF_A_CRASH} for crash in self.crashes
-        ]
+        crashes = [{name: crash[name] for name in _OF_A_CRASH} for crash in self.crashes]
         return {
             "scenario": self.scenario.to_json(),
             **self.verdict.to_json(),
@@ -134,18 +132,12 @@ def final_text(verdict: Verdict) -> bytes | None:
     return json.dumps(final, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def written(
-    events: Iterable[Observation | Reading], path: Path
-) -> Iterator[Observation | Reading]:
+def written(events: Iterable[Observation | Reading], path: Path) -> Iterator[Observation | Reading]:
     """Passes the events on, and writes each of them into a history as it passes."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)
-            line = (
-                {"reading": event[0]}
-                if is_reading
-                else dict(zip(_NAMES, event, strict=True))
-            )
+            line = {"reading": event[0]} if is_reading else dict(zip(_NAMES, event, strict=True))
             file.write(json.dumps(line) + "\n")
             # Written before it is passed on: whatever the judge makes of a row, the
             # file has it.
@@ -161,11 +153,4 @@ def read_history(path: Path) -> Iterator[Observation | Reading]:
             if line.reading is not None:
                 yield Reading(line.reading)
                 continue
-            yield Observation(
-                line.offset,
-                line.key,
-                line.value,
-                line.batch,
-                line.attempt,
-                line.visibility,
-            )
+            yield Observation(line.offset, line.key, line.value, line.batch, line.attempt, line.visibility)

@@ -49,7 +49,8 @@ class Run:
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
     ready: dict[int, Span] | None = field(default_factory=dict)
-    """Of records whose rows were pre-committed when a crash was looked at, when that was, by offset; None: not known."""
+    """Of records whose rows were pre-committed when a crash was looked at, when that was, by offset; None: not known.
+    """
     started: dict[int, float] = field(default_factory=dict)
     """When the query of each driver started, after its recovery, in seconds since the epoch; by the driver's number."""
     error: LabError | None = None
@@ -103,14 +104,9 @@ class Run:
 
     def portions(self) -> list[list[str]]:
         """What a socket sends to each driver: so many lines to those that will be killed, the rest to the last."""
-        lines = [
-            json.dumps({"offset": n, "word": word})
-            for n, word in enumerate(read_log(self.scenario.input))
-        ]
+        lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
-        return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [
-            lines[size * crashes :]
-        ]
+        return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
 
 def prepare(scenario: Scenario, folder: Path) -> Run:
@@ -127,20 +123,13 @@ def prepare(scenario: Scenario, folder: Path) -> Run:
         # `mkdir` itself says whether the folder was there; a look before it could be
         # overtaken by another run.
         folder.mkdir(parents=True)
-        durable.replace(
-            run.config,
-            json.dumps(
-                {"scenario": scenario.to_json(), "versions": versions()}, indent=2
-            ),
-        )
+        durable.replace(run.config, json.dumps({"scenario": scenario.to_json(), "versions": versions()}, indent=2))
     except FileExistsError:
         raise InvalidInput(
             f"{folder}: this folder is there already; name a new one with --out, or --resume it."
         ) from None
     except OSError as error:
-        raise InvalidInput(
-            f"{folder}: cannot be written ({error.strerror}); name another folder with --out."
-        ) from None
+        raise InvalidInput(f"{folder}: cannot be written ({error.strerror}); name another folder with --out.") from None
     prepare_for_faults(scenario, run.store(scenario.store))
     feed(scenario, run)
     if scenario.job is Job.SHOP:
@@ -160,43 +149,25 @@ def resume(folder: Path) -> Run:
     """A run whose runner was stopped, ready to go on with its next driver. Raises `InvalidInput`."""
     paths = RunFolder(folder)
     if paths.verdict.exists():
-        raise InvalidInput(
-            f"{folder}: this run is finished; its verdict is in {paths.verdict.name}."
-        )
+        raise InvalidInput(f"{folder}: this run is finished; its verdict is in {paths.verdict.name}.")
     try:
-        scenario = Scenario.from_json(
-            json.loads(paths.config.read_text(encoding="utf-8"))["scenario"]
-        )
+        scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
     except FileNotFoundError:
-        raise InvalidInput(
-            f"{folder}: no run to resume (there is no {paths.config.name})."
-        ) from None
+        raise InvalidInput(f"{folder}: no run to resume (there is no {paths.config.name}).") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(
-            f"{paths.config}: damaged ({error}); start the run anew."
-        ) from None
+        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
     if scenario.job is Job.SOCKET:
-        raise InvalidInput(
-            f"{folder}: what was sent to a socket cannot be sent again; start the run anew."
-        )
+        raise InvalidInput(f"{folder}: what was sent to a socket cannot be sent again; start the run anew.")
     run = Run(scenario, paths)
     # The runner may have died between the start of a driver and its log, or behind it:
     # the larger count never gives a number twice.
-    run.drivers = max(
-        len(list(folder.glob("driver-*.log"))),
-        Checkpoint(paths.checkpoint).incarnation(),
-    )
+    run.drivers = max(len(list(folder.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
     if paths.evidence.exists():
         evidence = _evidence(paths)
-        run.crashes, run.readings = (
-            evidence["crashes"],
-            [tuple(pair) for pair in evidence["readings"]],
-        )
+        run.crashes, run.readings = (evidence["crashes"], [tuple(pair) for pair in evidence["readings"]])
         # Not in the evidence of a run that an earlier version has begun.
         ready = evidence.get("ready", None if run.crashes else {})
-        run.ready = ready and {
-            int(offset): Span(*span) for offset, span in ready.items()
-        }
+        run.ready = ready and {int(offset): Span(*span) for offset, span in ready.items()}
         started = evidence.get("started", {}).items()
         run.started = {int(driver): at for driver, at in started}
     put_aside(run)
@@ -206,36 +177,24 @@ def resume(folder: Path) -> Run:
 def put_aside(run: Run) -> None:
     """Moves the checkpoint aside after a crash, where the scenario says so and a stopped runner has not done it yet."""
     aside = run.folder.put_aside(len(run.crashes))
-    if (
-        run.scenario.checkpoint is CheckpointFate.DELETED
-        and run.crashes
-        and not aside.exists()
-    ):
+    if run.scenario.checkpoint is CheckpointFate.DELETED and run.crashes and not aside.exists():
         run.folder.checkpoint.rename(aside)
 
 
 def _evidence(paths: RunFolder) -> dict[str, Any]:
     try:
-        evidence: dict[str, Any] = json.loads(
-            paths.evidence.read_text(encoding="utf-8")
-        )
+        evidence: dict[str, Any] = json.loads(paths.evidence.read_text(encoding="utf-8"))
         # Looked up here, so that a file with a part missing is refused as damaged and
         # not later by its caller.
         evidence["crashes"], evidence["readings"]
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(
-            f"{paths.evidence}: damaged ({error}); start the run anew."
-        ) from None
+        raise InvalidInput(f"{paths.evidence}: damaged ({error}); start the run anew.") from None
     return evidence
 
 
 def versions() -> dict[str, str]:
     """The versions of the lab, of PySpark and of Python, which a run depends on."""
-    return {
-        "labkit": __version__,
-        "pyspark": version("pyspark"),
-        "python": platform.python_version(),
-    }
+    return {"labkit": __version__, "pyspark": version("pyspark"), "python": platform.python_version()}
 
 
 def keep_evidence(run: Run) -> None:
@@ -250,10 +209,7 @@ def keep_evidence(run: Run) -> None:
     }
     if run.ended:
         checkpoint = Checkpoint(run.folder.checkpoint)
-        content["end"] = {
-            "offset_log": checkpoint.offset_log(),
-            "commit_log": checkpoint.commit_log(),
-        }
+        content["end"] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
         content["end"]["files"] = checkpoint.files()
         if run.scenario.job is Job.KAFKA:
             content["end"]["progress"] = progress(run.folder)
@@ -275,6 +231,4 @@ def note_waiting(run: Run) -> None:
     """Notes what is pre-committed and not visible now; of a record, the first time counts."""
     with closing(open_store_of(run)) as store:
         found = moments.waiting(store, run.scenario.count.numbered)
-    run.ready = (
-        {**found, **run.ready} if found is not None and run.ready is not None else None
-    )
+    run.ready = {**found, **run.ready} if found is not None and run.ready is not None else None

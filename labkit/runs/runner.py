@@ -20,13 +20,7 @@ from labkit.core.errors import InvalidInput, LabError
 from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
-from labkit.host.processes.events import (
-    AnyEvent,
-    DriverStarts,
-    Ending,
-    Ready,
-    StandbyStarts,
-)
+from labkit.host.processes.events import AnyEvent, DriverStarts, Ending, Ready, StandbyStarts
 from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.servers.lines import LineServer
 from labkit.runs.driver_events import DriverEvents
@@ -94,9 +88,7 @@ def conduct(
         with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
             for run in runs:
                 if run.scenario.job is Job.SOCKET:
-                    run.port = servers.enter_context(
-                        LineServer(run.portions(), run.waits_for_lines)
-                    ).port
+                    run.port = servers.enter_context(LineServer(run.portions(), run.waits_for_lines)).port
             try:
                 _run_all(drivers, pool, list(runs), side_by_side, heartbeat)
             except BaseException:
@@ -116,9 +108,7 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
 
 def _refuse_standby(run: Run) -> None:
     if run.scenario.master is not None:
-        raise InvalidInput(
-            "--standby: it would take the cluster's cores from the driver it waits for; leave it out."
-        )
+        raise InvalidInput("--standby: it would take the cluster's cores from the driver it waits for; leave it out.")
 
 
 def _crashes_left(run: Run) -> int:
@@ -138,16 +128,12 @@ def _run_all(
         # evenly.
         share = -(-len(ready) // side_by_side)
         while ready and len(under_way) < side_by_side:
-            load = list(
-                islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1))
-            )
+            load = list(islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1)))
             ready = [run for run in ready if run not in load]
             under_way[pool.submit(drivers.run, load)] = load
         if heartbeat:
             heartbeat()
-        for future in wait(
-            under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED
-        ).done:
+        for future in wait(under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED).done:
             load = under_way.pop(future)
             # Raises what was not foreseen, as a defect of the runner itself; a failed
             # run keeps its error and raises nothing here.
@@ -160,9 +146,7 @@ def _run_all(
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
     """Runs of one kind for one driver: those to be recovered first, then new ones until enough would be parked."""
     parked, kind = 0, _kind(ready[0])
-    alike = sorted(
-        (run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers
-    )
+    alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
     if _runs_alone(alike[0]):
         yield alike[0]
         return
@@ -177,20 +161,13 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 def _runs_alone(run: Run) -> bool:
     """On a cluster a task at its failpoint keeps a core, and the tasks of its batch need one each at that moment."""
-    return (
-        run.scenario.master is not None
-        and run.next_crash is not None
-        and run.next_crash.point.in_task
-    )
+    return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
     """Runs may share a driver if they are alike in this: their cluster, and how the driver is set up."""
     profile = PROFILE[run.scenario.job]
-    return (
-        run.scenario.master,
-        "cluster" if run.scenario.master and profile == "small" else profile,
-    )
+    return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
 
 
 def _drivers_allowed() -> int:
@@ -202,13 +179,7 @@ def _parked_allowed(side_by_side: int) -> int:
     return max(2, min(PARKED, (share - DRIVER_BYTES) // QUERY_BYTES))
 
 
-PROFILE = {
-    Job.RUNNING: "small",
-    Job.SOCKET: "small",
-    Job.TOTALS: "bulk",
-    Job.KAFKA: "kafka",
-    Job.SHOP: "small",
-}
+PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka", Job.SHOP: "small"}
 """How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
 
 
@@ -227,9 +198,7 @@ def _master(load: Sequence[Run]) -> str:
 class DriverPool:
     """The drivers that are under way."""
 
-    def __init__(
-        self, scratch: Path, tell: Tell, patience: float, setup: Setup
-    ) -> None:
+    def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
         self._patience, self._setup = patience, setup
         self._drivers: list[SupervisedDriver] = []
@@ -307,12 +276,7 @@ class DriverPool:
             standby.await_ready()
             self._tell(Ready())
 
-    def _launch(
-        self,
-        load: Sequence[Run],
-        queries: list[QueryTask],
-        standby: Job | None = None,
-    ) -> Launch:
+    def _launch(self, load: Sequence[Run], queries: list[QueryTask], standby: Job | None = None) -> Launch:
         with self._lock:
             self._count += 1
             base = self._scratch / f"driver-{self._count}"
@@ -324,9 +288,4 @@ class DriverPool:
             queries=queries,
             standby=standby,
         )
-        return Launch(
-            module="labkit.runs.driver",
-            scratch=str(base),
-            log=f"{base}.log",
-            task=wire.raw(task),
-        )
+        return Launch(module="labkit.runs.driver", scratch=str(base), log=f"{base}.log", task=wire.raw(task))

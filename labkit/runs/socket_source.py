@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from labkit.spark.checkpoint import Checkpoint
 
 PLANNED_EVERY = 2
-"""Seconds between two plans. Spark plans whenever the time since 1970 is a multiple of them (ProcessingTimeExecutor)."""
+"""Seconds between two plans. Spark plans whenever the time since 1970 is a multiple of them (ProcessingTimeExecutor).
+"""
 
 
 def just_planned() -> bool:
@@ -41,10 +42,7 @@ class SocketProgress:
     QUIET = 5.0
 
     def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
-        self._last_offset, self._planned = (
-            lines - 1,
-            max(checkpoint.offset_log(), default=-1),
-        )
+        self._last_offset, self._planned = (lines - 1, max(checkpoint.offset_log(), default=-1))
         # Neither a batch nor the -1 for no progress, so that the first look always
         # counts as news.
         self._batch, self._since = -2, time.monotonic()

@@ -60,9 +60,7 @@ class Watch:
             return
         said = _stage(event, again=self._killed > 0)
         # The last driver is killed as well, when everything is done: that is no crash.
-        if said is not None and not (
-            isinstance(event, Killed) and self._killed == self.crashes
-        ):
+        if said is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
             step, self.stage = said
             self.done = max(self.done, STEPS * self._killed + step)
         self._killed += isinstance(event, Killed)

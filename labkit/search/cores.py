@@ -1,10 +1,10 @@
 """A search on several cores: this process knows all states and hands others some to expand, whoever is free.
 
 A level that is wide is cut into portions. The helpers were forked when the first such level came, so they know the
-model and all numbers so far; this process tells them the codes that it has given since, expands portions itself while it
-has nothing to admit, and admits what was found in the order of the level. So counts, violations, traces and the cut of a
-limit are those of one process, whoever was faster. A helper ends when its pipe closes, whatever this process died of. This
-module must not look into a state.
+model and all numbers so far; this process tells them the codes that it has given since, expands portions itself while
+it has nothing to admit, and admits what was found in the order of the level. So counts, violations, traces and the cut
+of a limit are those of one process, whoever was faster. A helper ends when its pipe closes, whatever this process died
+of. This module must not look into a state.
 """
 
 import gc
@@ -21,24 +21,17 @@ from typing import Any, Generic, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.sim.expansion import Expander
-from labkit.sim.explore import (
-    MAX_STATES,
-    Expansion,
-    Exploration,
-    Progress,
-    Search,
-    at_once,
-    explore,
-    go_on,
-)
+from labkit.sim.explore import MAX_STATES, Expansion, Exploration, Progress, Search, at_once, explore, go_on
 from labkit.sim.model import Model, StateT
 from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
 WIDE = 600
-"""States of the first level that is shared. Until then this process learns what every other one would learn for itself."""
+"""States of the first level that is shared. Until then this process learns what every other one would learn for itself.
+"""
 _NARROW = 3
-"""What part of a level that wide a later one must have: to hand out a smaller one takes longer than to go through it."""
+"""What part of a level that wide a later one must have: to hand out a smaller one takes longer than to go through it.
+"""
 _PORTION = 256
 """States of the largest portion; a level has at least a few portions for each process."""
 _EACH = 3
@@ -59,9 +52,7 @@ class _Portion(NamedTuple):
 
 
 @contextmanager
-def on_cores(
-    model: Model[StateT], cores: int, wide: int = WIDE
-) -> Iterator["SharedSearch[StateT]"]:
+def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
     """A search for a block by so many processes, which share levels from one with `wide` states on.
 
     Raises `InvalidInput`.
@@ -126,12 +117,7 @@ class SharedSearch(Generic[StateT]):
         self._found: dict[int, Expansion] = {}
         self._given = self._admitted = 0
 
-    def explore(
-        self,
-        *,
-        max_states: int = MAX_STATES,
-        keep_going: Callable[[Progress], bool] = go_on,
-    ) -> Exploration:
+    def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
         """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a helper dies."""
         if self._cores == 1:
             return explore(self._model, max_states=max_states, keep_going=keep_going)
@@ -167,9 +153,7 @@ class SharedSearch(Generic[StateT]):
         for _ in range(self._cores - 1):
             mine, theirs = forking.Pipe()
             others = [mine, *(helper.pipe for helper in self.helpers)]
-            process = forking.Process(
-                target=_serve, args=(self._search, theirs, others), daemon=True
-            )
+            process = forking.Process(target=_serve, args=(self._search, theirs, others), daemon=True)
             process.start()
             theirs.close()
             helper = Helper(mine, process)
@@ -213,9 +197,7 @@ class SharedSearch(Generic[StateT]):
         if self._given == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
-        self._found[self._given - 1] = self._own.expand(
-            numbers, is_last=is_last, are_often_met=are_often_met
-        )
+        self._found[self._given - 1] = self._own.expand(numbers, is_last=is_last, are_often_met=are_often_met)
         return True
 
     def _await(self) -> None:
@@ -224,11 +206,7 @@ class SharedSearch(Generic[StateT]):
             self._search.must_stop()
 
 
-def _serve(
-    begun: Search[Any],
-    pipe: "Connection[Any, Any]",
-    others: "list[Connection[Any, Any]]",
-) -> None:
+def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
     """A helper's life: an answer to each portion, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
     gc.disable()  # states are tuples and make no cycles
@@ -239,9 +217,7 @@ def _serve(
         while True:
             news, numbers, is_last, are_often_met = _read(pipe.recv_bytes())
             expander.learn(news)
-            found = expander.expand(
-                numbers, is_last=is_last, are_often_met=are_often_met
-            )
+            found = expander.expand(numbers, is_last=is_last, are_often_met=are_often_met)
             pipe.send_bytes(pickle.dumps(found, -1))
     except (EOFError, OSError):
         return

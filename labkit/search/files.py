@@ -48,7 +48,9 @@ class Files(NamedTuple):
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Leaves for each of so many parts the rows that it owns: width and places first, then all rows in its order."""
+        """Leaves for each of so many parts the rows that it owns: width and places first, then all rows in
+        its order.
+        """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())

@@ -23,14 +23,7 @@ from labkit.search import rows
 from labkit.search.collector import without_collector
 from labkit.search.files import Files
 from labkit.sim.claims import Claims
-from labkit.sim.explore import (
-    MAX_STATES,
-    Exploration,
-    Progress,
-    Violation,
-    go_on,
-    step_between,
-)
+from labkit.sim.explore import MAX_STATES, Exploration, Progress, Violation, go_on, step_between
 from labkit.sim.model import Model, Mood
 from labkit.sim.packing import Packer
 from labkit.sim.symmetry import Quotient
@@ -89,11 +82,7 @@ class _Expanded(NamedTuple):
 
 
 def explore_on_spark(
-    model: Model[Any],
-    master: str,
-    *,
-    max_states: int = MAX_STATES,
-    keep_going: Callable[[Progress], bool] = go_on,
+    model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
     """Visits every state of a registered model, or all its classes of states.
 
@@ -110,11 +99,7 @@ def explore_on_spark(
         context = spark.sparkContext
         parts = max(2 * context.defaultParallelism, max_states // STATES_A_PART)
         search = _Search(
-            Files(str(folder)),
-            model.name,
-            tuple(model.values.items()),
-            isinstance(model, Quotient),
-            min(parts, 512),
+            Files(str(folder)), model.name, tuple(model.values.items()), isinstance(model, Quotient), min(parts, 512)
         )
         return Levels(model, search, context).explore(max_states, keep_going)
 
@@ -127,27 +112,19 @@ class Levels:
         self._packer = Packer(model)
         self._published = [0] * self._packer.width
         self._found: list[tuple[str, Any, int]] = []
-        self._unreached = {
-            claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES
-        }
+        self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
-    def explore(
-        self, max_states: int, keep_going: Callable[[Progress], bool]
-    ) -> Exploration:
+    def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
         """All levels, until one is empty or a limit is reached. Raises `JobFailed`."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
-            generated, waiting = self._expand(
-                progress.depth, sizes, is_last=bool(stopped)
-            )
+            generated, waiting = self._expand(progress.depth, sizes, is_last=bool(stopped))
             if stopped:
                 break
             sizes = self._admit(progress.depth, sizes, waiting)
             progress = Progress(
-                progress.unique + sum(sizes),
-                progress.generated + generated,
-                progress.depth + any(sizes),
+                progress.unique + sum(sizes), progress.generated + generated, progress.depth + any(sizes)
             )
             if not any(sizes):
                 break
@@ -175,19 +152,13 @@ class Levels:
         self._published, news = self._packer.news(self._published)
         self.search.files.dump(news, "codes", level)
 
-    def _expand(
-        self, level: int, sizes: Sequence[int], *, is_last: bool
-    ) -> tuple[int, dict[int, int]]:
+    def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
         """The states of a level are looked at and, if it is not the last one, expanded.
 
         How many were generated, and how many of each part's have no numbers yet.
         """
         step = _Step(
-            level,
-            self._width,
-            frozenset(name for name, _, _ in self._found),
-            frozenset(self._unreached),
-            is_last,
+            level, self._width, frozenset(name for name, _, _ in self._found), frozenset(self._unreached), is_last
         )
         parts = [part for part, size in enumerate(sizes) if size]
         told = self._run(partial(_expanded, self.search, step), parts, sum(sizes))
@@ -198,16 +169,12 @@ class Levels:
         waiting = {one.part: one.waiting for one in told if one.waiting}
         return sum(one.generated for one in told), waiting
 
-    def _admit(
-        self, level: int, sizes: Sequence[int], waiting: dict[int, int]
-    ) -> list[int]:
+    def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
         """What the states of a level reached is compared with what is known; how many new ones each part has."""
         senders = [("sent", part) for part, size in enumerate(sizes) if size]
         senders += [("late", part) for part in waiting]
         self._run(
-            partial(_numbered, self.search, level, self._width),
-            list(waiting),
-            sum(waiting.values()) // ADMITTED_AS_ONE,
+            partial(_numbered, self.search, level, self._width), list(waiting), sum(waiting.values()) // ADMITTED_AS_ONE
         )
         work = partial(_admitted, self.search, level, self._width, senders)
         parts = range(self.search.parts)
@@ -217,9 +184,7 @@ class Levels:
             self.search.files.remove(kind, level, part)
         return fresh
 
-    def _run(
-        self, work: Callable[[int], T], parts: Sequence[int], states: int
-    ) -> list[T]:
+    def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
         """Does some work of so many states for these parts: as tasks, or here if it is not worth that."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
@@ -232,9 +197,7 @@ class Levels:
         """Keeps of each claim one state that breaks it, and forgets which states were to be reached and are."""
         for one in told:
             known = {name for name, _, _ in self._found}
-            self._found += [
-                (name, state, level) for name, state in one.broken if name not in known
-            ]
+            self._found += [(name, state, level) for name, state in one.broken if name not in known]
             self._unreached.intersection_update(one.unreached)
 
     def _result(self, progress: Progress, stopped: str) -> Exploration:
@@ -245,9 +208,7 @@ class Levels:
             *progress,
             stopped,
             tuple(
-                Violation(
-                    name, claims[name].because(state), self._trace_to(state, level)
-                )
+                Violation(name, claims[name].because(state), self._trace_to(state, level))
                 for name, state, level in self._found
             ),
             tuple(name for name in claims if name in self._unreached),
@@ -298,9 +259,7 @@ class _Expansion:
         self.model, self.packer, self.step = tools.model, tools.packer, step
         self.claims = Claims(tools.model)
         self.claims.settle(step.settled)
-        self.claims.sometimes[:] = [
-            claim for claim in self.claims.sometimes if claim.name in step.unreached
-        ]
+        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in step.unreached]
         self.generated = 0
         self.reached: list[rows.Pairs] = []
         self.waiting: dict[Any, int] = {}
@@ -331,11 +290,7 @@ class _Expansion:
                 except KeyError:  # a part of it has no number yet
                     self.waiting.setdefault(successor, number)
         width = self.step.width
-        self.reached.append(
-            rows.first_of_each(
-                rows.pairs(rows.keys(new, width), rows.keys(parents, width))
-            )
-        )
+        self.reached.append(rows.first_of_each(rows.pairs(rows.keys(new, width), rows.keys(parents, width))))
 
 
 @without_collector()
@@ -349,14 +304,10 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
     claims, waiting = expansion.claims, expansion.waiting
     if not step.is_last:
         reached = rows.joined(expansion.reached, step.width)
-        search.files.send(
-            rows.first_of_each(reached), "sent", step.level, part, search.parts
-        )
+        search.files.send(rows.first_of_each(reached), "sent", step.level, part, search.parts)
     if waiting:
         search.files.dump(waiting, "waiting", step.level, part)
-    unknown = dict.fromkeys(
-        each for state in waiting for each in expansion.packer.unknown(state)
-    )
+    unknown = dict.fromkeys(each for state in waiting for each in expansion.packer.unknown(state))
     return _Expanded(
         part,
         expansion.generated,
@@ -376,19 +327,12 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
     search.files.send(sent, "late", level, part, search.parts)
 
 
-def _admitted(
-    search: _Search,
-    level: int,
-    width: int,
-    senders: Sequence[tuple[str, int]],
-    part: int,
-) -> int:
-    """Writes the states of a part that are new, in an order that does not depend on who sent first; how many they are."""
+def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
+    """Writes the states of a part that are new, in an order that does not depend on who sent first; how many
+    they are.
+    """
     files = search.files
-    sent = [
-        files.received(kind, level, sender, part, search.parts)
-        for kind, sender in senders
-    ]
+    sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]
     known = rows.widened(files.load("known", level, part), width)
     known, fresh = rows.admitted(known, rows.joined(sent, width))
     files.save(known, "known", level + 1, part)

@@ -35,10 +35,7 @@ def keys(numbers: Iterable[int], width: int) -> Keys:
 def numbers(rows: Keys) -> list[int]:
     """The numbers of these rows. Not by `tolist`, which drops zeros at the end."""
     width, written = rows.itemsize, rows.tobytes()
-    return [
-        int.from_bytes(written[at : at + width], "big")
-        for at in range(0, len(written), width)
-    ]
+    return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
 
 def paired(width: int) -> "np.dtype[np.void]":
@@ -55,10 +52,7 @@ def pairs(states: Keys, parents: Keys) -> Pairs:
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
     """Several arrays as one whose numbers have so many bytes. None may have more."""
-    wide = [
-        pairs(widened(each["state"], width), widened(each["parent"], width))
-        for each in several
-    ]
+    wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
 
@@ -111,7 +105,9 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Rows in the order of the parts that own their states; and where each part's rows begin, and the last one's end."""
+    """Rows in the order of the parts that own their states; and where each part's rows begin, and the last
+    one's end.
+    """
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))

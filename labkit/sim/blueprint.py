@@ -45,11 +45,7 @@ def first_of(enabled: list[Action]) -> Action:
     return enabled[0]
 
 
-def go_on(
-    walk: Replay,
-    model: RuleModel[Any],
-    choose: Callable[[list[Action]], Action] = first_of,
-) -> Replay:
+def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
     """Lets everybody go on, without a fault that no scenario asks for, until nothing is left to do."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
@@ -58,11 +54,7 @@ def go_on(
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
     """The enabled actions that do not wait for a cue."""
-    return [
-        action
-        for action in model.actions(state)
-        if not model.rules[action.name].waits_for_cue
-    ]
+    return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:

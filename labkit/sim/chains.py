@@ -12,10 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, Strategy, orders
 from labkit.core.words import nearest
 
-SOURCES: Mapping[str, Mapping[str, object]] = {
-    "log": {},
-    "socket": {"source": "socket"},
-}
+SOURCES: Mapping[str, Mapping[str, object]] = {"log": {}, "socket": {"source": "socket"}}
 """A log can be read again from any offset; a socket gives every record once."""
 
 ENGINES: Mapping[str, Order] = {
@@ -25,10 +22,7 @@ ENGINES: Mapping[str, Order] = {
 }
 """The order of the sink's commit and the engine's note; the last one has its own order and a disk that can be lost."""
 
-INPUT: Mapping[str, object] = {
-    "words": "hello-hello-world-hello",
-    "records_per_batch": 3,
-}
+INPUT: Mapping[str, object] = {"words": "hello-hello-world-hello", "records_per_batch": 3}
 """A first batch with a word twice, so that a jump back can be seen, and with two participants."""
 
 SINKS = tuple(each.value for each in Strategy)
@@ -54,11 +48,7 @@ class Chain(NamedTuple):
 
     def parameters(self) -> dict[str, object]:
         """What is chosen of the pipeline: four records in two batches, and one crash."""
-        chosen: dict[str, object] = {
-            "strategy": self.sink,
-            **SOURCES[self.source],
-            **INPUT,
-        }
+        chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
         if self.sink == Strategy.IDEMPOTENT:
@@ -70,23 +60,12 @@ class Chain(NamedTuple):
 
 def chain(source: str, engine: str, sink: str) -> Chain:
     """Three links, each known. Raises `InvalidInput` with the nearest name."""
-    for kind, name, names in (
-        ("source", source, SOURCES),
-        ("engine", engine, ENGINES),
-        ("sink", sink, SINKS),
-    ):
+    for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
-            raise InvalidInput(
-                f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}"
-            )
+            raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")
     return Chain(source, engine, sink)
 
 
 def every() -> Iterator[Chain]:
     """All chains, source by source, sink by sink."""
-    return (
-        Chain(source, engine, sink)
-        for source in SOURCES
-        for sink in SINKS
-        for engine in ENGINES
-    )
+    return (Chain(source, engine, sink) for source in SOURCES for sink in SINKS for engine in ENGINES)

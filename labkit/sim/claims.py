@@ -23,19 +23,15 @@ class Claims(Generic[StateT]):
 
     def __post_init__(self) -> None:
         for claim in self.model.properties():
-            {
-                Mood.ALWAYS: self.always,
-                Mood.SOMETIMES: self.sometimes,
-                Mood.EVENTUALLY: self.eventually,
-            }[claim.mood].append(claim)
+            {Mood.ALWAYS: self.always, Mood.SOMETIMES: self.sometimes, Mood.EVENTUALLY: self.eventually}[
+                claim.mood
+            ].append(claim)
 
     @property
     def settled(self) -> set[str]:
         """The names of those that are not open any more."""
         claims = (*self.always, *self.sometimes, *self.eventually)
-        return {claim.name for claim in self.model.properties()} - {
-            claim.name for claim in claims
-        }
+        return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
         """Drops claims about which others have found out."""

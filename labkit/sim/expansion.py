@@ -28,9 +28,7 @@ class Expander(Generic[StateT]):
         """Takes over the codes that the other process has given since."""
         self._packer.read_on(news)
 
-    def expand(
-        self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool
-    ) -> Expansion:
+    def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
         """Looks at states, and takes every action in them unless they are of the last level.
 
         `are_often_met`: whether most states are reached often (`Search.are_often_met`).
@@ -69,9 +67,7 @@ class Expander(Generic[StateT]):
             enabled_by_state.append(len(enabled))
             counts.append(len(reached) - before)
         unreached = [claim.name for claim in claims.sometimes]
-        return Expansion(
-            met, ended, unreached, enabled_by_state, counts, compact(reached), strange
-        )
+        return Expansion(met, ended, unreached, enabled_by_state, counts, compact(reached), strange)
 
     def _broken(self) -> list[tuple[str, StateT]]:
         broken, self._claims.broken = self._claims.broken, []

@@ -6,13 +6,7 @@ are kept: the action between two states is found again when a trace is asked for
 """
 
 from array import array
-from collections.abc import (
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Generic, NamedTuple
@@ -51,7 +45,9 @@ class Strange(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What came of some states of a level, in their order; a claim that a state breaks stands with the state's place."""
+    """What came of some states of a level, in their order; a claim that a state breaks stands with the
+    state's place.
+    """
 
     met: list[tuple[str, int]]
     ended: list[tuple[str, int]]
@@ -75,11 +71,7 @@ class Violation(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the trace as its text."""
-        return {
-            "property": self.property,
-            "because": self.because,
-            "trace": str(self.trace),
-        }
+        return {"property": self.property, "because": self.because, "trace": str(self.trace)}
 
 
 @dataclass(frozen=True)
@@ -102,11 +94,7 @@ class Exploration:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
-        plain = {
-            name: part
-            for name, part in vars(self).items()
-            if name not in ("violations", "never_reached")
-        }
+        plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
         return plain | {
             "parameters": dict(self.parameters),
             "exhausted": self.exhausted,
@@ -121,18 +109,13 @@ def go_on(_progress: Progress) -> bool:
 
 
 def explore(
-    model: Model[StateT],
-    *,
-    max_states: int = MAX_STATES,
-    keep_going: Callable[[Progress], bool] = go_on,
+    model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
     """Visits every state that any schedule reaches, until none is new or a limit is reached."""
     return Search(model, max_states, keep_going).run().result()
 
 
-def reachable(
-    model: Model[StateT], *, max_states: int = MAX_STATES
-) -> Iterable[StateT]:
+def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
     """Every reachable state, in the order in which the search meets them."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
@@ -146,10 +129,7 @@ class Search(Generic[StateT]):
     """
 
     def __init__(
-        self,
-        model: Model[StateT],
-        max_states: int = MAX_STATES,
-        keep_going: Callable[[Progress], bool] = go_on,
+        self, model: Model[StateT], max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
     ) -> None:
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = Claims(model)
@@ -246,14 +226,10 @@ class Search(Generic[StateT]):
         ended = [(name, place) for name, place in found.ended if place <= last]
         self._take_broken(self.claims.eventually, numbers, ended)
 
-    def _admit_to_the_limit(
-        self, numbers: Sequence[int], found: Expansion, reached: Sequence[int]
-    ) -> int:
+    def _admit_to_the_limit(self, numbers: Sequence[int], found: Expansion, reached: Sequence[int]) -> int:
         """Adds state by state what was reached, until there are enough; the place of the last state that counts."""
         end = 0
-        for place, (number, enabled, count) in enumerate(
-            zip(numbers, found.enabled, found.counts, strict=True)
-        ):
+        for place, (number, enabled, count) in enumerate(zip(numbers, found.enabled, found.counts, strict=True)):
             begin, end = end, end + count
             for each in reached[begin:end]:
                 if each not in self.parents:
@@ -267,15 +243,10 @@ class Search(Generic[StateT]):
     def _take_over(self, numbers: Sequence[int], found: Expansion) -> None:
         """Notes which claims these states break, and of which they are an example."""
         self._take_broken(self.claims.always, numbers, found.met)
-        self.claims.sometimes[:] = [
-            claim for claim in self.claims.sometimes if claim.name in found.unreached
-        ]
+        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in found.unreached]
 
     def _take_broken(
-        self,
-        claims: list[Property[StateT]],
-        numbers: Sequence[int],
-        broken: Sequence[tuple[str, int]],
+        self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
         """Moves claims that are still open to what is broken."""
         for name, place in broken:
@@ -287,9 +258,7 @@ class Search(Generic[StateT]):
     def _is_over(self) -> bool:
         """Whether the search has to stop behind a state that was expanded."""
         self.asked += 1
-        return (
-            len(self.parents) >= self.max_states or not self.asked % _ASK_EVERY
-        ) and self.must_stop()
+        return (len(self.parents) >= self.max_states or not self.asked % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
         """Keeps what the level broke, when all of it was looked at."""
@@ -297,11 +266,12 @@ class Search(Generic[StateT]):
         self.depth += bool(self.level)
 
     def _note_broken(self) -> None:
-        """Keeps what a level broke: what every state must keep in the order of the claims, then ends as they were met."""
+        """Keeps what a level broke: what every state must keep in the order of the claims, then ends as they
+        were met.
+        """
         claims = self.model.properties()
         places = {
-            claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place
-            for place, claim in enumerate(claims)
+            claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)
         }
         found, self.claims.broken = self.claims.broken, []
         self.found += sorted(found, key=lambda each: places[each[0].name])
@@ -321,10 +291,7 @@ class Search(Generic[StateT]):
             self.model.values,
             *self.progress,
             self.stopped,
-            tuple(
-                Violation(claim.name, claim.because(state), self.trace_to(state))
-                for claim, state in self.found
-            ),
+            tuple(Violation(claim.name, claim.because(state), self.trace_to(state)) for claim, state in self.found),
             tuple(claim.name for claim in self.claims.sometimes),
         )
 
@@ -347,14 +314,10 @@ def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
 
 def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:
     """The first action that leads from one state to the other."""
-    return next(
-        action for action, state in model.successors(parent) if state == reached
-    )
+    return next(action for action, state in model.successors(parent) if state == reached)
 
 
-def walk(
-    model: Model[StateT], choose: Callable[[int], int], steps: int
-) -> tuple[Trace, tuple[Violation, ...]]:
+def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
     """One schedule of a model that is too large to be explored, and what it violates.
 
     `choose(n)` gives a number from 0 to n - 1, from a seeded generator. Ends after `steps` or in a terminal state.
@@ -374,14 +337,9 @@ def walk(
     return Trace.of(model, taken), broken
 
 
-def _new_violations(
-    model: Model[StateT], claims: Claims[StateT], taken: list[Action]
-) -> tuple[Violation, ...]:
+def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Action]) -> tuple[Violation, ...]:
     broken, claims.broken = claims.broken, []
-    return tuple(
-        Violation(claim.name, claim.because(state), Trace.of(model, taken))
-        for claim, state in broken
-    )
+    return tuple(Violation(claim.name, claim.because(state), Trace.of(model, taken)) for claim, state in broken)
 
 
 def violations(walked: Replay) -> list[Violation]:

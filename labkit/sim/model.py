@@ -13,16 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, partial
 from types import MappingProxyType
-from typing import (
-    Annotated,
-    Any,
-    Generic,
-    NamedTuple,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.parameters import Parameter, Values
@@ -60,9 +51,7 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
         if get_origin(hints[field]) is not Annotated:
-            raise TypeError(
-                f"{process.__name__}.{field} is neither Durable nor Volatile."
-            )
+            raise TypeError(f"{process.__name__}.{field} is neither Durable nor Volatile.")
         marks[field] = str(get_args(hints[field])[1])
     return marks
 
@@ -74,22 +63,14 @@ _KEPT = object()
 def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
     """Of every field what a crash sets it to, or `_KEPT`."""
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
-    return tuple(
-        defaults[field] if mark == "volatile" else _KEPT
-        for field, mark in declared(process).items()
-    )
+    return tuple(defaults[field] if mark == "volatile" else _KEPT for field, mark in declared(process).items())
 
 
 def crash(process: ProcessT) -> ProcessT:
     """The process after its death: what is durable stays, everything volatile falls back to its default."""
     kind = type(process)
     return from_fields(kind)(
-        tuple(
-            [
-                value if left is _KEPT else left
-                for value, left in zip(process, _left_by_crash(kind), strict=True)
-            ]
-        )
+        tuple([value if left is _KEPT else left for value, left in zip(process, _left_by_crash(kind), strict=True)])
     )
 
 
@@ -110,9 +91,7 @@ class Action(NamedTuple):
         """The action that `str` gave. Raises `InvalidInput` for any other text."""
         match = _ACTION.fullmatch(text)
         if match is None:
-            raise InvalidInput(
-                f"{text[:60]!r} is not an action; write name or name(number), as in crash(1)."
-            )
+            raise InvalidInput(f"{text[:60]!r} is not an action; write name or name(number), as in crash(1).")
         return cls(match[1], -1 if match[2] is None else int(match[2]))
 
 
@@ -203,14 +182,8 @@ class Model(ABC, Generic[StateT]):
         """The state after an action. Raises `InvalidAction` when it is not enabled, saying what is."""
         enabled = self.actions(state)
         if action not in enabled:
-            choice = (
-                f"enabled are {', '.join(map(str, enabled))}"
-                if enabled
-                else "nothing is, the state is terminal"
-            )
-            raise InvalidAction(
-                f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}."
-            )
+            choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
+            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}.")
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:

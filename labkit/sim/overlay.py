@@ -45,7 +45,9 @@ class Below(Protocol[StateT]):
 
 
 class Overlay(Model[StateT]):
-    """Hands everything on to the model `below`, whose name, version and parameters it takes, so that traces are its own."""
+    """Hands everything on to the model `below`, whose name, version and parameters it takes, so that traces are its
+    own.
+    """
 
     def __init__(self, below: Below[StateT]) -> None:
         super().__init__(below.values)

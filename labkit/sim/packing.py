@@ -63,9 +63,7 @@ class Packer(Generic[StateT]):
         if not hasattr(initial, "_fields"):
             raise TypeError(f"{type(initial).__name__} is no named tuple.")
         self._build: Any = from_fields(type(initial))
-        self._row = (
-            initial._fields.index(model.row) if model.row in initial._fields else -1
-        )
+        self._row = initial._fields.index(model.row) if model.row in initial._fields else -1
         self._length = len(initial[self._row]) if self._row >= 0 else 0
         bits = _Bits()
         self._tables = [_Codes(bits) for _ in self._parts(initial)]
@@ -78,9 +76,7 @@ class Packer(Generic[StateT]):
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
         if len(state[row]) != self._length:
-            raise TypeError(
-                f"{state._fields[row]} had {self._length} processes and has {len(state[row])}."
-            )
+            raise TypeError(f"{state._fields[row]} had {self._length} processes and has {len(state[row])}.")
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
@@ -96,11 +92,7 @@ class Packer(Generic[StateT]):
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
         """The values of a state that have no code yet, each with the number of its field."""
-        return [
-            (field, value)
-            for field, value in enumerate(self._parts(state))
-            if value not in self._tables[field]
-        ]
+        return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
         """The code of a value, which it is given if it has none."""
@@ -114,9 +106,7 @@ class Packer(Generic[StateT]):
         counts = [len(table) for table in self._tables]
         return counts, [
             (mask, list(islice(values.items(), first, None)))
-            for mask, values, first in zip(
-                self._masks, self._values, since, strict=True
-            )
+            for mask, values, first in zip(self._masks, self._values, since, strict=True)
         ]
 
     def close(self, *, is_closed: bool = True) -> None:

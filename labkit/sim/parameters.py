@@ -53,9 +53,7 @@ class Whole(Parameter):
 
     def read(self, text: str) -> int | None:
         """Decimal digits, without a sign."""
-        number = (
-            int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
-        )
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
         return number if self.least <= number <= self.most else None
 
     def remedy(self, text: str) -> str:
@@ -107,27 +105,17 @@ class Words(Parameter):
         return "write 1 to 8 words of small letters with a hyphen between them, as in hello-world-hello."
 
 
-def settle(
-    model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]
-) -> Values:
+def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
     """Every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad value."""
     for name in wanted:
         if name not in parameters:
-            raise InvalidInput(
-                f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}"
-            )
+            raise InvalidInput(f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}")
     return {
-        name: parameter.check(name, wanted[name])
-        if name in wanted
-        else parameter.default
+        name: parameter.check(name, wanted[name]) if name in wanted else parameter.default
         for name, parameter in parameters.items()
     }
 
 
 def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Value]:
     """Only the values that differ from their defaults, in the order of the parameters."""
-    return {
-        name: values[name]
-        for name, parameter in parameters.items()
-        if values[name] != parameter.default
-    }
+    return {name: values[name] for name, parameter in parameters.items() if values[name] != parameter.default}

@@ -10,13 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from labkit.core.explanation import Explanation, explain
-from labkit.core.exposure import (
-    Exposure,
-    Sight,
-    Span,
-    beside_verdict,
-    exposure,
-)
+from labkit.core.exposure import Exposure, Sight, Span, beside_verdict, exposure
 from labkit.core.records import History, Observation, Record, Visibility
 from labkit.sim.blueprint import Blueprint
 from labkit.sim.walk import Replay
@@ -36,15 +30,10 @@ class ReaderAccount(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
-        return {
-            "explanation": self.explanation.to_json(),
-            "exposure": self.exposure.to_json(),
-        }
+        return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
-def reader_account(
-    blueprint: Blueprint[Any, Any], walk: Replay
-) -> ReaderAccount | None:
+def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccount | None:
     """What the outside reader of a walk went through; None where the model has no such reader."""
     if blueprint.history is None or blueprint.expected is None:
         return None
@@ -89,12 +78,7 @@ class _Steps:
             self.written.setdefault(hidden.offset, Span.exactly(step))
 
     def exposure(
-        self,
-        expected: Sequence[Record],
-        rows: Sequence[Observation],
-        last: History,
-        *,
-        is_told: bool,
+        self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_told: bool
     ) -> Exposure:
         """What readers of the keys went through. `is_told`: whether every row that waits is hidden in a transaction."""
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))

@@ -55,9 +55,7 @@ def find(text: str) -> ScenarioName:
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
     names = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
     close = (
-        nearest(text[:40], names)
-        if get_close_matches(text[:40], names, 1, 0.5)
-        else "labkit replay lists them all."
+        nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else "labkit replay lists them all."
     )
     raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
 

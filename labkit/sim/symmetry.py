@@ -72,16 +72,11 @@ class Quotient(Model[StateT]):
 
     def in_full(self, found: Exploration) -> Exploration:
         """What a search of this one found, with traces and reasons that are the model's own."""
-        return replace(
-            found,
-            violations=tuple(map(self._in_full, found.violations)),
-        )
+        return replace(found, violations=tuple(map(self._in_full, found.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:
         walk = self.walk(violation.trace.actions)
-        claim = next(
-            claim for claim in self.properties() if claim.name == violation.property
-        )
+        claim = next(claim for claim in self.properties() if claim.name == violation.property)
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
@@ -93,8 +88,4 @@ class Quotient(Model[StateT]):
         return walk
 
     def _step_into(self, state: Any, wanted: StateT) -> Action:
-        return next(
-            action
-            for action, after in self.model.successors(state)
-            if self.shown(after) == wanted
-        )
+        return next(action for action, after in self.model.successors(state) if self.shown(after) == wanted)

@@ -17,17 +17,7 @@ from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.parameters import chosen, settle
 from labkit.sim.walk import Replay, Trace
 
-__all__ = [
-    "MAX_ACTIONS",
-    "MAX_TEXT",
-    "Replay",
-    "Trace",
-    "blueprint",
-    "make",
-    "parse",
-    "replay",
-    "trace_from_json",
-]
+__all__ = ["MAX_ACTIONS", "MAX_TEXT", "Replay", "Trace", "blueprint", "make", "parse", "replay", "trace_from_json"]
 
 MAX_ACTIONS = 10_000
 """Actions of the longest trace that is accepted."""
@@ -45,9 +35,7 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
-        raise InvalidInput(
-            f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}"
-        )
+        raise InvalidInput(f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}")
     return MODELS[name]
 
 
@@ -60,38 +48,22 @@ def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
 def parse(text: str) -> Trace:
     """The trace that `str` gave. Raises `InvalidInput` for anything else, in one sentence."""
     if len(text) > MAX_TEXT:
-        raise InvalidInput(
-            f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps."
-        )
+        raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
     head, separator, steps = text.strip().partition("~~")
     name, *rest = head.split("~")
-    if (
-        not separator
-        or not rest
-        or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5)
-    ):
-        raise InvalidInput(
-            f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}."
-        )
+    if not separator or not rest or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5):
+        raise InvalidInput(f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}.")
     parameters = dict(map(_parameter, rest[1:]))
-    return _checked(
-        name, int(rest[0]), parameters, [_long(step) for step in _split(steps)]
-    )
+    return _checked(name, int(rest[0]), parameters, [_long(step) for step in _split(steps)])
 
 
-def trace_from_json(
-    model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]
-) -> Trace:
+def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
     """The trace of plain data whose types were checked. Raises `InvalidInput`."""
     _check_length(len(actions))
-    return _checked(
-        model, version, parameters, [Action.parse(text) for text in actions]
-    )
+    return _checked(model, version, parameters, [Action.parse(text) for text in actions])
 
 
-def _checked(
-    name: str, version: int, parameters: Mapping[str, object], actions: Sequence[Action]
-) -> Trace:
+def _checked(name: str, version: int, parameters: Mapping[str, object], actions: Sequence[Action]) -> Trace:
     own = blueprint(name)
     if version != own.version:
         raise InvalidInput(
@@ -103,9 +75,7 @@ def _checked(
 
 def _check_length(actions: int) -> None:
     if actions > MAX_ACTIONS:
-        raise InvalidInput(
-            f"the trace has {actions} actions, more than {MAX_ACTIONS}; cut it after a few steps."
-        )
+        raise InvalidInput(f"the trace has {actions} actions, more than {MAX_ACTIONS}; cut it after a few steps.")
 
 
 def _split(steps: str) -> list[str]:

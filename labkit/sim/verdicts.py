@@ -15,9 +15,7 @@ from labkit.sim.model import Mood, Property, StateT
 class StateJudge(ABC, Generic[StateT]):
     """Judges the states of one configuration. `view` is everything of a state on which its history depends."""
 
-    def __init__(
-        self, expected: Sequence[Record], view: Callable[[StateT], Hashable]
-    ) -> None:
+    def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
         self.expected = expected
         self._view = view
         self._verdicts: dict[Hashable, Verdict] = {}
@@ -49,15 +47,10 @@ class StateJudge(ABC, Generic[StateT]):
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
 
-        return Property(
-            name, Mood.ALWAYS, sentence, holds, because or self.because, where
-        )
+        return Property(name, Mood.ALWAYS, sentence, holds, because or self.because, where)
 
     def all_out(
-        self,
-        sentence: str,
-        text: Callable[[StateT], str],
-        where: Callable[[StateT], bool],
+        self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
         """The claim that a state can be reached at all in which no record is missing."""
 

@@ -24,14 +24,8 @@ class Trace:
 
     def __str__(self) -> str:
         """Text that may stand in an address: letters, digits and `-._~` only."""
-        parts = [
-            self.model,
-            str(self.version),
-            *(f"{name}.{_plain(value)}" for name, value in self.parameters.items()),
-        ]
-        return (
-            f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
-        )
+        parts = [self.model, str(self.version), *(f"{name}.{_plain(value)}" for name, value in self.parameters.items())]
+        return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
 
     def to_json(self) -> dict[str, Any]:
         """The trace as plain data."""
@@ -90,9 +84,7 @@ class Replay:
     def back(self) -> Any:
         """Takes the last action back and returns the state before it. Raises `InvalidAction` at the beginning."""
         if not self.actions:
-            raise InvalidAction(
-                "this is the initial state: there is no step to take back."
-            )
+            raise InvalidAction("this is the initial state: there is no step to take back.")
         self.actions.pop()
         self.states.pop()
         return self.state

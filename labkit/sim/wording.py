@@ -18,6 +18,4 @@ def members(bits: int) -> list[int]:
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
     """What may still happen and how often, of a budget of faults."""
-    return [
-        f"{count} {name}" for name, count in zip(names, counts, strict=True) if count
-    ]
+    return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

@@ -127,18 +127,12 @@ class Design(NamedTuple):
     def parse(cls, text: str) -> "Design":
         """The design that a text means; output and recovery may be left out. Raises `InvalidInput` in one sentence."""
         if len(text) > 300:
-            raise InvalidInput(
-                f"a design has at most 300 characters; write it as in {EXAMPLE!r}."
-            )
+            raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
         order, *rest = (part.strip() for part in text.split(";"))
         if len(rest) > 2:
-            raise InvalidInput(
-                f"{text[:60]!r} has more than three parts; write it as in {EXAMPLE!r}."
-            )
+            raise InvalidInput(f"{text[:60]!r} has more than three parts; write it as in {EXAMPLE!r}.")
         steps = parse_order(order)
-        output = (
-            word_of(Output, rest[0], "kind of output") if rest else usual_output(steps)
-        )
+        output = word_of(Output, rest[0], "kind of output") if rest else usual_output(steps)
         recovery = parse_recovery(rest[1]) if len(rest) > 1 else usual_recovery(steps)
         design = cls(steps, output, recovery)
         reason = nonsense(design)
@@ -152,9 +146,7 @@ def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
     return frozenset(write for each in steps for write in each)
 
 
-def without(
-    steps: Iterable[AtomicSet], left_out: Collection[Write]
-) -> tuple[AtomicSet, ...]:
+def without(steps: Iterable[AtomicSet], left_out: Collection[Write]) -> tuple[AtomicSet, ...]:
     """Atomic sets without some writes; a set of which nothing is left is gone."""
     kept = (tuple(each for each in writes if each not in left_out) for writes in steps)
     return tuple(writes for writes in kept if writes)
@@ -169,9 +161,7 @@ def word_of(kind: type[WordT], text: str, said: str) -> WordT:
     """The word of this kind that a text means. Raises `InvalidInput` with the nearest one."""
     names = [each.value for each in kind]
     if text not in names:
-        raise InvalidInput(
-            f"there is no {said} {text[:40]!r}; {nearest(text[:40], names)}"
-        )
+        raise InvalidInput(f"there is no {said} {text[:40]!r}; {nearest(text[:40], names)}")
     return kind(text)
 
 
@@ -188,9 +178,7 @@ def parse_order(text: str) -> tuple[AtomicSet, ...]:
         writes = [word_of(Write, each.strip(), "write") for each in part.split("+")]
         for write in writes:
             if write in met:
-                raise InvalidInput(
-                    f"{text[:60]!r} has {write} twice; a step makes each write once."
-                )
+                raise InvalidInput(f"{text[:60]!r} has {write} twice; a step makes each write once.")
             met.add(write)
         steps.append(atomic(writes))
     return tuple(steps)
@@ -210,15 +198,8 @@ def parse_recovery(text: str) -> Recovery:
         elif part in list(Leftover):
             recovery = recovery._replace(leftover=Leftover(part))
         else:
-            known = [
-                *(f"from {each}" for each in Start),
-                "newest state",
-                "skips marked",
-                *Leftover,
-            ]
-            raise InvalidInput(
-                f"recovery does not know {part[:40]!r}; {nearest(part[:40], known)}"
-            )
+            known = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover]
+            raise InvalidInput(f"recovery does not know {part[:40]!r}; {nearest(part[:40], known)}")
     return recovery
 
 
@@ -253,10 +234,7 @@ def nonsense(design: Design) -> str:
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"
-    if (
-        design.output is not Output.TRANSACTION
-        and len(design.steps[place(Write.VISIBLE)]) > 1
-    ):
+    if design.output is not Output.TRANSACTION and len(design.steps[place(Write.VISIBLE)]) > 1:
         return f"rows of the output {design.output} come one by one, so visible can join no other write"
     if Write.STAGED in writes and place(Write.STAGED) >= place(Write.VISIBLE):
         return "staged output must be there before visible"

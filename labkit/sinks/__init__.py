@@ -1,6 +1,7 @@
 """Sink strategies over stores: one file a strategy, one line in `SINKS` to register it.
 
-Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain tests.
+Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain
+tests.
 """
 
 from pathlib import Path

@@ -20,9 +20,7 @@ class BatchMarkerSink(Sink[Atomic]):
 
     strategy: ClassVar[Strategy] = Strategy.BATCH_MARKER
     capability: ClassVar[str] = "Atomic"
-    bears_speculation: ClassVar[bool] = (
-        True  # tasks write nothing: their rows go to the driver with the vote
-    )
+    bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Hands the rows to the driver; nothing is written by the task."""

@@ -38,10 +38,7 @@ class Vote(NamedTuple):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Vote":
         """The vote that `to_json` gave."""
-        return cls(
-            Handle.parse(data["handle"]),
-            tuple(Observation(*row) for row in data["rows"]),
-        )
+        return cls(Handle.parse(data["handle"]), tuple(Observation(*row) for row in data["rows"]))
 
 
 class Resolution(NamedTuple):
@@ -77,9 +74,7 @@ class Sink(ABC, Generic[StoreT]):
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Writes the rows of one task as far as can be promised; runs in the task. None: nothing to commit."""
 
-    def gathered(
-        self, batch: int, votes: Sequence[Vote]
-    ) -> AbstractContextManager[None]:
+    def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
         """A block around the commit, for what the driver has open meanwhile; only batch_marker has anything."""
         return nullcontext()
 
@@ -95,9 +90,7 @@ class Sink(ABC, Generic[StoreT]):
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
         """Drops what attempts without a vote have left in this batch and earlier ones, once the votes are taken."""
 
-    def resolutions(
-        self, decided: Sequence[tuple[int, Sequence[Vote]]]
-    ) -> list[Resolution]:
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """The steps that a restarted driver takes before it replays: finish decided batches, drop everything else."""
         return []
 
@@ -123,15 +116,11 @@ class DeferredSink(Sink[StoreT]):
         transaction.prepare()
         return Vote(handle)
 
-    def announced(
-        self, rows: Iterable[Observation], batch: int
-    ) -> Iterator[Observation]:
+    def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
         """Passes the rows on; the failpoint in the middle of a write is passed after the first."""
         return announce_first_write(rows, self.reach, batch)
 
-    def in_halves(
-        self, items: Sequence[ItemT], batch: int
-    ) -> Iterator[Sequence[ItemT]]:
+    def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
         """Passes the items on in two halves; the failpoint in the middle of a commit is passed between them.
 
         One item cannot be half done, so a commit of a single participant or row has no middle.
@@ -147,9 +136,7 @@ CHUNK = 1_000
 """Rows that are written together where it makes no difference to a reader."""
 
 
-def chunked(
-    rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id
-) -> Iterator[list[ItemT]]:
+def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
     """The rows in lists, for a consumer that writes each list before it asks for the next.
 
     The first row comes alone, since a failpoint lies behind it, then at most `CHUNK` together; rows of which
@@ -166,9 +153,7 @@ def chunked(
         yield list(some.values())
 
 
-def announce_first_write(
-    rows: Iterable[Observation], reach: Reach, batch: int
-) -> Iterator[Observation]:
+def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
     """Passes the rows on to a consumer that writes each before it asks for the next.
 
     When the consumer comes back for the second row, the first has been written: that is the failpoint.

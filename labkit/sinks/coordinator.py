@@ -28,32 +28,21 @@ class HandleLog:
     def write(self, batch: int, votes: Sequence[Vote]) -> None:
         """Stores the votes durably, replacing those of an earlier attempt at the batch."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        durable.replace(
-            self._path(batch), json.dumps([vote.to_json() for vote in votes])
-        )
+        durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
 
     def batches(self) -> list[int]:
         """The batches that have votes stored, in order."""
         if not self._folder.is_dir():
             return []
-        return sorted(
-            int(path.stem)
-            for path in self._folder.glob("*.json")
-            if path.stem.isdigit()
-        )
+        return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
 
     def read(self, batch: int) -> list[Vote]:
         """The stored votes. Raises `JobFailed` when the file is damaged: guessing could lose or double rows."""
         path = self._path(batch)
         try:
-            return [
-                Vote.from_json(data)
-                for data in json.loads(path.read_text(encoding="utf-8"))
-            ]
+            return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise JobFailed(
-                f"{path}: the handles of batch {batch} are damaged ({error}); restore the file."
-            ) from error
+            raise JobFailed(f"{path}: the handles of batch {batch} are damaged ({error}); restore the file.") from error
 
     def forget(self, batch: int) -> None:
         """Drops the votes of a batch that is finished, or that was never decided."""
@@ -160,9 +149,7 @@ class DecisionOrder(Coordinator):
         # Votes of a later batch are no decision: that batch runs again, and what they
         # name is aborted.
         batches = [] if decided is None else self._stored_through(decided)
-        return self.sink.resolutions(
-            [(batch, self._handles.read(batch)) for batch in batches]
-        )
+        return self.sink.resolutions([(batch, self._handles.read(batch)) for batch in batches])
 
     def _resolved(self) -> None:
         for batch in self._handles.batches():

@@ -22,9 +22,6 @@ class IdempotentSink(Sink[Keyed]):
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Upserts every row, so that a reader can see every value of a key; nothing is left to commit."""
-        for some in chunked(
-            announce_first_write(rows, self.reach, handle.batch),
-            distinct=attrgetter("key"),
-        ):
+        for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

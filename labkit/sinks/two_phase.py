@@ -17,9 +17,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
 
     strategy: ClassVar[Strategy] = Strategy.TWO_PHASE
     capability: ClassVar[str] = "Transactional"
-    bears_speculation: ClassVar[bool] = (
-        True  # every attempt has its own transaction, and one of them is committed
-    )
+    bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
     def begin(self, handle: Handle) -> Transaction:
         """A transaction under a name that no other attempt uses."""
@@ -44,26 +42,17 @@ class TwoPhaseSink(DeferredSink[Transactional]):
             if other.batch <= batch and other not in kept:
                 self.store.abort(other)
 
-    def resolutions(
-        self, decided: Sequence[tuple[int, Sequence[Vote]]]
-    ) -> list[Resolution]:
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """recoverAndCommit for every decided handle; recoverAndAbort for every other one of this query.
 
         The others include attempts that no handle file names: they would hold locks or hide rows for ever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
-        strays = [
-            handle for handle in self.store.prepared(self.query) if handle not in kept
-        ]
-        return [self._finishing(handle) for handle in kept] + [
-            self._dropping(handle) for handle in strays
-        ]
+        strays = [handle for handle in self.store.prepared(self.query) if handle not in kept]
+        return [self._finishing(handle) for handle in kept] + [self._dropping(handle) for handle in strays]
 
     def _finishing(self, handle: Handle) -> Resolution:
-        return Resolution(
-            f"committed {handle}, whose batch was decided",
-            lambda: self._commit_or_report(handle),
-        )
+        return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
 
     def _commit_or_report(self, handle: Handle) -> str | None:
         """A decided transaction that the store has dropped stays lost however often this fails: report it and go on.
@@ -78,7 +67,4 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return None
 
     def _dropping(self, handle: Handle) -> Resolution:
-        return Resolution(
-            f"aborted {handle}, whose batch was never decided",
-            lambda: self.store.abort(handle),
-        )
+        return Resolution(f"aborted {handle}, whose batch was never decided", lambda: self.store.abort(handle))

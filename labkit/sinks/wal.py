@@ -69,9 +69,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
         self._confirm(batch)
 
-    def resolutions(
-        self, decided: Sequence[tuple[int, Sequence[Vote]]]
-    ) -> list[Resolution]:
+    def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """Flushes every decided batch that is not confirmed, log by log. Other logs are replaced by the re-run."""
         return [
             step
@@ -81,15 +79,10 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         ]
 
     def _flushing(self, vote: Vote) -> Resolution:
-        return Resolution(
-            f"flushed the log {vote.handle}, whose batch was decided",
-            lambda: self._flush(vote.handle),
-        )
+        return Resolution(f"flushed the log {vote.handle}, whose batch was decided", lambda: self._flush(vote.handle))
 
     def _confirming(self, batch: int) -> Resolution:
-        return Resolution(
-            f"confirmed batch {batch} a second time", lambda: self._confirm(batch)
-        )
+        return Resolution(f"confirmed batch {batch} a second time", lambda: self._confirm(batch))
 
     def _flush(self, handle: Handle) -> None:
         self._append(self._logged(handle))
@@ -99,9 +92,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
             self.store.append(*rows[begin : begin + CHUNK])
 
     def _confirm(self, batch: int) -> None:
-        self.folder.mkdir(
-            parents=True, exist_ok=True
-        )  # a batch without rows has logged nothing
+        self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
         # The confirmation is durable before any log goes: a log that is gone without it
         # would be taken for a loss.
         durable.replace(self._confirmation(batch), "")
@@ -125,9 +116,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
-            raise JobFailed(
-                f"{path}: the log of a batch that was decided is gone, so its rows are lost."
-            ) from None
+            raise JobFailed(f"{path}: the log of a batch that was decided is gone, so its rows are lost.") from None
         return [self._row(line) for line in lines]
 
     def _row(self, line: str) -> Observation:

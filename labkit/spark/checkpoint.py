@@ -55,10 +55,7 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuses damaged logs before anything is recovered by them. Raises `InvalidInput`."""
-        for name, batches in (
-            ("offsets", self.offset_log()),
-            ("commits", self.commit_log()),
-        ):
+        for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
@@ -66,10 +63,7 @@ class Checkpoint:
         """The planned batches with their ranges, read from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
-        return [
-            PlannedBatch(batch, start, end)
-            for start, (batch, end) in zip(starts, ends, strict=False)
-        ]
+        return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
 
     def files(self) -> list[str]:
         """Every file that decides about recovery, as a person would list it."""
@@ -86,23 +80,15 @@ class Checkpoint:
     def state_files(self) -> list[str]:
         """The files of the state store: deltas and snapshots, or the zip files and changelogs of RocksDB."""
         state = self.folder / "state"
-        paths = (
-            path
-            for path in sorted(state.rglob("*"))
-            if path.is_file() and not path.name.startswith(".")
-        )
+        paths = (path for path in sorted(state.rglob("*")) if path.is_file() and not path.name.startswith("."))
         return [str(path.relative_to(self.folder)) for path in paths]
 
     def _end(self, batch: int) -> int:
         path = self.folder / "offsets" / str(batch)
         try:
-            return int(
-                json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"]
-            )
+            return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise JobFailed(
-                f"{path}: not an offset log entry of the lab's source ({error}); restore it."
-            ) from None
+            raise JobFailed(f"{path}: not an offset log entry of the lab's source ({error}); restore it.") from None
 
 
 def _check_entry(path: Path) -> None:
@@ -156,9 +142,7 @@ class DriverLock:
     def _refuse_leftovers(self) -> None:
         """A dead driver's lock is free, yet its workers may outlive it for a moment and still write."""
         session = self._read().get("session")
-        living = (
-            [] if session in (None, os.getsid(0)) else session_members(int(session))
-        )
+        living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
             raise InvalidInput(
                 f"{self._path.parent.parent}: the driver is dead, but {len(living)} of its processes are alive "
@@ -192,17 +176,13 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
         # Batches that the lab did not start have no votes: there is no way to know what
         # they left in a store.
         if checkpoint.offset_log():
-            raise InvalidInput(
-                f"{checkpoint.folder}: a checkpoint that the lab did not start; use another folder."
-            )
+            raise InvalidInput(f"{checkpoint.folder}: a checkpoint that the lab did not start; use another folder.")
         identity, incarnation = wanted, 0
     else:
         identity, incarnation = _read_identity(path)
         _refuse_other(checkpoint, identity, wanted)
     path.parent.mkdir(parents=True, exist_ok=True)
-    durable.replace(
-        path, json.dumps({**identity.__dict__, "incarnation": incarnation + 1})
-    )
+    durable.replace(path, json.dumps({**identity.__dict__, "incarnation": incarnation + 1}))
     return identity, incarnation + 1
 
 
@@ -217,9 +197,7 @@ def _read_identity(path: Path) -> tuple[Identity, int]:
         incarnation = int(content.pop("incarnation"))
         return Identity(**content), incarnation
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(
-            f"{path}: damaged ({error}); restore it, or start in a new folder."
-        ) from None
+        raise InvalidInput(f"{path}: damaged ({error}); restore it, or start in a new folder.") from None
 
 
 def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) -> None:

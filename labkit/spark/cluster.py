@@ -30,64 +30,34 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
 
 
-def executors(
-    master: str,
-    java: Java,
-    python_path: str,
-    environment: Mapping[str, str] = os.environ,
-) -> dict[str, str]:
+def executors(master: str, java: Java, python_path: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Configuration by which executors find the lab, their Java's needs and the stores; nothing for a local master.
 
     It may hold the password of a server, so it must not be put on a command line.
     """
     if is_local(master):
         return {}
-    handed = {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(_HANDED_ON)
-    }
-    settings = {
-        f"spark.executorEnv.{name}": value
-        for name, value in {**handed, "PYTHONPATH": python_path}.items()
-    }
+    handed = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    settings = {f"spark.executorEnv.{name}": value for name, value in {**handed, "PYTHONPATH": python_path}.items()}
     # An executor's own folder, which its worker removes: an executor that is killed leaves no temporary file elsewhere.
     options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *java.flags]
-    return settings | {
-        "spark.executor.memory": EXECUTOR_MEMORY,
-        "spark.executor.extraJavaOptions": " ".join(options),
-    }
+    return settings | {"spark.executor.memory": EXECUTOR_MEMORY, "spark.executor.extraJavaOptions": " ".join(options)}
 
 
 def to_properties(configuration: Mapping[str, str]) -> str:
     """The configuration as a file that SparkSubmit reads with --properties-file (java.util.Properties)."""
-    return "".join(
-        f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items()
-    )
+    return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items())
 
 
 def _escaped(text: str) -> str:
-    special = {
-        "\\": "\\\\",
-        "\n": "\\n",
-        "=": "\\=",
-        ":": "\\:",
-        "#": "\\#",
-        "!": "\\!",
-        " ": "\\ ",
-    }
-    return "".join(
-        special.get(sign, sign if sign.isascii() else _unicode(sign)) for sign in text
-    )
+    special = {"\\": "\\\\", "\n": "\\n", "=": "\\=", ":": "\\:", "#": "\\#", "!": "\\!", " ": "\\ "}
+    return "".join(special.get(sign, sign if sign.isascii() else _unicode(sign)) for sign in text)
 
 
 def _unicode(sign: str) -> str:
     # An escape has sixteen bits, so a character beyond them is written as two.
     encoded = sign.encode("utf-16-be")
-    return "".join(
-        f"\\u{encoded[at] << 8 | encoded[at + 1]:04x}"
-        for at in range(0, len(encoded), 2)
-    )
+    return "".join(f"\\u{encoded[at] << 8 | encoded[at + 1]:04x}" for at in range(0, len(encoded), 2))
 
 
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
@@ -108,17 +78,13 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
     end = time.monotonic() + SLOT_SECONDS
     while (there := slots(spark)) < needed:
         if time.monotonic() > end:
-            raise ServiceUnavailable(
-                f"{context.master}: {too_few(there, needed)}, or end other applications on it."
-            )
+            raise ServiceUnavailable(f"{context.master}: {too_few(there, needed)}, or end other applications on it.")
         time.sleep(0.1)
 
 
 def slots(spark: "SparkSession") -> int:
     """How many tasks the registered executors can run at once."""
-    if (
-        len(_inner(spark).statusTracker().getExecutorInfos()) < 2
-    ):  # the driver is always among them
+    if len(_inner(spark).statusTracker().getExecutorInfos()) < 2:  # the driver is always among them
         return 0
     # On a standalone cluster this is the number of cores of all registered executors.
     return int(spark.sparkContext.defaultParallelism)
@@ -147,9 +113,7 @@ def check_store(store: str, places: set[str]) -> None:
         )
 
 
-def check_speculation(
-    bears: bool, sink: str, setting: Callable[[str, str], str | None]
-) -> None:
+def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
     """Raises `InvalidInput` where two attempts at a task may run at once and the sink's rows would mix."""
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return

@@ -22,21 +22,14 @@ class Reached(NamedTuple):
     session: int
 
 
-def check_death(
-    where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False
-) -> Proof:
+def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
     """The proof that the driver was killed where it had reached the point. Raises `JobFailed` when there is none.
 
     `in_executor` says that the point lay in an executor of a cluster. That is in a session of its own, so it is not
     among the killed: it ends by itself, and the proof says whether it has.
     """
     proof = None if ending is None else ending.proof
-    if (
-        proof is None
-        or not isinstance(ending, Killed)
-        or proof.signal != signal.SIGKILL
-        or proof.left
-    ):
+    if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
             f"the driver at {where} did not die by SIGKILL alone (proof: {ending}); the run proves nothing."
         )
@@ -67,9 +60,7 @@ def check_dead(ending: Ending) -> None:
     # The proof is of the moment of the kill; a look now costs little, and nobody may
     # take over from a writer that lives.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
-        raise JobFailed(
-            f"the old driver is not proven dead (proof: {proof}), so the standby must not take over."
-        )
+        raise JobFailed(f"the old driver is not proven dead (proof: {proof}), so the standby must not take over.")
 
 
 class BatchLogs(NamedTuple):
@@ -85,32 +76,20 @@ class BatchLogs(NamedTuple):
 
 
 def check_logs(
-    where: object,
-    batch: int,
-    expected: EngineLogs,
-    checkpoint: Checkpoint,
-    *,
-    killed_at: float | None = None,
+    where: object, batch: int, expected: EngineLogs, checkpoint: Checkpoint, *, killed_at: float | None = None
 ) -> None:
     """Raises `JobFailed` unless `offsets/N` and `commits/N` are there, or not, exactly as expected at the point.
 
     `killed_at` (seconds since the epoch) is given where the driver outlived the crash, because an executor was
     killed: then a file that is younger than the kill was not there when the point was reached.
     """
-    for log, is_expected in (
-        ("offsets", expected.planned),
-        ("commits", expected.finished),
-    ):
+    for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
             state = "missing" if is_expected else "there"
-            raise JobFailed(
-                f"{where} was reached, and yet {log}/{batch} is {state}; the run proves nothing."
-            )
+            raise JobFailed(f"{where} was reached, and yet {log}/{batch} is {state}; the run proves nothing.")
 
 
-def _was_there(
-    checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None
-) -> bool:
+def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None) -> bool:
     path = checkpoint.folder / log / str(batch)
     try:
         # Spark writes a log entry aside and renames it, and a rename sets the time of

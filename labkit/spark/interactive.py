@@ -1,8 +1,8 @@
 """A Spark session for a person at a keyboard: in this process, quiet, and gone with it.
 
-The JVM runs in a session of its own, so an interrupt of the kernel does not end it. A guard in a process of its own ends
-the JVM and deletes its folder when this process is gone, whatever it died of. This module must not start a query, and
-must leave no variable in the environment: drivers of crash runs inherit it and must not find this JVM.
+The JVM runs in a session of its own, so an interrupt of the kernel does not end it. A guard in a process of its own
+ends the JVM and deletes its folder when this process is gone, whatever it died of. This module must not start a query,
+and must leave no variable in the environment: drivers of crash runs inherit it and must not find this JVM.
 
     python -m labkit.spark.interactive FOLDER PID      the guard
 """
@@ -26,13 +26,7 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.java import find_java
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
-from labkit.spark.jvm import (
-    PROFILES,
-    connect,
-    every_run,
-    start_jvm,
-    worker_settings,
-)
+from labkit.spark.jvm import PROFILES, connect, every_run, start_jvm, worker_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,9 +68,7 @@ def interactive_session() -> "SparkSession":
     if SparkContext._active_spark_context is None:  # noqa: SLF001 - a session of the user's own is left alone
         engine = _engine()
         if engine.process.poll() is not None:
-            raise ServiceUnavailable(
-                "The Spark of this kernel has ended: restart the kernel, and run the cells again."
-            )
+            raise ServiceUnavailable("The Spark of this kernel has ended: restart the kernel, and run the cells again.")
         with _environment_kept():
             os.environ.update(worker_settings(engine.scratch))
             return SparkSession.builder.getOrCreate()

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.streaming.stateful_processor import (
-    StatefulProcessor,
-    StatefulProcessorHandle,
-)
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from labkit.spark.options import PARTITIONS, Job, State
 from labkit.spark.outside import Mail, Outside
@@ -35,9 +32,7 @@ class RunningCount(StatefulProcessor):
         """The word's count, in the state store."""
         self._count = handle.getValueState("count", "count long")
 
-    def handleInputRows(
-        self, key: Any, rows: Iterator[Row], timerValues: Any
-    ) -> Iterator[Row]:
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """All rows of this word in this batch."""
         state = self._count.get()
         count = 0 if state is None else state[0]
@@ -51,10 +46,7 @@ class RunningCount(StatefulProcessor):
 
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
-PROVIDERS = {
-    State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider",
-    State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider",
-}
+PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider"}
 """The Java class of each state store provider."""
 
 
@@ -71,24 +63,20 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
     """Has the rows written by so many tasks.
 
-    A restart cannot cut the state anew: Spark takes the number of its partitions from the checkpoint (OffsetSeqMetadata),
-    whatever the session says.
+    A restart cannot cut the state anew: Spark takes the number of its partitions from the checkpoint
+    (OffsetSeqMetadata), whatever the session says.
     """
     return rows.repartition(tasks, "key")
 
 
 def running(lines: "DataFrame") -> "DataFrame":
     """One row (offset, word, running count) for every record."""
-    return lines.groupBy("word").transformWithState(
-        RunningCount(), SCHEMA, "append", "none"
-    )
+    return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
     """Running counts of the records of a topic. A record carries the number of its line, so no Kafka offset counts."""
-    record = f.from_json(
-        f.col("value").cast("string"), "offset long, word string"
-    ).alias("record")
+    record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
     return running(records.select(record).select("record.*"))
 
 
@@ -99,12 +87,8 @@ WORD = r"[\p{L}\p{N}']+"
 def totals(lines: "DataFrame") -> "DataFrame":
     """For every batch, one row (last line, word, total) for each word that occurs in it."""
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
-    counted = lines.select("offset", word.alias("word")).groupBy(
-        f.lower("word").alias("key")
-    )
-    return counted.agg(
-        f.max("offset").alias("offset"), f.count("*").alias("value")
-    ).select("offset", "key", "value")
+    counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
+    return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
 
 
 def each(lines: "DataFrame") -> "DataFrame":
@@ -129,8 +113,7 @@ def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[Record
 
     for batch in orders:
         rows = sorted(
-            Mail(order["offset"], order["word"], outside.read()[order["word"]])
-            for order in batch.to_pylist()
+            Mail(order["offset"], order["word"], outside.read()[order["word"]]) for order in batch.to_pylist()
         )
         for mail in rows:
             outside.send(mail)
@@ -153,9 +136,7 @@ class Plan:
     """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
-def _alone(
-    compute: "Callable[[DataFrame], DataFrame]",
-) -> "Callable[[DataFrame, Path], DataFrame]":
+def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
     """A job that looks at nothing but its lines."""
     return lambda lines, _outside: compute(lines)
 

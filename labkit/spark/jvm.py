@@ -96,11 +96,7 @@ class Profile:
 
     def without_forks(self) -> "Profile":
         """This profile without forks: Spark starts a new interpreter and its own daemon for every query."""
-        others = {
-            name: value
-            for name, value in self.configuration.items()
-            if value != _FAST_DAEMON
-        }
+        others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
 
@@ -110,18 +106,12 @@ _SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.python.daemon.module": _FAST_DAEMON,
 }
-_NO_CHECKSUMS = {
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"
-}
+_NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
 """Without a .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that it
 makes, and those take an eighth of a small run. Files are renamed, and collide, as with Spark's own choice."""
 
 PROFILES = {
-    "small": Profile(
-        ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"),
-        _SMALL | _NO_CHECKSUMS,
-        forks=True,
-    ),
+    "small": Profile(("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
     "bulk": Profile(("-Xmx2g",), {}),
     "cluster": Profile(("-Xmx1g",), {}),
 }
@@ -158,39 +148,25 @@ def start_jvm(
     `python` is the environment in which Spark finds its Python, if that is not this one. `apart`: in a session of its
     own, so that an interrupt from a terminal or a kernel does not reach it.
     """
-    command, environment = (
-        _command(java, scratch, profile, configuration),
-        {**_environment(scratch), **python},
-    )
+    command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Without it, Spark would look up the host's name, which may lead to an address that
     # nothing can reach.
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        env=environment,
-        start_new_session=apart,
+        command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=apart
     )
 
 
 def connect(
-    process: "subprocess.Popen[bytes]",
-    scratch: Path,
-    java: Java,
-    python: Mapping[str, str] = NO_ZYGOTE,
+    process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
     """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
     port, secret = _await_connection(scratch / "connection", process, java)
-    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = (
-        str(port),
-        secret,
-    )
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = (str(port), secret)
     return SparkSession.builder.getOrCreate()
 
 
@@ -206,22 +182,15 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
     }
 
 
-def _command(
-    java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]
-) -> list[str]:
+def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
     """JVMs that share an archive must have the same class path, so no folder of a run is in it."""
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
     options = [*profile.options, "-XX:-UsePerfData", f"-Djava.io.tmpdir={scratch}"]
     options += [f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"]
-    options += [
-        "-Djdk.reflect.useDirectMethodHandle=false",
-        "-Dio.netty.tryReflectionSetAccessible=true",
-    ]
-    options += [
-        f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES
-    ]
+    options += ["-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"]
+    options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
     properties = scratch / "spark.properties"
     with os.fdopen(
         # The configuration may hold the password of a server: on a command line
@@ -230,19 +199,9 @@ def _command(
         "w",
         encoding="ascii",
     ) as file:
-        file.write(
-            cluster.to_properties(configuration | profile.configuration)
-        )  # everybody may read a command line
+        file.write(cluster.to_properties(configuration | profile.configuration))  # everybody may read a command line
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
-    return [
-        str(java.path),
-        *options,
-        *java.flags,
-        *submit,
-        "--properties-file",
-        str(properties),
-        "pyspark-shell",
-    ]
+    return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
 
 
 def worker_settings(scratch: Path) -> dict[str, str]:
@@ -270,14 +229,10 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 def python_path() -> str:
     """Where Spark's Python processes find the lab, and whatever this one finds."""
-    return os.pathsep.join(
-        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
-    )
+    return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 
-def _await_connection(
-    path: Path, process: "subprocess.Popen[bytes]", java: Java
-) -> tuple[int, str]:
+def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
     """Port and secret, which Spark's gateway writes (PythonGatewayServer): a length-prefixed pair, renamed in place."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():

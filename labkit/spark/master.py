@@ -11,9 +11,7 @@ from urllib.parse import urlsplit
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import IN_TASK, Crash
 
-_MASTER = re.compile(
-    r"spark://[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*|local-cluster\[(?P<number>\d+),(?P<cores>\d+),\d+\]"
-)
+_MASTER = re.compile(r"spark://[^\s,:/]+:\d+(,[^\s,:/]+:\d+)*|local-cluster\[(?P<number>\d+),(?P<cores>\d+),\d+\]")
 
 
 _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
@@ -45,10 +43,7 @@ def is_loopback(master: str) -> bool:
     """Whether every process of the job runs on this host."""
     if not master.startswith("spark://"):
         return True
-    hosts = {
-        urlsplit(f"spark://{place}").hostname
-        for place in master.removeprefix("spark://").split(",")
-    }
+    hosts = {urlsplit(f"spark://{place}").hostname for place in master.removeprefix("spark://").split(",")}
     return hosts <= {"127.0.0.1", "localhost"}
 
 
@@ -83,9 +78,7 @@ def too_few(there: int, needed: int) -> str:
     )
 
 
-def check_victim(
-    victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool
-) -> None:
+def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
     """An executor can be killed where it is a process of its own, and one of its tasks can be told to wait.
 
     `in_tasks`: whether job and sink write in tasks. Raises `InvalidInput`.
@@ -93,14 +86,8 @@ def check_victim(
     if victim is Victim.DRIVER:
         return
     if master is None:
-        raise InvalidInput(
-            "--victim executor: without --master the driver is its own executor; name a cluster's."
-        )
+        raise InvalidInput("--victim executor: without --master the driver is its own executor; name a cluster's.")
     if not in_tasks:
-        raise InvalidInput(
-            "--victim executor: this job or sink writes in the driver; use running and another sink."
-        )
+        raise InvalidInput("--victim executor: this job or sink writes in the driver; use running and another sink.")
     if len(crashes) != 1 or not crashes[0].point.in_task:
-        raise InvalidInput(
-            f"--victim executor: name one --crash at a point in a task: {', '.join(sorted(IN_TASK))}."
-        )
+        raise InvalidInput(f"--victim executor: name one --crash at a point in a task: {', '.join(sorted(IN_TASK))}.")

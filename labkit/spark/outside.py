@@ -77,6 +77,4 @@ class Outside:
 
 def first_prices(items: Iterable[str]) -> dict[str, int]:
     """The prices before anybody edits them: 10, 20, 30 and so on, in the order in which the items first come."""
-    return {
-        item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)
-    }
+    return {item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)}

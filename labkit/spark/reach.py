@@ -68,12 +68,7 @@ class Armed:
         # first evidence is the one that counts.
         if self.evidence.exists():
             return False
-        content = {
-            "point": point.value,
-            "batch": batch,
-            "pid": os.getpid(),
-            "session": os.getsid(0),
-        }
+        content = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
         # Durable before it waits: whoever kills looks at this file, and a half-written
         # one would prove nothing.
         durable.replace(self.evidence, json.dumps({**content, "executor": executor()}))
@@ -98,22 +93,14 @@ class Armed:
 
     def _was_continued(self) -> bool:
         """Whether this very process stopped at the point, and goes on."""
-        return (
-            self.afterwards.exists()
-            and json.loads(self.afterwards.read_text(encoding="utf-8"))[0]
-            == os.getpid()
-        )
+        return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
 
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, object]:
         """The arming as plain data, for another process."""
-        plain = {
-            "point": self.crash.point.value,
-            "batch": self.crash.batch,
-            "evidence": str(self.evidence),
-        }
+        plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
         return {**plain, "then": self.then.value}
 
     @classmethod
@@ -121,20 +108,12 @@ class Armed:
         """The arming that `to_json` gave; None stays None."""
         if data is None:
             return None
-        return cls(
-            Crash(FailPoint(data["point"]), data["batch"]),
-            Path(data["evidence"]),
-            Reaction(data["then"]),
-        )
+        return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Reaction(data["then"]))
 
 
 def executor() -> int | None:
     """The JVM that started this process or one above it: a task's executor. None where there is no such."""
-    above = (
-        process.pid
-        for process in psutil.Process().parents()
-        if process.name() == "java"
-    )
+    above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
     return next(above, None)
 
 
@@ -145,14 +124,7 @@ class Turn:
     be running at once, since each says whether it has rows before the first may tell that it is the last with any.
     """
 
-    def __init__(
-        self,
-        evidence: Path,
-        partition: int,
-        partitions: int,
-        *,
-        batch_dies: bool = True,
-    ) -> None:
+    def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
         self._evidence, self._partition = evidence, partition
         self._batch_dies = batch_dies
         self._folder = evidence.with_suffix(".turns")
@@ -163,10 +135,7 @@ class Turn:
         """Waits until every task before this one has finished; gives the rows back."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
-        self._wait(
-            lambda: all(self._has_said(other, "done") for other in self._before),
-            "the tasks before it",
-        )
+        self._wait(lambda: all(self._has_said(other, "done") for other in self._before), "the tasks before it")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
@@ -177,10 +146,7 @@ class Turn:
         """Whether no task behind this one has any rows; waits until all of them have said so."""
         spoken = ("empty", "rows")
         self._wait(
-            lambda: all(
-                any(self._has_said(other, word) for word in spoken)
-                for other in self._behind
-            ),
+            lambda: all(any(self._has_said(other, word) for word in spoken) for other in self._behind),
             "the tasks behind it",
         )
         return not any(self._has_said(other, "rows") for other in self._behind)
@@ -190,9 +156,7 @@ class Turn:
 
         Where only an executor is killed, the batch goes on: whoever was in front comes again, and ends.
         """
-        wait_until(
-            lambda: condition() or (self._batch_dies and self._evidence.exists()), what
-        )
+        wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # The evidence is there, and this task's turn is not: whatever it did now would
         # be behind the crash.
         if not condition():
@@ -230,29 +194,18 @@ IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
 """Where it matters who wrote first. A log shows its records in order: half a commit is seen if it was written first."""
 
 
-def take_turns(
-    armed: Armed | None, batch: int, partition: int, partitions: int
-) -> Turn:
+def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
     """A turn for one task: ordered where an armed point of this batch needs it, free everywhere else."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
-    return Turn(
-        armed.evidence,
-        partition,
-        partitions,
-        batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH,
-    )
+    return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
     """`reach` for one task: the middle of a write is passed only by the last task that has rows."""
 
     def reach(point: FailPoint, batch: int) -> None:
-        if (
-            armed is None
-            or point is not armed.crash.point
-            or batch != armed.crash.batch
-        ):
+        if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
             return
         if point is FailPoint.MID_WRITE and not turn.is_last():
             return
@@ -261,16 +214,12 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
     return reach
 
 
-def wait_until(
-    condition: Callable[[], bool], what: str, patience: float = PATIENCE
-) -> None:
+def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
     """Polls until the condition holds. Raises `JobFailed` after `patience` seconds."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:
-            raise JobFailed(
-                f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?"
-            )
+            raise JobFailed(f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?")
         time.sleep(pause)
         # Most waits are over at once; long ones need not keep a core busy.
         pause = min(2 * pause, _LONGEST)

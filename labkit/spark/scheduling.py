@@ -44,11 +44,7 @@ def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
             if not is_local(master):
                 await_slots(spark, 1)
             context = spark.sparkContext
-            codes: list[int] = (
-                context.parallelize(list(tasks), len(tasks))
-                .mapPartitions(_each)
-                .collect()
-            )
+            codes: list[int] = context.parallelize(list(tasks), len(tasks)).mapPartitions(_each).collect()
         except Py4JJavaError as error:
             raise JobFailed(_reason(str(error.java_exception))) from None
         finally:
@@ -78,9 +74,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
         env={**os.environ, ENDS_WITH_PARENT: "yes"},
     )
     if done.returncode not in fine:
-        raise RuntimeError(
-            f"exit code {done.returncode}: {done.stdout[-MOST_SAID:].strip()}"
-        )
+        raise RuntimeError(f"exit code {done.returncode}: {done.stdout[-MOST_SAID:].strip()}")
     return done.returncode
 
 

@@ -18,15 +18,7 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.host.servers.spark_cluster import linked_home
 from labkit.spark import cluster
 from labkit.spark.fast.zygote import interpreter
-from labkit.spark.jvm import (
-    PROFILES,
-    Profile,
-    connect,
-    every_run,
-    python_path,
-    start_jvm,
-    use_archive,
-)
+from labkit.spark.jvm import PROFILES, Profile, connect, every_run, python_path, start_jvm, use_archive
 from labkit.spark.master import is_local
 
 if TYPE_CHECKING:
@@ -48,7 +40,8 @@ def start_session(
     """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
 
     `profile`: by its name in `PROFILES`, or as it is; or `stock`. `archive`: whether to use the class-data archive, if
-    there is one and LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found, or no JVM comes up.
+    there is one and LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found, or no JVM comes
+    up.
     """
     if profile == "stock":
         return _stock_session(find_java(), master, scratch, partitions)
@@ -57,11 +50,7 @@ def start_session(
 
 @contextmanager
 def session_for_a_block(
-    master: str,
-    scratch: Path,
-    partitions: int,
-    log: IO[bytes],
-    profile: str | Profile,
+    master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
     """A session as `start_session` gives, whose JVM has ended and whose environment is gone behind the block.
 
@@ -88,9 +77,7 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
         yield
     except Py4JError as error:
         said = str(getattr(error, "java_exception", error)).strip().splitlines()
-        raise JobFailed(
-            f"{what}: {said[0] if said else 'no reason was given'}"
-        ) from None
+        raise JobFailed(f"{what}: {said[0] if said else 'no reason was given'}") from None
 
 
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
@@ -126,27 +113,19 @@ def _started(
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
         os.environ.update(linked_home(scratch))
-    configuration = every_run(master, scratch, partitions) | cluster.executors(
-        master, java, python_path()
-    )
+    configuration = every_run(master, scratch, partitions) | cluster.executors(master, java, python_path())
     wanted = PROFILES[profile] if isinstance(profile, str) else profile
     chosen = wanted if allowed.zygote else wanted.without_forks()
     if archive and allowed.archive:
         chosen = chosen.extended(use_archive(java))
     if chosen.connector:
-        configuration["spark.jars"] = ",".join(
-            map(str, sorted(CONNECTOR.find(java).glob("*.jar")))
-        )
+        configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
     python = interpreter(scratch) if chosen.forks and is_local(master) else {}
-    process = start_jvm(
-        java, scratch, chosen, configuration, log, python=python, apart=apart
-    )
+    process = start_jvm(java, scratch, chosen, configuration, log, python=python, apart=apart)
     return process, connect(process, scratch, java, python)
 
 
-def _stock_session(
-    java: Java, master: str, scratch: Path, partitions: int
-) -> "SparkSession":
+def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
     """A session as everybody makes one, to compare with: PySpark's own launcher and settings.
 
     Its temporary files are in `scratch`.
@@ -154,19 +133,10 @@ def _stock_session(
     Only what the job cannot do without is set: the interpreter of the workers, where they find the lab, and as many
     partitions as the lab's own sessions have.
     """
-    os.environ |= {
-        "JAVA_HOME": str(java.path.resolve().parents[1]),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    os.environ |= {
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_DIRS": str(scratch),
-        "PYTHONPATH": python_path(),
-    }
+    os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}
     from pyspark.sql import SparkSession
 
     temporary = f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData"
-    builder = SparkSession.builder.master(master).config(
-        "spark.driver.extraJavaOptions", temporary
-    )
+    builder = SparkSession.builder.master(master).config("spark.driver.extraJavaOptions", temporary)
     return builder.config("spark.sql.shuffle.partitions", str(partitions)).getOrCreate()

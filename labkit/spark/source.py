@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from labkit.host.logs import decode_line, decode_text, log_lines
 from labkit.sinks.coordinator import pass_commit_log
@@ -88,17 +84,14 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, start["offset"] + limit.max_rows)
         return {"offset": max(end, start["offset"])}
 
-    def partitions(
-        self, start: dict[str, int], end: dict[str, int]
-    ) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """One range, or several where each has enough lines to be worth a task."""
         first, last = start["offset"], end["offset"]
         self._index()
         # Rounded up, so that a batch never has more ranges than tasks were allowed.
         step = max(STRIDE, -(-(last - first) // self._tasks))
         return [
-            Span(begin, min(begin + step, last), self._positions[begin // STRIDE])
-            for begin in range(first, last, step)
+            Span(begin, min(begin + step, last), self._positions[begin // STRIDE]) for begin in range(first, last, step)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:

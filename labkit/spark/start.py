@@ -77,9 +77,7 @@ def open_checkpoint(
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
     lock = DriverLock(checkpoint)
-    wanted = Identity(
-        query or new_query(), sink.value, store, str(location), order.value, source
-    )
+    wanted = Identity(query or new_query(), sink.value, store, str(location), order.value, source)
     try:
         checkpoint.check()
         identity, incarnation = enter(checkpoint, wanted)
@@ -88,17 +86,7 @@ def open_checkpoint(
         # process may be meant for it.
         lock.release()
         raise
-    options = SinkOptions(
-        sink,
-        order,
-        store,
-        location,
-        identity.query,
-        incarnation,
-        checkpoint.log,
-        partitions,
-        armed,
-    )
+    options = SinkOptions(sink, order, store, location, identity.query, incarnation, checkpoint.log, partitions, armed)
     return OpenCheckpoint(checkpoint, options, lock)
 
 
@@ -142,11 +130,7 @@ class LabQuery:
                 if batch in self._opened.checkpoint.commit_log():
                     self._commit_through(batch)
             except Exception as error:  # a lost notification costs time, never data: the next commit repeats it
-                print(
-                    f"labkit: the notification of batch {batch} failed: {error}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _drop_losers(self, batch: int) -> None:
         """An attempt that lost may have ended after the last commit."""
@@ -216,11 +200,7 @@ def register(spark: "SparkSession", source: type[DataSource]) -> None:
 
 
 def launch(
-    frame: "DataFrame",
-    opened: OpenCheckpoint,
-    output_mode: str = "append",
-    *,
-    every: int | None = None,
+    frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
     """Starts the query of a recovered checkpoint on everything that is available now.
 
@@ -229,34 +209,26 @@ def launch(
     Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
     """
     listener = notifier(frame.sparkSession)
-    writer = frame.writeStream.outputMode(output_mode).option(
-        "checkpointLocation", str(opened.checkpoint.folder)
-    )
+    writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
     if output_mode == "append":
         register(frame.sparkSession, LabkitSink)
         opened = _for_attempts(opened, frame.sparkSession)
         writer = writer.format("labkit").option(OPTION, opened.options.to_text())
     else:
         writer = writer.foreachBatch(ForeachBatchAdapter(opened.options))
-    writer = (
-        writer.trigger(availableNow=True)
-        if every is None
-        else writer.trigger(processingTime=f"{every} seconds")
-    )
+    writer = writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
     query = LabQuery(opened, writer.start())
     listener.watch(query)
     return query
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Notes in the options whether tasks may run more than once. Raises `InvalidInput` where the sink cannot bear it."""
+    """Notes in the options whether tasks may run more than once. Raises `InvalidInput` where the sink cannot
+    bear it.
+    """
     context, strategy = spark.sparkContext, opened.options.strategy
-    check_speculation(
-        SINKS[strategy].bears_speculation, strategy.value, context.getConf().get
-    )
-    return replace(
-        opened, options=replace(opened.options, retries=retries(str(context.master)))
-    )
+    check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
+    return replace(opened, options=replace(opened.options, retries=retries(str(context.master))))
 
 
 def start(
@@ -275,14 +247,10 @@ def start(
     and value (long). Raises `InvalidInput` for a checkpoint in use, or one of another query.
     """
     if frame.columns != COLUMNS:
-        raise InvalidInput(
-            f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename."
-        )
+        raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
     strategy = Strategy(sink)
     chosen = orders(strategy)[0] if order is None else Order(order)
-    opened = open_checkpoint(
-        checkpoint, sink=strategy, order=chosen, store=store, location=location
-    )
+    opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:
         opened.recover()
         return launch(frame, opened, output_mode)
@@ -295,8 +263,4 @@ def reason(error: BaseException) -> str:
     """The first telling line of a query's error: the lab's own sentence if there is one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
-    return (
-        own[-1].partition(": ")[2]
-        if own
-        else (lines[0] if lines else type(error).__name__)
-    )
+    return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

@@ -9,15 +9,7 @@ from typing import Any, Protocol
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
-from labkit.stores.contract import (
-    Appendable,
-    Atomic,
-    Expiring,
-    Fencing,
-    Keyed,
-    Store,
-    Transactional,
-)
+from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
 __all__ = ["STORES", "capabilities", "open_store"]
 
@@ -74,9 +66,7 @@ def open_store(kind: str, location: Path) -> Store:
 def capabilities(kind: str) -> frozenset[str]:
     """The names of the protocols that a store of this kind offers; nothing is opened. Raises `InvalidInput`."""
     offered: Any = _class(kind)
-    return frozenset(
-        protocol.__name__ for protocol in _CAPABILITIES if issubclass(offered, protocol)
-    )
+    return frozenset(protocol.__name__ for protocol in _CAPABILITIES if issubclass(offered, protocol))
 
 
 def _class(kind: str) -> StoreClass:

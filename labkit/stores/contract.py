@@ -93,7 +93,9 @@ class Clocked(Protocol):
         """The rows of `history`, each behind what was told of it; of rows that follow each other, once."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The hidden rows that were pre-committed, each with the moment of that; where nobody knows, all, when written."""
+        """The hidden rows that were pre-committed, each with the moment of that; where nobody knows, all,
+        when written.
+        """
 
 
 @runtime_checkable
@@ -122,9 +124,7 @@ class Atomic(Protocol):
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether a transaction with this marker has committed."""
 
-    def transaction(
-        self, handle: Handle
-    ) -> AbstractContextManager[Callable[[Observation], None]]:
+    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
         """A transaction that writes rows through the yielded function and sets the marker (query, batch).
 
         Leaving the block commits everything at once; leaving it by an exception, or dying in it, leaves nothing.

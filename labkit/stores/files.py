@@ -43,9 +43,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 def encode(row: Observation) -> bytes:
     """A row as one line of JSON, without the line's end."""
-    return msgspec.json.encode(
-        Line(row.offset, row.key, row.value, row.batch, row.incarnation)
-    )
+    return msgspec.json.encode(Line(row.offset, row.key, row.value, row.batch, row.incarnation))
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
@@ -55,9 +53,7 @@ def read_rows(path: Path) -> Iterator[Observation]:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             remedy = "restore the file, or delete the store and run again"
-            raise InvalidInput(
-                f"{path}, line {number}: damaged ({error}); {remedy}."
-            ) from None
+            raise InvalidInput(f"{path}, line {number}: damaged ({error}); {remedy}.") from None
         yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
 
 
@@ -110,9 +106,7 @@ class StagedFile:
     def rename(self, target: Path) -> None:
         """Moves the sealed file; the caller holds the lock. Raises `JobFailed` if someone else has removed it."""
         if not self._is_there():
-            raise JobFailed(
-                f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another."
-            )
+            raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
         # The descriptor is closed after the rename: until then it keeps the inode alive
         # that the look above compares.
         self.path.rename(target)
@@ -131,9 +125,7 @@ class StagedFile:
 
     def _refuse_closed(self) -> None:
         if self.is_closed:
-            raise JobFailed(
-                f"{self.path}: the transaction {self.handle} is not open any more; begin another."
-            )
+            raise JobFailed(f"{self.path}: the transaction {self.handle} is not open any more; begin another.")
 
     def _is_there(self) -> bool:
         try:
@@ -248,9 +240,7 @@ class FilesStore:
         """Opens `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
-                raise JobFailed(
-                    f"{self.folder}: there is a transaction {handle}; a name is never used twice."
-                )
+                raise JobFailed(f"{self.folder}: there is a transaction {handle}; a name is never used twice.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
@@ -262,9 +252,7 @@ class FilesStore:
                 # the order in which the transactions became visible.
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
-                raise JobFailed(
-                    f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed."
-                )
+                raise JobFailed(f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed.")
             # Also after a rename of somebody else's, who may have died before syncing it.
             self._sync()
 
@@ -277,9 +265,7 @@ class FilesStore:
     def prepared(self, query: str) -> list[Handle]:
         """Every open or prepared transaction of the query, in the order of their names' numbers."""
         with durable.explained(self.folder):
-            return sorted(
-                handle for handle in self._unfinished() if handle.query == query
-            )
+            return sorted(handle for handle in self._unfinished() if handle.query == query)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -293,10 +279,7 @@ class FilesStore:
     # Looking at a store must not create it: where there is no folder there is nothing
     # to lock.
     def _changing_what_is_there(self) -> Iterator[None]:
-        with (
-            durable.explained(self.folder),
-            durable.locked(self._staging) if self._staging.is_dir() else nullcontext(),
-        ):
+        with durable.explained(self.folder), durable.locked(self._staging) if self._staging.is_dir() else nullcontext():
             yield
 
     def _sync(self) -> None:
@@ -321,11 +304,7 @@ class FilesStore:
         return {Handle.parse(path.stem) for path in self._staged_paths(OPEN, PREPARED)}
 
     def _staged_paths(self, *suffixes: str) -> list[Path]:
-        return [
-            self._staging / name
-            for name in names(self._staging)
-            if name.endswith(suffixes)
-        ]
+        return [self._staging / name for name in names(self._staging) if name.endswith(suffixes)]
 
     def _drop_earlier(self, handle: Handle) -> None:
         for path in self._staged_paths(ATOMIC):
@@ -340,18 +319,11 @@ class FilesStore:
         return self._committed / f"{int(last.partition('-')[0]) + 1:08}-{handle}.jsonl"
 
     def _is_committed(self, handle: Handle) -> bool:
-        return any(
-            name.endswith(f"-{handle}.jsonl") for name in self._committed_names()
-        )
+        return any(name.endswith(f"-{handle}.jsonl") for name in self._committed_names())
 
     def _is_marked(self, query: str, batch: int) -> bool:
-        return any(
-            name.partition("-")[2].startswith(f"{query}-b{batch}-")
-            for name in self._committed_names()
-        )
+        return any(name.partition("-")[2].startswith(f"{query}-b{batch}-") for name in self._committed_names())
 
     def _refuse_marked(self, handle: Handle) -> None:
         if self._is_marked(handle.query, handle.batch):
-            raise JobFailed(
-                f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before."
-            )
+            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before.")

@@ -148,9 +148,7 @@ class SimulatedTransaction:
             # rows would be a promise that cannot be kept.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
-            connection.execute(
-                "INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()]
-            )
+            connection.execute("INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()])
         self._is_open = False
 
     def _insert(self, connection: sqlite3.Connection) -> None:
@@ -158,18 +156,12 @@ class SimulatedTransaction:
         # The number tells this begin from a later one under the same name, after an
         # abort in between.
         if connection.execute(mine, [self._number, self._name]).fetchone() is None:
-            raise JobFailed(
-                f"The transaction {self._name} was aborted while it was open; begin another."
-            )
-        connection.executemany(
-            _INSERT, [(*row[:5], self._name) for row in self._buffer]
-        )
+            raise JobFailed(f"The transaction {self._name} was aborted while it was open; begin another.")
+        connection.executemany(_INSERT, [(*row[:5], self._name) for row in self._buffer])
 
     def _refuse_closed(self) -> None:
         if not self._is_open:
-            raise JobFailed(
-                f"The transaction {self._name} is not open any more; begin another."
-            )
+            raise JobFailed(f"The transaction {self._name} is not open any more; begin another.")
 
 
 class SQLiteStore:
@@ -227,11 +219,7 @@ class SQLiteStore:
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether the marker of this query and batch has been committed."""
-        return any(
-            self._read(
-                "SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch
-            )
-        )
+        return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
@@ -255,26 +243,18 @@ class SQLiteStore:
         """Notes the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
-                raise JobFailed(
-                    f"{self.path}: there is a transaction {handle}; a name is never used twice."
-                )
-            number = connection.execute(
-                "INSERT INTO opened (handle) VALUES (?)", [str(handle)]
-            ).lastrowid
+                raise JobFailed(f"{self.path}: there is a transaction {handle}; a name is never used twice.")
+            number = connection.execute("INSERT INTO opened (handle) VALUES (?)", [str(handle)]).lastrowid
         assert number is not None
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
         """Notes the handle as committed, which makes its rows visible. Raises `JobFailed` if it is not prepared."""
-        refusal = JobFailed(
-            f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed."
-        )
+        refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
         with self._writing() as connection:
-            if connection.execute(
-                "DELETE FROM prepared WHERE handle = ?", [str(handle)]
-            ).rowcount:
+            if connection.execute("DELETE FROM prepared WHERE handle = ?", [str(handle)]).rowcount:
                 connection.execute("INSERT INTO committed VALUES (?)", [str(handle)])
                 _note_moment(connection, handle)
             elif not _holds(connection, _IS_COMMITTED, handle):
@@ -364,12 +344,8 @@ class SQLiteStore:
             # commit in WAL mode is not synced, and the engine's decision could outlive
             # the rows that it is about.
             connection.execute("PRAGMA synchronous = FULL")
-            if connection.execute("PRAGMA application_id").fetchone() != (
-                APPLICATION_ID,
-            ):
-                raise InvalidInput(
-                    f"{self.path}: not a store of the lab; move it away, or choose another place."
-                )
+            if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+                raise InvalidInput(f"{self.path}: not a store of the lab; move it away, or choose another place.")
         except BaseException:
             connection.close()
             raise
@@ -396,9 +372,7 @@ class SQLiteStore:
         """SQLite would replay the log of a database that was deleted into the new one."""
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
-            raise InvalidInput(
-                f"{log}: left behind by a database that is gone; delete it and run again."
-            )
+            raise InvalidInput(f"{log}: left behind by a database that is gone; delete it and run again.")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -413,13 +387,9 @@ class SQLiteStore:
 
 def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
     try:
-        connection.execute(
-            "INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch]
-        )
+        connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
     except sqlite3.IntegrityError:
-        raise JobFailed(
-            f"Batch {handle.batch} of the query {handle.query} was committed before."
-        ) from None
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.") from None
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
@@ -437,26 +407,13 @@ def _explanation(path: Path, error: sqlite3.Error) -> LabError:
     if code == sqlite3.SQLITE_FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return JobFailed(
-            f"{path}: another process has held the database for {PATIENCE:.0f} s; end it and run again."
-        )
+        return JobFailed(f"{path}: another process has held the database for {PATIENCE:.0f} s; end it and run again.")
     if path.is_dir():
-        return InvalidInput(
-            f"{path}: a folder where a database file belongs; move it away."
-        )
-    if code in {
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_AUTH,
-    }:
-        return InvalidInput(
-            f"{path}: cannot be opened or written ({error}); choose a place that you may write to."
-        )
+        return InvalidInput(f"{path}: a folder where a database file belongs; move it away.")
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
+        return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a place that you may write to.")
     if code == sqlite3.SQLITE_IOERR:
-        return JobFailed(
-            f"{path}: the system refused the file ({error}); look at the disk and run again."
-        )
+        return JobFailed(f"{path}: the system refused the file ({error}); look at the disk and run again.")
     return InvalidInput(
         f"{path}: damaged, or not an SQLite database ({error}); restore it, or delete it and run again."
     )

@@ -35,28 +35,18 @@ class Findings(list[Finding]):
             else "This machine has everything that the lab needs."
         )
         rows = [
-            (
-                each.name,
-                Cell("missing", BAD) if each.required else "not there",
-                each.remedy or each.detail,
-            )
+            (each.name, Cell("missing", BAD) if each.required else "not there", each.remedy or each.detail)
             for each in [*needed, *(each for each in missing if not each.required)]
         ]
         there = [each for each in self if each.ok]
         return Card(
             word,
             table(("", "", "what to do"), rows) if rows else Html(),
-            fold(
-                f"What is there: {len(there)}",
-                table(("", ""), [(each.name, each.detail) for each in there]),
-            ),
+            fold(f"What is there: {len(there)}", table(("", ""), [(each.name, each.detail) for each in there])),
             title="Is this machine ready?",
             tone=BAD if needed else GOOD,
             under=said,
-            plain=[
-                said,
-                *(f"  {_state(each)} {each.name}: {each.remedy}" for each in missing),
-            ],
+            plain=[said, *(f"  {_state(each)} {each.name}: {each.remedy}" for each in missing)],
         )
 
 
@@ -91,8 +81,7 @@ class Trials(dict[str, "TimeoutTrial"]):
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         return [
-            (kind, str(each.failures), str(each.outcome or "-"), _lost(each.verdict))
-            for kind, each in self.items()
+            (kind, str(each.failures), str(each.outcome or "-"), _lost(each.verdict)) for kind, each in self.items()
         ]
 
     def __str__(self) -> str:
@@ -105,17 +94,14 @@ class Trials(dict[str, "TimeoutTrial"]):
         from labkit.stores.kafka.timeouts import WAITS
 
         if name_in(kind, 'trials.steps("burst")') not in self:
-            raise InvalidInput(
-                f"there was no traffic {kind[:40]!r}; {nearest(kind[:40], list(self))}"
-            )
+            raise InvalidInput(f"there was no traffic {kind[:40]!r}; {nearest(kind[:40], list(self))}")
         trial = self[kind]
         verdict = trial.verdict
         said = [step.partition(" s  ") for step in trial.steps]
         return Card(
             verdict_parts.word(verdict.guarantee) if verdict else "",
             table(
-                ("", "what the broker and the job said"),
-                [(f"{seconds.strip()} s", what) for seconds, _, what in said],
+                ("", "what the broker and the job said"), [(f"{seconds.strip()} s", what) for seconds, _, what in said]
             ),
             para(sentence(verdict.because)) if verdict else "",
             title=f"The traffic {kind}, step by step",
@@ -132,12 +118,7 @@ class Trials(dict[str, "TimeoutTrial"]):
             (kind, failed, commit, Cell(lost, BAD) if lost not in {"0", "-"} else lost)
             for kind, failed, commit, lost in self._rows()
         ]
-        card = Card(
-            "",
-            table(_OF_TRIALS, rows),
-            title="One timeout, three kinds of traffic",
-            plain=(),
-        )
+        card = Card("", table(_OF_TRIALS, rows), title="One timeout, three kinds of traffic", plain=())
         return bundle(card.html(), str(Card("", plain=str(self).splitlines())))
 
 

@@ -35,16 +35,8 @@ class Chains:
     """Every chain of source, engine and sink with all its schedules, as `chains["log", "log-then-commit", "wal"]`."""
 
     def __init__(self) -> None:
-        self.searches = {
-            each: Search(explore(make("pipeline", each.parameters())))
-            for each in links.every()
-        }
-        self.grid = Grid(
-            {
-                _name(each): _square(each, search)
-                for each, search in self.searches.items()
-            }
-        )
+        self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
+        self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
         """The search of one chain. Raises `InvalidInput` with the nearest name of a link."""
@@ -73,27 +65,16 @@ def _name(chain: Chain) -> Name:
 
 
 def _square(chain: Chain, search: Search) -> Square:
-    shown = next(
-        (
-            name
-            for name in ("no_loss", "no_duplicate", *ON_THE_WAY)
-            if name in search.violated
-        ),
-        None,
-    )
+    shown = next((name for name in ("no_loss", "no_duplicate", *ON_THE_WAY) if name in search.violated), None)
     steps: Sequence[str] = ()
     if shown:
         steps = replay(search.counterexample(shown)).sentences()
     return Square(
         guarantee=search.guarantee.value,
         origin=f"Simulated: every schedule with at most one crash, {search.states} states.",
-        because=f"A shortest run that shows it: {search.violated[shown]}"
-        if shown
-        else "No schedule breaks a claim.",
+        because=f"A shortest run that shows it: {search.violated[shown]}" if shown else "No schedule breaks a claim.",
         call=search.call,
-        meanwhile=[
-            sentence for name, sentence in ON_THE_WAY.items() if name in search.violated
-        ],
+        meanwhile=[sentence for name, sentence in ON_THE_WAY.items() if name in search.violated],
         real=said_of_spark(chain),
         steps=steps,
     )
@@ -104,12 +85,7 @@ def said_of_spark(chain: Chain) -> str:
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
-    if (
-        chain.source == "socket"
-        and chain.keeps_checkpoint
-        and chain.sink in ON_A_SOCKET
-        and _is_default(chain)
-    ):
+    if chain.source == "socket" and chain.keeps_checkpoint and chain.sink in ON_A_SOCKET and _is_default(chain):
         return f"Real Spark with its socket source (notebook 07): {Guarantee.AT_MOST_ONCE.value}."
     return ""
 
@@ -128,14 +104,8 @@ def predicted(chain: Chain) -> tuple[Guarantee, int]:
         for cell, each in expectations().items()
         if (cell.strategy, cell.order) == (chain.sink, chain.order)
     }
-    outcomes = {
-        "no_loss": any(each.lost for each in cells.values()),
-        "no_unexpected": False,
-    }
+    outcomes = {"no_loss": any(each.lost for each in cells.values()), "no_unexpected": False}
     outcomes["no_duplicate"] = any(each.duplicate for each in cells.values())
-    return guarantee(
-        {
-            name: Outcome.VIOLATED if is_so else Outcome.HOLDS
-            for name, is_so in outcomes.items()
-        }
-    ), len(cells)
+    return guarantee({name: Outcome.VIOLATED if is_so else Outcome.HOLDS for name, is_so in outcomes.items()}), len(
+        cells
+    )

@@ -23,15 +23,10 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 class Comparison:
     """Named results side by side: real or simulated runs by their verdicts, or searches by what they found."""
 
-    def __init__(
-        self,
-        named: Mapping[str, Outcome | Walk | Search | CopyOutcome],
-        facts: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, named: Mapping[str, Outcome | Walk | Search | CopyOutcome], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
         self.rows: dict[str, Mapping[str, str]] = {
-            name: {**_told(each, facts), **_compared(each)}
-            for name, each in named.items()
+            name: {**_told(each, facts), **_compared(each)} for name, each in named.items()
         }
 
     @property
@@ -47,39 +42,21 @@ class Comparison:
         rows = [
             (
                 spoken(name),
-                *(
-                    self._cell(name, column, said)
-                    for column, said in zip(self.columns, self._words(row), strict=True)
-                ),
+                *(self._cell(name, column, said) for column, said in zip(self.columns, self._words(row), strict=True)),
             )
             for name, row in self.rows.items()
         ]
-        return Card(
-            "", table(("", *self.columns), rows), title="Side by side", plain=()
-        ).html()
+        return Card("", table(("", *self.columns), rows), title="Side by side", plain=()).html()
 
     def _cell(self, name: str, column: str, said: str) -> str | Cell:
         if column == "guarantee":
             guarantee = _guarantee(self.named[name])
-            return (
-                Cell(said, verdict_parts.tone(guarantee))
-                if guarantee is not None
-                else said
-            )
+            return Cell(said, verdict_parts.tone(guarantee)) if guarantee is not None else said
         is_bad = column in {"lost", "twice", "jumps back"} and said not in {"0", "-"}
-        return (
-            Cell(said, BAD)
-            if is_bad or (column == "broken" and said != "nothing")
-            else said
-        )
+        return Cell(said, BAD) if is_bad or (column == "broken" and said != "nothing") else said
 
     def __str__(self) -> str:
-        return columns(
-            [
-                ("", *self.columns),
-                *((spoken(name), *self._words(row)) for name, row in self.rows.items()),
-            ]
-        )
+        return columns([("", *self.columns), *((spoken(name), *self._words(row)) for name, row in self.rows.items())])
 
     __repr__ = __str__
 
@@ -90,16 +67,12 @@ class Comparison:
 
 def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | None:
     try:
-        return (
-            result.guarantee if isinstance(result, Search) else result.verdict.guarantee
-        )
+        return result.guarantee if isinstance(result, Search) else result.verdict.guarantee
     except InvalidInput:
         return None
 
 
-def _told(
-    result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]
-) -> Mapping[str, str]:
+def _told(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
     """These facts of a simulated run, in the order in which they were asked for."""
     if not facts:
         return {}
@@ -122,9 +95,7 @@ def _short(fact: Fact) -> str:
 def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str]:
     guarantee = _guarantee(result)
     if isinstance(result, Search):
-        states = (
-            f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
-        )
+        states = f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
         said = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
         return said | {"states": states, "broken": result.broken}
     if guarantee is None and isinstance(result, Walk):
@@ -151,7 +122,8 @@ def compare(
     for name, each in chosen.items():
         if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
             raise InvalidInput(
-                f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash or lab.explore gave."
+                f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash "
+                "or lab.explore gave."
             )
     return Comparison(chosen, _facts(facts))
 
@@ -159,11 +131,7 @@ def compare(
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
     """The one dict of results that may be given. Raises `InvalidInput` for anything else without a name."""
     given = results[0] if results else {}
-    if (
-        len(results) > 1
-        or not isinstance(given, Mapping)
-        or not all(isinstance(name, str) for name in given)
-    ):
+    if len(results) > 1 or not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidInput(BY_NAME)
     return given
 
@@ -171,10 +139,6 @@ def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
 def _facts(given: object) -> Sequence[str]:
     """The names of facts; a single one may stand without a list."""
     facts = [given] if isinstance(given, str) else given
-    if not isinstance(facts, list | tuple) or not all(
-        isinstance(each, str) for each in facts
-    ):
-        raise InvalidInput(
-            'lab.compare(): facts are names in a list, as in facts=["counts"].'
-        )
+    if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
+        raise InvalidInput('lab.compare(): facts are names in a list, as in facts=["counts"].')
     return facts

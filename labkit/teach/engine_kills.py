@@ -49,7 +49,8 @@ def broker() -> Iterator[Mapping[str, str]]:
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
     """Runs a pipeline from nothing, kills it right before a call, runs it again, and judges what a reader finds.
 
-    Raises `ServiceUnavailable` where calls cannot be watched, `JobFailed` where the place was not reached or a start fails.
+    Raises `ServiceUnavailable` where calls cannot be watched, `JobFailed` where the place was not reached or a start
+    fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -64,9 +65,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
     return _judged([json.loads(line) for line in said.splitlines()])
 
 
-def _killed(
-    pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]
-) -> None:
+def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
     """Starts the pipeline and kills all of it at the place. Raises `JobFailed` without a proof that it died there."""
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
@@ -89,9 +88,7 @@ def _killed(
         raise JobFailed(f"{pipeline.name} was not killed at {wanted}.")
 
 
-def _in_reader(
-    pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]
-) -> str:
+def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
     """What a statement prints where the pipeline's reader is known."""
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
@@ -102,18 +99,10 @@ def _in_reader(
 def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
-            command,
-            cwd=work,
-            env=dict(environment),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+            command, cwd=work, env=dict(environment), capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        raise JobFailed(
-            f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s."
-        ) from None
+        raise JobFailed(f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s.") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}")
@@ -125,8 +114,5 @@ def _judged(rows: list[dict[str, object]]) -> Verdict:
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     due = [json.loads(line) for line in text.splitlines()]
     expected = [Record(each["id"], each["key"], each["id"]) for each in due]
-    seen = [
-        Observation(int(str(each["id"])), str(each["key"]), int(str(each["id"])), 0, 1)
-        for each in rows
-    ]
+    seen = [Observation(int(str(each["id"])), str(each["key"]), int(str(each["id"])), 0, 1) for each in rows]
     return judge(expected, History([*seen, Reading("end")]))

@@ -1,7 +1,7 @@
 """Engines beside each other: what each of them writes in one step, killed between rows and note, and what was left.
 
-What is shown of a step is read from records that are shipped with the lab; kills are made here where that needs nothing but
-Kafka, and are recorded ones elsewhere, which is said. This module must not judge.
+What is shown of a step is read from records that are shipped with the lab; kills are made here where that needs nothing
+but Kafka, and are recorded ones elsewhere, which is said. This module must not judge.
 """
 
 from collections.abc import Sequence
@@ -78,11 +78,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
     at = found.place(engine.place)
     made = found.steps[1].made
     return Lane(
-        engine.name,
-        under,
-        [_stage(each) for each in made],
-        at[1] if killed and at is not None else -1,
-        verdict,
+        engine.name, under, [_stage(each) for each in made], at[1] if killed and at is not None else -1, verdict
     )
 
 
@@ -105,11 +101,7 @@ class Engines:
     def __init__(self, names: Sequence[str] = (), *, killed: bool = False) -> None:
         self.names = [*(names or ENGINES)]
         self.lanes = [
-            _lane(
-                ENGINES[name],
-                f"recorded: {kept(ENGINES[name].pipeline).versions[0]}",
-                killed=killed,
-            )
+            _lane(ENGINES[name], f"recorded: {kept(ENGINES[name].pipeline).versions[0]}", killed=killed)
             for name in self.names
         ]
 
@@ -155,10 +147,7 @@ class Kills:
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
-        self.lanes = [
-            _lane(ENGINES[each.name], _how(each), killed=True, verdict=each.guarantee)
-            for each in kills
-        ]
+        self.lanes = [_lane(ENGINES[each.name], _how(each), killed=True, verdict=each.guarantee) for each in kills]
 
     @property
     def doubled(self) -> list[str]:
@@ -166,15 +155,7 @@ class Kills:
         return [each.name for each in self.kills if each.guarantee == "at-least-once"]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [
-            (
-                ENGINES[each.name].name,
-                f"{each.rows} of {DUE}",
-                each.guarantee,
-                _how(each),
-            )
-            for each in self.kills
-        ]
+        return [(ENGINES[each.name].name, f"{each.rows} of {DUE}", each.guarantee, _how(each)) for each in self.kills]
 
     def __str__(self) -> str:
         return columns([("", "rows", "left", "how it is known"), *self._rows()])
@@ -224,12 +205,7 @@ def kill_engines(*names: str) -> Kills:
             found = _killed(list(live))
         except (ServiceUnavailable, JobFailed) as error:
             live = dict.fromkeys(live, f"Recorded, not run here: {error}")
-    return Kills(
-        [
-            found.get(name) or _recorded(name, live.get(name, RECORDED))
-            for name in chosen
-        ]
-    )
+    return Kills([found.get(name) or _recorded(name, live.get(name, RECORDED)) for name in chosen])
 
 
 def _killed(names: Sequence[str]) -> dict[str, Kill]:
@@ -254,7 +230,5 @@ def _recorded(name: str, because: str) -> Kill:
 def _checked(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in ENGINES:
-            raise InvalidInput(
-                f"there is no engine {name[:40]!r}; {nearest(name[:40], list(ENGINES))}"
-            )
+            raise InvalidInput(f"there is no engine {name[:40]!r}; {nearest(name[:40], list(ENGINES))}")
     return [*(names or ENGINES)]

@@ -26,9 +26,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
     here = _place(executed[-1], cells) if executed else None
     gives_itself = bool(executed) and name in bound(executed[-1])
     giving = [
-        place
-        for place, cell in enumerate(cells)
-        if name in bound(cell.source) and not (place == here and gives_itself)
+        place for place, cell in enumerate(cells) if name in bound(cell.source) and not (place == here and gives_itself)
     ]
     if not giving:
         return ""
@@ -39,10 +37,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 def _notebook(executed: Sequence[str], file: str) -> str:
     """The notebook that most of these cells are from, or that a file is called after; empty where that is none."""
-    released = {
-        path.stem: {normal(cell.source) for cell in placed_cells(path.stem)}
-        for path in of_course(notebooks())
-    }
+    released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
     found = max(released, key=lambda name: len(own & released[name]), default="")

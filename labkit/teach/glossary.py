@@ -1,7 +1,7 @@
 """The glossary: every word of the course and of the project, and the card that shows one.
 
-The words lie in `glossary.toml`, from which docs/glossary.md is made as well. This module must not write files, and must
-not know a notebook's text.
+The words lie in `glossary.toml`, from which docs/glossary.md is made as well. This module must not write files, and
+must not know a notebook's text.
 """
 
 import difflib
@@ -19,13 +19,7 @@ from labkit.core.words import columns, name_in
 from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
-OTHERS = {
-    "flink": "Flink",
-    "spark": "Spark",
-    "kafka": "Kafka",
-    "postgresql": "PostgreSQL",
-    "literature": "elsewhere",
-}
+OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "PostgreSQL", "literature": "elsewhere"}
 """Whose names stand beside a word."""
 
 
@@ -59,10 +53,7 @@ def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
     """The sections in their order, and every entry by its word. Raises `msgspec.ValidationError`."""
     found: dict[str, Any] = tomllib.loads(text)
     sections = tuple(found.pop("sections"))
-    return sections, {
-        word: msgspec.convert({"word": word, **fields}, Entry)
-        for word, fields in found.items()
-    }
+    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in found.items()}
 
 
 @cache
@@ -122,10 +113,7 @@ def _introduced(entry: Entry) -> str:
 def _all(known: Sequence[Entry]) -> Card:
     """Every word with its meaning; as text the words alone, since there are many."""
     inside = sorted(known, key=lambda entry: entry.word.lower())
-    rows = [
-        (entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM))
-        for entry in inside
-    ]
+    rows = [(entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM)) for entry in inside]
     words = ", ".join(entry.word for entry in inside)
     return Card(
         "",
@@ -143,32 +131,18 @@ def _unmarked(text: str) -> str:
 def page() -> str:
     """docs/glossary.md."""
     sections, known = read(FILE.read_text(encoding="utf-8"))
-    tables = [
-        _table([entry for entry in known.values() if entry.section == section])
-        for section in sections
-    ]
-    parts = [
-        f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)
-    ]
+    tables = [_table([entry for entry in known.values() if entry.section == section]) for section in sections]
+    parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]
     return "\n\n".join([HEAD, *parts]) + "\n"
 
 
 def _table(inside: Sequence[Entry]) -> str:
     """The entries of a section as a table of Markdown, with the columns that any of them fills."""
     names = {**OTHERS, "notebook": "explained in"}
-    fields = [
-        field for field in names if any(getattr(entry, field) for entry in inside)
-    ]
+    fields = [field for field in names if any(getattr(entry, field) for entry in inside)]
     rows = [
         ["word here", "meaning", *(names[field] for field in fields)],
-        *(
-            [
-                entry.word,
-                entry.meaning,
-                *(getattr(entry, field) or "-" for field in fields),
-            ]
-            for entry in inside
-        ),
+        *([entry.word, entry.meaning, *(getattr(entry, field) or "-" for field in fields)] for entry in inside),
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
@@ -180,4 +154,4 @@ HEAD = """\
 The left column holds the words of this project's notebooks, code, pages and messages. Beside each stands what Flink, Spark
 Structured Streaming, Kafka and PostgreSQL call the same thing, or the nearest thing that they have. A dash means that there
 is no such thing. Names of classes are those of Flink 1.x and 2.x, Spark 4.x, Kafka 4.x. In a notebook, `lab.word("offset")`
-shows a row of this page; `make notebooks` writes the page from `labkit/teach/glossary.toml`."""
+shows a row of this page; `make notebooks` writes the page from `labkit/teach/glossary.toml`."""  # noqa: E501

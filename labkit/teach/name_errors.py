@@ -24,11 +24,7 @@ def install() -> None:
 
 
 def _shown(
-    shell: Any,
-    kind: type[NameError],
-    error: NameError,
-    trace: TracebackType,
-    tb_offset: int | None = None,
+    shell: Any, kind: type[NameError], error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
     """Shows the error as IPython would, or with our sentence in place of its lines of code."""
     from labkit.teach.first import comes_first
@@ -38,9 +34,7 @@ def _shown(
         if sentence := comes_first(error.name, executed, os.environ.get(FILE, "")):
             # IPython's protocol; as for the lab's own errors.
             vars(error)["_render_traceback_"] = lambda: [f"NameError: {sentence}"]
-    shell.showtraceback(
-        (kind, error, trace), tb_offset=tb_offset, running_compiled_code=True
-    )
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
 
 
 def _is_of(trace: TracebackType, namespace: object) -> bool:

@@ -33,10 +33,7 @@ IN_WORDS = {
 }
 """The worlds in which each design is searched."""
 
-ON_THE_WAY = {
-    "no_regression": "a value jumps back",
-    "no_fractured_read": "part of a step is seen",
-}
+ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
 """What a reader may meet, by the claim that is broken, in the words of `lab.chains`."""
 
 GRANTED = (
@@ -54,9 +51,7 @@ class Order:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.found: Mapping[World, Found] = {
-            world: find(design, world) for world in IN_WORDS
-        }
+        self.found: Mapping[World, Found] = {world: find(design, world) for world in IN_WORDS}
 
     @property
     def guarantee(self) -> Guarantee:
@@ -71,9 +66,7 @@ class Order:
     @property
     def is_exactly_once(self) -> bool:
         """Whether the order is exactly-once whatever rows a repeated step gets."""
-        return all(
-            each.guarantee is Guarantee.EXACTLY_ONCE for each in self.found.values()
-        )
+        return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.found.values())
 
     @property
     def is_ever_broken(self) -> bool:
@@ -121,20 +114,14 @@ class Order:
         for found in self.found.values():
             broken = {**found.witnesses, **broken}
         if not broken:
-            raise InvalidInput(
-                "No schedule breaks this order, so there is none to show."
-            )
+            raise InvalidInput("No schedule breaks this order, so there is none to show.")
         if claim is None:
             return next(iter(broken.values()))
         if claim not in broken:
-            raise InvalidInput(
-                f"No schedule breaks {claim[:40]!r}; {nearest(claim[:40], list(broken))}"
-            )
+            raise InvalidInput(f"No schedule breaks {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
         return broken[claim]
 
-    def cheapest(
-        self, *, quietly: bool = False, held: Collection[str] = ()
-    ) -> list[Change]:
+    def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
         """The cheapest changes that make the order exactly-once; see `labkit.sim.orders.cheapest`."""
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
@@ -145,8 +132,7 @@ class Order:
         for world, found in self.found.items():
             broken = [killing(claim, trace) for claim, trace in found.witnesses.items()]
             lines += [
-                (IN_WORDS[world], found.guarantee.value, said)
-                for said in broken or ["No schedule breaks a claim."]
+                (IN_WORDS[world], found.guarantee.value, said) for said in broken or ["No schedule breaks a claim."]
             ]
         return lines
 
@@ -184,9 +170,7 @@ class Orders:
     """The table of orders, as `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]`."""
 
     def __init__(self) -> None:
-        self.squares = {
-            name: Order(design) if design else None for name, design in every().items()
-        }
+        self.squares = {name: Order(design) if design else None for name, design in every().items()}
         self.grid = Grid(
             {
                 name: _square(order, built().get(name, ())) if order else _IMPOSSIBLE
@@ -204,11 +188,7 @@ class Orders:
     @property
     def built(self) -> dict[str, str]:
         """Who stands in which square: of each design that somebody built the row and the column, by its name."""
-        return {
-            name: f"{place[1]} | {place[2]}"
-            for place, names in built().items()
-            for name in names
-        }
+        return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:
         return f"{self.grid}\n\n{LEGEND}\n{GRANTED}"
@@ -218,10 +198,7 @@ class Orders:
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         grid = self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
         said = "<br>".join(map(escape, [*LEGEND.splitlines(), GRANTED]))
-        return {
-            "text/plain": str(self),
-            "text/html": f"{grid['text/html']}<p>{said}</p>",
-        }
+        return {"text/plain": str(self), "text/html": f"{grid['text/html']}<p>{said}</p>"}
 
 
 LEGEND = """\

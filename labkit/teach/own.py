@@ -16,16 +16,7 @@ from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import columns, nearest, sentence
 from labkit.runs.lifecycle import fresh_folder
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.capstone import (
-    EPOCHS,
-    ITEMS,
-    MANY,
-    OTHERS,
-    PUBLIC,
-    QUERIES,
-    moved,
-    rows,
-)
+from labkit.teach.exercises.capstone import EPOCHS, ITEMS, MANY, OTHERS, PUBLIC, QUERIES, moved, rows
 from labkit.teach.exercises.contract import AnswerFailed
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
@@ -40,11 +31,7 @@ if TYPE_CHECKING:
     from labkit.crashtest.report import Report
     from labkit.crashtest.verdict import Result
 
-KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {
-    "table": ([], []),
-    "folder": ([], []),
-    "writers": EPOCHS,
-}
+KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
 """What a sink may write to, and what it is told before the name of either query: of two writers, their epochs."""
 QUICK_SECONDS = 600.0
 """Seconds of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
@@ -82,7 +69,9 @@ class Tried:
         lines = [(each.axis, str(each.runs or "-"), _came(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
-        under = f"{_some(runs, 'run')} with real {_KINDS_OF_SIGNALS[self.done]}; the engine is simulated, the store is real"
+        under = (
+            f"{_some(runs, 'run')} with real {_KINDS_OF_SIGNALS[self.done]}; the engine is simulated, the store is real"
+        )
         return Card(
             "every axis holds" if self.holds else "not yet",
             para(wrong[0]) if wrong else Html(),
@@ -115,22 +104,12 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
     rows = []
     for each in places:
         rows.append(Row(What.KILL, f"{done} here", verdict=each.verdict))
-        rows.append(
-            Row(
-                What.LASTING if each.request else What.EDGE,
-                each.request or "the sink returns",
-            )
-        )
+        rows.append(Row(What.LASTING if each.request else What.EDGE, each.request or "the sink returns"))
         if each.torn:
-            could = (
-                "" if each.torn != Guarantee.UNKNOWN else ", and no reader could read"
-            )
+            could = "" if each.torn != Guarantee.UNKNOWN else ", and no reader could read"
             said = f"killed in the middle of this write{could}"
             rows.append(Row(What.KILL, said, verdict=each.torn))
-    return effect_line(
-        rows,
-        title=f"The first batch of {name}, {done} at each place, and what came of it",
-    )
+    return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and what came of it")
 
 
 def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
@@ -140,15 +119,11 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     nearly alike: with an older checkpoint, and with a second query. Raises `InvalidInput` for what is no sink.
     """
     if kind not in KINDS:
-        raise InvalidInput(
-            f'lab.try_sink(): kind="{kind}" will not do; write "table", "folder" or "writers".'
-        )
+        raise InvalidInput(f'lab.try_sink(): kind="{kind}" will not do; write "table", "folder" or "writers".')
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
     usual = _given(kind, PUBLIC, "orders", "refunds")
-    many = moved(
-        rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100
-    )
+    many = moved(rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100)
     more = [_given(kind, many, *pair) for pair in QUERIES]
     try:
         axes, places = tried(answer, usual, name=name, kind=kind, more=more)
@@ -160,12 +135,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
 def _given(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
     """What is handed to a sink: the batches of one query, and those of another one behind it."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
-    return {
-        "batches": batches,
-        "query": [*epoch, query],
-        "others": OTHERS,
-        "other": [*other_epoch, other],
-    }
+    return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
 
 
 @dataclass(frozen=True)
@@ -183,9 +153,7 @@ class Tested:
     @property
     def violated(self) -> list[str]:
         """The axes that are violated."""
-        return [
-            axis for axis, held in self.report.axes.items() if held is Outcome.VIOLATED
-        ]
+        return [axis for axis, held in self.report.axes.items() if held is Outcome.VIOLATED]
 
     @property
     def certificate(self) -> Path:
@@ -200,16 +168,10 @@ class Tested:
         if self.report.settings.only:
             return self._short()
         report, weakest = self.report, self.report.summary.weakest
-        tone = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}.get(
-            self.guarantee, BAD
-        )
+        tone = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}.get(self.guarantee, BAD)
         why = f"{weakest.title}: {weakest.because}" if weakest else ""
         unknown = [each.unknown for each in report.summary.unknown()]
-        axes = (
-            f"violated: {', '.join(self.violated)}"
-            if self.violated
-            else "nothing else was violated"
-        )
+        axes = f"violated: {', '.join(self.violated)}" if self.violated else "nothing else was violated"
         lines = [
             f"{report.summary.coverage}; {axes}",
             *([sentence(why)] if why else []),
@@ -241,12 +203,11 @@ class Tested:
             said = f"Nothing broke in the {_some(len(asked), 'run')} asked for"
         lines = [
             sentence(said),
-            *(
-                sentence(f"{each.title}: {_what_broke(each)}")
-                for each in runs
-                if each is not weakest
+            *(sentence(f"{each.title}: {_what_broke(each)}") for each in runs if each is not weakest),
+            (
+                f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried{and_pairs}. "
+                "Any other one may break."
             ),
-            f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried{and_pairs}. Any other one may break.",
         ]
         # Of each batch in which nobody was killed there is nothing to show.
         batches = {each.batch for run in runs for each in run.points}
@@ -256,9 +217,7 @@ class Tested:
         tone = BAD if weakest else DIM
         return self._card("Short crash test", word, lines, tone, drawn)
 
-    def _card(
-        self, what: str, word: str, lines: Sequence[str], tone: str, drawn: "Report"
-    ) -> Card:
+    def _card(self, what: str, word: str, lines: Sequence[str], tone: str, drawn: "Report") -> Card:
         subject = drawn.settings.subject
         lines = [*lines, f"Pages: {self.folder / 'report.html'}, {self.certificate}"]
         return Card(
@@ -318,10 +277,7 @@ _BROKE = {
 
 def _what_broke(result: "Result") -> str:
     """What is wrong behind one run, without a word about any other."""
-    said = [
-        _BROKE[axis].format(n=_some(len(result.found(axis)), "row"))
-        for axis in result.violated
-    ]
+    said = [_BROKE[axis].format(n=_some(len(result.found(axis)), "row")) for axis in result.violated]
     if result.unknown:
         said.append(f"{'the rest is ' * bool(said)}unknown, since {result.unknown}")
     return "; ".join(said) or HELD
@@ -337,9 +293,7 @@ def _line(report: "Report") -> str:
     return effects_and_kills(report)
 
 
-def crash_test(
-    subject: str, *, options: Mapping[str, Any] | None = None
-) -> Tested | Untested:
+def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
     """A quick crash test of FILE:NAME on real Spark, or only some runs of it.
 
     Of a sink that is a stub, and without Java or a server that the sink needs, a card says that nothing was tested.
@@ -352,9 +306,7 @@ def crash_test(
 
     known = sorted(inspect.signature(settings).parameters.keys() - {"subject"})
     if unknown := [name for name in options or {} if name not in known]:
-        raise InvalidInput(
-            f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}"
-        )
+        raise InvalidInput(f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
     if "only" in wanted:
         wanted["only"] = _names(wanted["only"])
@@ -377,9 +329,7 @@ def _names(only: object) -> tuple[str, ...]:
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:
             return tuple(names)
-        raise InvalidInput(
-            "lab.crash_test(): only=[] names no place; leave `only` out for the whole test."
-        )
+        raise InvalidInput("lab.crash_test(): only=[] names no place; leave `only` out for the whole test.")
     raise InvalidInput(
         f'lab.crash_test(): only={only!r:.40} will not do; write names of places, as in only=["b0.call.returns"].'
     )

@@ -62,9 +62,7 @@ class CrashPanel:
         Raises `InvalidInput` for a value that does not exist, `InvalidAction` while a run is under way.
         """
         if self.under_way:
-            raise InvalidAction(
-                "A run is under way: wait for its verdict, or cancel it, before you choose another."
-            )
+            raise InvalidAction("A run is under way: wait for its verdict, or cancel it, before you choose another.")
         self.choice = self.choice.change(part, value)
         self._alert = ""
         self._show()
@@ -72,9 +70,7 @@ class CrashPanel:
     def predict(self, guarantee: str | None) -> None:
         """Notes what you expect, to be shown beside the outcome; None: nothing. Raises `InvalidInput`."""
         if guarantee is not None and guarantee not in SAID:
-            raise InvalidInput(
-                f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}"
-            )
+            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}")
         self.prediction = guarantee
         self._show()
 
@@ -84,9 +80,7 @@ class CrashPanel:
         Raises `InvalidAction` while one is under way, `InvalidInput` for a choice that cannot be run.
         """
         if self.under_way:
-            raise InvalidAction(
-                "This panel's run is under way already; cancel it first."
-            )
+            raise InvalidAction("This panel's run is under way already; cancel it first.")
         before = self._background, self._alert, self._ran
         # All of it before the start: a run that fails at once says so from its own thread.
         self._background = BackgroundRun(self.choice.scenario(), self._changed)
@@ -166,16 +160,10 @@ class CrashPanel:
             ],
             "hint": f"{failpoint}: {failpoint.sentence}",
             "busy": self.under_way,
-            "stages": [
-                [stage.value, mark.name.lower(), mark.value]
-                for stage, mark in self._marks().items()
-            ],
+            "stages": [[stage.value, mark.name.lower(), mark.value] for stage, mark in self._marks().items()],
             "said": self._status(),
             "alert": self._alert,
-            "calls": [
-                ["in Python", self.choice.call()],
-                ["command line", self._command()],
-            ],
+            "calls": [["in Python", self.choice.call()], ["command line", self._command()]],
         }
 
     def _field(self, name: str, label: str) -> dict[str, Any]:
@@ -183,20 +171,11 @@ class CrashPanel:
         if name not in self.choice.names:
             return plain | {"placeholder": THREE}
         labels = {"none": "nothing to order"}
-        return plain | {
-            "options": [
-                [word, labels.get(word, word)] for word in self.choice.names[name]
-            ]
-        }
+        return plain | {"options": [[word, labels.get(word, word)] for word in self.choice.names[name]]}
 
     def _prediction_field(self) -> dict[str, object]:
         options = [["", "no prediction"], *([each, each] for each in SAID)]
-        return {
-            "name": "prediction",
-            "label": "your prediction",
-            "value": self.prediction or "",
-            "options": options,
-        }
+        return {"name": "prediction", "label": "your prediction", "value": self.prediction or "", "options": options}
 
     def _marks(self) -> dict[Stage, Mark]:
         stages = self._background and self._background.stages
@@ -207,14 +186,8 @@ class CrashPanel:
         if background is None:
             return READY
         if background.outcome:
-            return (
-                f"Judged: {background.outcome.verdict.guarantee}. The result is below."
-            )
-        return (
-            ""
-            if background.error
-            else f"{background.status[:1].upper()}{background.status[1:]} ..."
-        )
+            return f"Judged: {background.outcome.verdict.guarantee}. The result is below."
+        return "" if background.error else f"{background.status[:1].upper()}{background.status[1:]} ..."
 
     def _command(self) -> str:
         try:
@@ -223,10 +196,7 @@ class CrashPanel:
             return str(error)
 
     def __str__(self) -> str:
-        return str(
-            self.outcome
-            or f"A crash panel, not run yet. The same in Python: {self.choice.call()}"
-        )
+        return str(self.outcome or f"A crash panel, not run yet. The same in Python: {self.choice.call()}")
 
     __repr__ = __str__
 
@@ -244,9 +214,7 @@ class CrashPanel:
         if self._displayed and self.outcome:
             from IPython.display import display
 
-            display(
-                self._bundle(), raw=True, display_id=self._form.model_id, update=True
-            )
+            display(self._bundle(), raw=True, display_id=self._form.model_id, update=True)
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
@@ -266,9 +234,5 @@ def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
 
 
 with_arguments(
-    panel,
-    [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
-        for name in PARTS[1:]
-    ],
+    panel, [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | None") for name in PARTS[1:]]
 )

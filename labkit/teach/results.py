@@ -22,19 +22,7 @@ from labkit.sim.scenarios import Fact, facts, say
 from labkit.sim.trace import Replay, Trace, blueprint, make
 from labkit.sim.trace import replay as play
 from labkit.view import seen, verdict_parts
-from labkit.view.card import (
-    BAD,
-    DIM,
-    GOOD,
-    Card,
-    Html,
-    beside,
-    code,
-    fold,
-    items,
-    para,
-    table,
-)
+from labkit.view.card import BAD, DIM, GOOD, Card, Html, beside, code, fold, items, para, table
 from labkit.view.timeline import Step, timeline
 
 MOST_CLAIMS = 8
@@ -49,9 +37,7 @@ class Walk:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
         """What the model has to say of the whole run: counts of steps and records, and the judge's verdict."""
-        self.violated = {
-            violation.property: violation.because for violation in violations(walk)
-        }
+        self.violated = {violation.property: violation.because for violation in violations(walk)}
         """The claims that do not hold in this run, each with the reason."""
 
     @property
@@ -74,9 +60,7 @@ class Walk:
         """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
         history = blueprint(self.walk.model.name).history
         if history is None:
-            raise InvalidInput(
-                f"{self.walk.model.name} has no outside reader that notes the order of rows."
-            )
+            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
@@ -86,13 +70,8 @@ class Walk:
         """
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
-                return Walk(
-                    play(Trace.of(self.walk.model, self.walk.actions[:place])),
-                    self.watch_for,
-                )
-        raise InvalidInput(
-            f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}"
-        )
+                return Walk(play(Trace.of(self.walk.model, self.walk.actions[:place])), self.watch_for)
+        raise InvalidInput(f"{action[:40]} never happens in this run; {nearest(action[:40], self._happened())}")
 
     def _happened(self) -> list[str]:
         return list(dict.fromkeys(map(str, self.walk.actions)))
@@ -124,23 +103,14 @@ class Walk:
 
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
-            raise InvalidInput(
-                f"{self.walk.model.name} has no outside reader that notes the order of rows."
-            )
+            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
         return self.reader_account
 
     def __str__(self) -> str:
         """The whole outcome; not the steps, which are for `lab.show`."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
-        lines += [
-            f"{name}: {said}"
-            for name, said in (
-                self.reader_account.lines() if self.reader_account else ()
-            )
-        ]
-        lines += [
-            f"VIOLATED {name}: {because}" for name, because in self.violated.items()
-        ]
+        lines += [f"{name}: {said}" for name, said in (self.reader_account.lines() if self.reader_account else ())]
+        lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
         return "\n".join(lines or ["No claim is violated in this run."])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -153,10 +123,7 @@ class Search:
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
-        self.violated = {
-            violation.property: violation.because
-            for violation in exploration.violations
-        }
+        self.violated = {violation.property: violation.because for violation in exploration.violations}
         """The claims that some schedule breaks, each with the reason."""
 
     @property
@@ -181,20 +148,13 @@ class Search:
         Loss in one schedule and a duplicate in another leave nothing, though no single run shows both.
         """
         model = make(self.exploration.model, self.exploration.parameters)
-        if not {"no_loss", "no_duplicate"} <= {
-            claim.name for claim in model.properties()
-        }:
+        if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
                 f"{self.exploration.model} claims nothing of rows, so it has no guarantee; see its violated."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         asked = ("no_loss", "no_duplicate", "no_unexpected")
-        return guarantee(
-            {
-                name: Outcome.VIOLATED if name in self.violated else open_
-                for name in asked
-            }
-        )
+        return guarantee({name: Outcome.VIOLATED if name in self.violated else open_ for name in asked})
 
     @property
     def call(self) -> str:
@@ -211,36 +171,23 @@ class Search:
 
         Raises `InvalidInput` when no schedule breaks it.
         """
-        by_name = {
-            violation.property: violation.trace
-            for violation in self.exploration.violations
-        }
+        by_name = {violation.property: violation.trace for violation in self.exploration.violations}
         if not by_name:
-            raise InvalidInput(
-                "No schedule breaks a claim, so there is no counterexample to show."
-            )
+            raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
         if claim is not None and claim not in by_name:
-            raise InvalidInput(
-                f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}"
-            )
+            raise InvalidInput(f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}")
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
         """States, whether these are all, and what is broken, with the number of steps that it takes."""
-        extent = (
-            "all there are"
-            if self.exhausted
-            else f"not all: {self.exploration.stopped}"
-        )
+        extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
             f"VIOLATED {each.property}, {len(each.trace.actions)} steps: {each.because}"
             for each in self.exploration.violations
         ]
         lines += [f"NEVER REACHED {name}" for name in self.exploration.never_reached]
-        return "\n".join(
-            lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."]
-        )
+        return "\n".join(lines if len(lines) > 1 else [*lines, "No schedule breaks a claim."])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return _card_of_search(self)._repr_mimebundle_()
@@ -250,16 +197,10 @@ def _card_of_walk(walk: Walk) -> Card:
     """A run of a simulator: its verdict where there are rows, else whether a claim is broken; facts, and the trace."""
     verdict = walk.facts.get("verdict")
     verdict = verdict if isinstance(verdict, Verdict) else None
-    facts = [
-        say(name, fact) for name, fact in walk.facts.items() if fact is not verdict
-    ]
+    facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
     tracks = _tracks(walk)
     key = seen.worth_seeing(tracks)
-    lines = (
-        [f"a reader saw of {key:.40}: {seen.said(tracks[key])}"]
-        if key is not None
-        else []
-    )
+    lines = [f"a reader saw of {key:.40}: {seen.said(tracks[key])}"] if key is not None else []
     broken = [f"{name}: {because}" for name, because in walk.violated.items()]
     word, tone = _word(verdict, broken)
     under = verdict_parts.counts(verdict) if verdict else _broken(len(broken))
@@ -267,29 +208,17 @@ def _card_of_walk(walk: Walk) -> Card:
     return Card(
         "",
         beside(
-            Card(word, plain=(), tone=tone, under=said).head(),
-            seen.line(tracks[key], key) if key is not None else "",
+            Card(word, plain=(), tone=tone, under=said).head(), seen.line(tracks[key], key) if key is not None else ""
         ),
         *([para(sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
-        *(
-            para(sentence(said))
-            for _, said in (walk.reader_account.lines() if walk.reader_account else ())
-        ),
+        *(para(sentence(said)) for _, said in (walk.reader_account.lines() if walk.reader_account else ())),
         *_claims(verdict, broken),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
         title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",
         plain=[
             f"simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps: {word}",
-            *(
-                f"  {line}"
-                for line in [
-                    said,
-                    *lines,
-                    *([verdict_parts.why(verdict)] if verdict else []),
-                    *facts,
-                ]
-            ),
+            *(f"  {line}" for line in [said, *lines, *([verdict_parts.why(verdict)] if verdict else []), *facts]),
             *_claims_said(verdict, walk.violated),
         ],
     )
@@ -311,9 +240,7 @@ def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
 
 def _word(verdict: Verdict | None, broken: Sequence[str]) -> tuple[str, str]:
     if verdict is not None:
-        return verdict_parts.word(verdict.guarantee), verdict_parts.tone(
-            verdict.guarantee
-        )
+        return verdict_parts.word(verdict.guarantee), verdict_parts.tone(verdict.guarantee)
     return ("a claim is broken", BAD) if broken else ("every claim holds", GOOD)
 
 
@@ -331,43 +258,25 @@ def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
 def _card_of_search(search: Search) -> Card:
     """Every schedule: how many states, what some schedule breaks, and how to see it."""
     found = search.exploration.violations
-    extent = (
-        "all there are"
-        if search.exhausted
-        else f"not all: {search.exploration.stopped}"
-    )
+    extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
     states = f"{search.states:,} states, {extent}"
     word, tone = _of_all(search)
-    rows = [
-        (each.property, f"{len(each.trace.actions)}", each.because)
-        for each in found[:MOST_CLAIMS]
-    ]
+    rows = [(each.property, f"{len(each.trace.actions)}", each.because) for each in found[:MOST_CLAIMS]]
     never = [f"never reached: {name}" for name in search.exploration.never_reached]
     call = f"search = {search.call}"
-    shown = [
-        f'lab.show(search.counterexample("{each.property}"))'
-        for each in found[:MOST_CLAIMS]
-    ]
+    shown = [f'lab.show(search.counterexample("{each.property}"))' for each in found[:MOST_CLAIMS]]
     return Card(
         word,
-        table(("broken", "steps", "because"), rows)
-        if rows
-        else para("No schedule breaks a claim."),
+        table(("broken", "steps", "because"), rows) if rows else para("No schedule breaks a claim."),
         *([items(never)] if never else []),
-        fold(
-            "See a shortest run that breaks it" if found else "Search again",
-            code("\n".join([call, *shown])),
-        ),
+        fold("See a shortest run that breaks it" if found else "Search again", code("\n".join([call, *shown]))),
         title=f"Every schedule of {search.exploration.model}",
         tone=tone,
         under=states,
         plain=[
             f"every schedule of {search.exploration.model}: {word}",
             f"  {states}",
-            *(
-                f"  BROKEN {name}, {steps} steps: {because}"
-                for name, steps, because in rows
-            ),
+            *(f"  BROKEN {name}, {steps} steps: {because}" for name, steps, because in rows),
             *(f"  {said}" for said in never),
         ],
     )

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
 STEM = re.compile(r"\d\d[a-z]?_\w+")
-"""How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's order."""
+"""How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's
+order.
+"""
 
 _HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
@@ -41,9 +43,7 @@ class PlainCell(NamedTuple):
 def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
     """The code cells of a notebook as it was released; None where it is not there or cannot be read."""
     try:
-        return code_cells(
-            (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
-        )
+        return code_cells((notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -78,10 +78,7 @@ def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
 def code_cells(text: str) -> tuple[PlainCell, ...]:
     """The code cells of a notebook's text. Raises `ValueError`, `KeyError`, `TypeError` where it is no notebook."""
     return tuple(
-        PlainCell(
-            "".join(cell["source"]),
-            frozenset(map(str, cell.get("metadata", {}).get("tags", ()))),
-        )
+        PlainCell("".join(cell["source"]), frozenset(map(str, cell.get("metadata", {}).get("tags", ()))))
         for cell in json.loads(text)["cells"]
         if cell["cell_type"] == "code"
     )

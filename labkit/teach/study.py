@@ -8,14 +8,7 @@ from collections.abc import Sequence
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import (
-    POINTS,
-    Order,
-    Strategy,
-    check_crash,
-    orders,
-    parse_crash,
-)
+from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, orders, parse_crash
 from labkit.core.words import nearest
 from labkit.sim.chains import SOURCES
 from labkit.sim.explore import MAX_STATES
@@ -26,14 +19,7 @@ from labkit.sim.trace import Trace, make, parse
 from labkit.sim.trace import replay as play
 from labkit.teach.results import Search, Walk
 
-__all__ = [
-    "Search",
-    "Walk",
-    "explore",
-    "points",
-    "replay",
-    "simulate",
-]
+__all__ = ["Search", "Walk", "explore", "points", "replay", "simulate"]
 
 
 @takes('lab.replay("pipeline.jump_back")')
@@ -53,26 +39,19 @@ def replay(what: str | Trace) -> Walk:
 
 @takes('lab.simulate("sink.after_pre_commit", sink="append")')
 def simulate(
-    at: str | Sequence[str] = (),
-    *,
-    sink: str,
-    store: str = "files",
-    order: str | None = None,
-    source: str = "log",
+    at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None, source: str = "log"
 ) -> Walk:
     """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
 
-    `at` is `POINT`, or several, the nth for the nth driver. `source`: `log`, which can be read again, or `socket`, which
-    cannot. Raises `InvalidInput` for what is not modelled.
+    `at` is `POINT`, or several, the nth for the nth driver. `source`: `log`, which can be read again, or `socket`,
+    which cannot. Raises `InvalidInput` for what is not modelled.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
     for planned in crashes:
         check_crash(planned, strategy, taken)
     if source not in SOURCES:
-        raise InvalidInput(
-            f"there is no source {source[:40]!r}; {nearest(source[:40], list(SOURCES))}"
-        )
+        raise InvalidInput(f"there is no source {source[:40]!r}; {nearest(source[:40], list(SOURCES))}")
     return Walk(crashed(strategy, taken, store, crashes, source=SOURCES[source]))
 
 
@@ -84,21 +63,15 @@ def points(sink: str, order: str | None = None) -> list[str]:
 
 def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
     if sink not in list(Strategy):
-        raise InvalidInput(
-            f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}"
-        )
+        raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], [each.value for each in Strategy])}")
     strategy = Strategy(sink)
     names = [each.value for each in orders(strategy)]
     if order is not None and order not in names:
-        raise InvalidInput(
-            f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], names)}"
-        )
+        raise InvalidInput(f"{sink} takes no order {order[:40]!r}; {nearest(order[:40], names)}")
     return strategy, orders(strategy)[0] if order is None else Order(order)
 
 
 @takes('lab.explore("pipeline", strategy="append")')
-def explore(
-    model: str, *, max_states: int = MAX_STATES, **parameters: object
-) -> Search:
+def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
     """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
     return Search(search(make(model, parameters), max_states=max_states))

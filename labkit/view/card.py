@@ -30,21 +30,14 @@ class Html(str):
 def tag(name: str, *inside: str, **attributes: str) -> Html:
     """An element. Text inside and attributes are escaped; `class_` is the attribute `class`."""
     said = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
-        for key, value in attributes.items()
-        if value
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
     )
     return Html(f"<{name}{said}>{joined(inside)}</{name}>")
 
 
 def joined(parts: Iterable[str]) -> Html:
     """Several pieces one behind the other, text among them escaped."""
-    return Html(
-        "".join(
-            part if isinstance(part, Html) else escape(part, quote=False)
-            for part in parts
-        )
-    )
+    return Html("".join(part if isinstance(part, Html) else escape(part, quote=False) for part in parts))
 
 
 def para(*inside: str, kind: str = "") -> Html:
@@ -70,11 +63,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
     body = joined(tag("tr", *_cells(row)) for row in rows)
     return tag(
         "div",
-        tag(
-            "table",
-            tag("thead", tag("tr", top)) if any(head) else Html(),
-            tag("tbody", body),
-        ),
+        tag("table", tag("thead", tag("tr", top)) if any(head) else Html(), tag("tbody", body)),
         class_="lkc-wide",
     )
 
@@ -117,13 +106,7 @@ class Card:
     """One result: a large word, what is said under it, parts, folds, and all of it as text."""
 
     def __init__(
-        self,
-        word: str,
-        *parts: str,
-        plain: Sequence[str],
-        tone: str = "",
-        title: str = "",
-        under: str = "",
+        self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
     ) -> None:
         self.word, self.parts, self.tone = word, parts, tone
         self.title, self.under, self.plain = title, under, plain
@@ -133,9 +116,7 @@ class Card:
         return joined(
             [
                 para(self.title, kind="lkc-title") if self.title else Html(),
-                para(self.word, kind=f"lkc-word {self.tone}".strip())
-                if self.word
-                else Html(),
+                para(self.word, kind=f"lkc-word {self.tone}".strip()) if self.word else Html(),
                 para(self.under, kind="lkc-under") if self.under else Html(),
             ]
         )
@@ -174,10 +155,7 @@ def text(lines: Sequence[str]) -> str:
     if len(kept) > MOST_LINES:
         left = len(kept) - MOST_LINES + 1
         kept = [*kept[: MOST_LINES - 1], f"... {left} more lines"]
-    return "\n".join(
-        line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..."
-        for line in kept
-    )
+    return "\n".join(line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in kept)
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
@@ -187,9 +165,7 @@ def bundle(html: str, plain: str) -> dict[str, str]:
 
 def counted(counts: Mapping[str, int]) -> str:
     """`0 lost, 3 twice, 1 jump back`; the plural of a name stands behind a bar: `jump|jumps`."""
-    return ", ".join(
-        f"{number:,} {plural(name, number)}" for name, number in counts.items()
-    )
+    return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 
 def plural(name: str, number: int) -> str:

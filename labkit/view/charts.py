@@ -85,9 +85,7 @@ class Track(NamedTuple):
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
     """The steps of one key in several runs (`labkit.view.timeline.by_key`), the nth moment at the same place in all."""
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
-    longest = [
-        max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())
-    ]
+    longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
     starts = list(accumulate(longest, initial=0))
     return {name: _track(some, starts) for name, some in parts.items()}
 
@@ -109,11 +107,7 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
             if step.value is None:
                 track.moments.append((end, step.label))
             else:
-                track.points.append(
-                    Point(
-                        place, step.value, step.incarnation or 0, step.value < largest
-                    )
-                )
+                track.points.append(Point(place, step.value, step.incarnation or 0, step.value < largest))
                 largest = max(largest, step.value)
     return track
 
@@ -130,29 +124,16 @@ def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     for axes, (name, shown) in zip(rows, data.items(), strict=True):
         _draw(axes, name, shown)
     rows[0].set_title(f"{key}: what a reader could have seen", loc="left", fontsize=11)
-    rows[-1].set_xlabel(
-        "order in which it became visible; circle: first driver, square: after a restart",
-        fontsize=9,
-    )
+    rows[-1].set_xlabel("order in which it became visible; circle: first driver, square: after a restart", fontsize=9)
     return figure, data
 
 
 def _draw(axes: "Axes", name: str, shown: Track) -> None:
-    places, values = (
-        [point.place for point in shown.points],
-        [point.value for point in shown.points],
-    )
+    places, values = ([point.place for point in shown.points], [point.value for point in shown.points])
     axes.plot(places, values, color=GREY, linewidth=1, zorder=1, drawstyle="steps-post")
     for driver, colour, shape in ((1, BLUE, "o"), (2, ORANGE, "s")):
         mine = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
-        axes.scatter(
-            [p.place for p in mine],
-            [p.value for p in mine],
-            s=55,
-            c=colour,
-            marker=shape,
-            zorder=3,
-        )
+        axes.scatter([p.place for p in mine], [p.value for p in mine], s=55, c=colour, marker=shape, zorder=3)
     before = 0
     for point in shown.points:
         _say(axes, point, before)
@@ -160,9 +141,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
     for place, label in shown.moments:
         if label != "end":
             _mark_crash(axes, place, label)
-    axes.set_ylabel(
-        name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9
-    )
+    axes.set_ylabel(name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9)
     axes.set_xticks([])
     axes.set_yticks(sorted({point.value for point in shown.points}) or [0])
     axes.margins(x=0.08, y=0.45)
@@ -172,29 +151,11 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 def _say(axes: "Axes", point: Point, before: int) -> None:
     """The value beside its mark, and an arrow down where it went back."""
     side = -14 if point.went_back else 7
-    axes.annotate(
-        str(point.value),
-        (point.place, point.value),
-        (6, side),
-        textcoords="offset points",
-        fontsize=9,
-    )
+    axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:
         if before > point.value:
-            arrow = {
-                "arrowstyle": "-|>",
-                "color": RED,
-                "linewidth": 2.6,
-                "shrinkA": 0,
-                "shrinkB": 4,
-            }
-            axes.annotate(
-                "",
-                (point.place, point.value),
-                (point.place, before),
-                arrowprops=arrow,
-                zorder=2,
-            )
+            arrow = {"arrowstyle": "-|>", "color": RED, "linewidth": 2.6, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", (point.place, point.value), (point.place, before), arrowprops=arrow, zorder=2)
         axes.annotate(
             "jumps back",
             (point.place, point.value),
@@ -209,19 +170,10 @@ def _say(axes: "Axes", point: Point, before: int) -> None:
 def _mark_crash(axes: "Axes", place: int, label: str) -> None:
     """A line where everything was dead; what is right of it came after the restart."""
     axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
-    for words, side, align in (
-        (f"\u2717 {label}", -4, "right"),
-        ("restart \u25b8", 4, "left"),
-    ):
+    for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
         at = (side, -10)
         axes.annotate(
-            words,
-            (place, 1),
-            at,
-            ("data", "axes fraction"),
-            textcoords="offset points",
-            fontsize=9,
-            ha=align,
+            words, (place, 1), at, ("data", "axes fraction"), textcoords="offset points", fontsize=9, ha=align
         )
 
 
@@ -246,28 +198,14 @@ def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
         for number, (label, colour, hatch) in enumerate(kinds):
             places = [place + 0.36 * (number - 0.5) for place in range(len(records))]
             heights = [each[1 + number] for each in records]
-            bars = axes.bar(
-                places,
-                heights,
-                width=0.32,
-                color=colour,
-                hatch=hatch,
-                edgecolor="white",
-                label=label,
-            )
+            bars = axes.bar(places, heights, width=0.32, color=colour, hatch=hatch, edgecolor="white", label=label)
             axes.bar_label(bars, fontsize=9, padding=1)
         axes.set_xticks(range(len(records)), [each.record for each in records])
-        axes.set_ylabel(
-            name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9
-        )
+        axes.set_ylabel(name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9)
         axes.set_yticks([])
         axes.margins(y=0.3)
         axes.spines[["top", "right", "left"]].set_visible(False)
     if len(rows):
-        rows[0].legend(
-            loc="upper left", bbox_to_anchor=(1, 1), fontsize=9, frameon=False
-        )
-        rows[0].set_title(
-            "What was done outside, and what is left", loc="left", fontsize=11
-        )
+        rows[0].legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=9, frameon=False)
+        rows[0].set_title("What was done outside, and what is left", loc="left", fontsize=11)
     return figure, {name: list(records) for name, records in runs.items()}

@@ -29,55 +29,25 @@ def until_visible(sinks: Mapping[str, Sequence[Wait]]) -> Waits:
     axes = figure.subplots()
     for row, waits in enumerate(sinks.values()):
         steps = [wait.steps for wait in waits if wait.steps is not None]
-        axes.plot(
-            [0, max(steps, default=0)], [row, row], color=GREY, linewidth=1, zorder=1
-        )
+        axes.plot([0, max(steps, default=0)], [row, row], color=GREY, linewidth=1, zorder=1)
         for wait in waits:
             if wait.steps is not None:  # one below the other: many wait equally long
                 place = row + 0.18 * (wait.offset - (len(waits) - 1) / 2)
-                axes.scatter(
-                    [wait.steps],
-                    [place],
-                    s=40,
-                    c=BLUE,
-                    marker=SHAPES[wait.offset],
-                    zorder=2,
-                )
+                axes.scatter([wait.steps], [place], s=40, c=BLUE, marker=SHAPES[wait.offset], zorder=2)
         label = (
-            f"{min(steps)} to {max(steps)}"
-            if steps and min(steps) < max(steps)
-            else str(max(steps, default="never"))
+            f"{min(steps)} to {max(steps)}" if steps and min(steps) < max(steps) else str(max(steps, default="never"))
         )
-        axes.annotate(
-            label,
-            (max(steps, default=0), row),
-            (10, -3),
-            textcoords="offset points",
-            fontsize=9,
-        )
+        axes.annotate(label, (max(steps, default=0), row), (10, -3), textcoords="offset points", fontsize=9)
     axes.set_yticks(range(len(sinks)), list(sinks), fontsize=9)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.margins(x=0.14, y=0.12)
     records = {wait.offset: wait.word for waits in sinks.values() for wait in waits}
     for offset, word in sorted(records.items()):
-        axes.scatter(
-            [], [], s=50, c=BLUE, marker=SHAPES[offset], label=f"{offset} {word}"
-        )
-    axes.legend(
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        fontsize=9,
-        title="record",
-        title_fontsize=9,
-        frameon=False,
-    )
-    axes.set_title(
-        "How long a record waits until it can be read", loc="left", fontsize=11
-    )
-    axes.set_xlabel(
-        "steps of the simulator from the plan of the batch, not seconds", fontsize=9
-    )
+        axes.scatter([], [], s=50, c=BLUE, marker=SHAPES[offset], label=f"{offset} {word}")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=9, title="record", title_fontsize=9, frameon=False)
+    axes.set_title("How long a record waits until it can be read", loc="left", fontsize=11)
+    axes.set_xlabel("steps of the simulator from the plan of the batch, not seconds", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     return figure, {name: list(waits) for name, waits in sinks.items()}
 
@@ -97,13 +67,9 @@ class HeldRecords(NamedTuple):
 def held_in(walk: Replay) -> HeldRecords:
     """What the checkpoints of a walk held back and stored. Raises `InvalidInput` for another model's walk."""
     if not isinstance(walk.model, Barriers):
-        raise InvalidInput(
-            f"{walk.model.name} has no barriers that could hold a record back; name one of barriers.*."
-        )
+        raise InvalidInput(f"{walk.model.name} has no barriers that could hold a record back; name one of barriers.*.")
     settings = walk.model.settings
-    return HeldRecords(
-        waiting(settings, walk.states), cost(settings, walk.states).stored
-    )
+    return HeldRecords(waiting(settings, walk.states), cost(settings, walk.states).stored)
 
 
 Helds: TypeAlias = "tuple[Figure, dict[str, HeldRecords]]"
@@ -116,37 +82,13 @@ def held_back(runs: Mapping[str, HeldRecords]) -> Helds:
     rows = figure.subplots(len(runs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, (name, held) in zip(rows, runs.items(), strict=True):
         steps = list(range(len(held.waiting)))
-        axes.fill_between(
-            steps,
-            held.waiting,
-            step="post",
-            color=ORANGE,
-            alpha=0.25,
-            hatch="//",
-            edgecolor=ORANGE,
-        )
-        axes.plot(
-            steps, held.waiting, color=ORANGE, drawstyle="steps-post", linewidth=1.6
-        )
+        axes.fill_between(steps, held.waiting, step="post", color=ORANGE, alpha=0.25, hatch="//", edgecolor=ORANGE)
+        axes.plot(steps, held.waiting, color=ORANGE, drawstyle="steps-post", linewidth=1.6)
         if held.most:
             at = (held.waiting.index(held.most), held.most)
-            axes.annotate(
-                f"{held.most} held back",
-                at,
-                (2, 4),
-                textcoords="offset points",
-                fontsize=9,
-            )
+            axes.annotate(f"{held.most} held back", at, (2, 4), textcoords="offset points", fontsize=9)
         label = f"{sum(map(bool, held.waiting))} steps with records held back; {held.stored} in flight stored"
-        axes.annotate(
-            label,
-            (1, 1),
-            (0, -2),
-            "axes fraction",
-            textcoords="offset points",
-            ha="right",
-            fontsize=8.5,
-        )
+        axes.annotate(label, (1, 1), (0, -2), "axes fraction", textcoords="offset points", ha="right", fontsize=8.5)
         axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
         axes.set_yticks(range(max(each.most for each in runs.values()) + 1))
         axes.margins(y=0.6)

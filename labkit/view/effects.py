@@ -69,9 +69,7 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)
     high = ROW * (len(rows) + 1)
-    drawn = [
-        f'<line class="fx-line" x1="{LANE}" x2="{LANE}" y1="{ROW / 2}" y2="{high - ROW / 2}"/>'
-    ]
+    drawn = [f'<line class="fx-line" x1="{LANE}" x2="{LANE}" y1="{ROW / 2}" y2="{high - ROW / 2}"/>']
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = ROW * (place + 1)
         drawn.append(_sign(row, y))
@@ -105,6 +103,4 @@ def _sign(row: Row, y: float) -> str:
             shade, sign = SHADES[row.verdict]
             box = f'<rect x="{LANE - 7}" y="{number(y - 7)}" width="14" height="14" rx="3" fill="{shade}"/>'
             style = "fill:#fff;text-anchor:middle;font-weight:bold"
-            return box + words(LANE, y + 5, sign).replace(
-                "<text", f'<text style="{style}"'
-            )
+            return box + words(LANE, y + 5, sign).replace("<text", f'<text style="{style}"')

@@ -19,10 +19,7 @@ class Form(anywidget.AnyWidget):
     """The panel as the browser shows it; `shown` is all that it knows."""
 
     _esm = _STATIC / "panel.js"
-    _css = "\n".join(
-        (_STATIC / name).read_text(encoding="utf-8")
-        for name in ("scene.css", "stepper.css", "panel.css")
-    )
+    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))
     shown = traitlets.Dict().tag(sync=True)
 
     def __init__(self, shown: dict[str, object], heard: Heard) -> None:

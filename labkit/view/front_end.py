@@ -72,10 +72,7 @@ class DisplayedLine:
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:
-        data = {
-            "text/html": f'<div style="font-size:13px">{html}</div>' if html else "",
-            "text/plain": plain,
-        }
+        data = {"text/html": f'<div style="font-size:13px">{html}</div>' if html else "", "text/plain": plain}
         if self._handle is None:
             self._handle = self._display(data, raw=True, display_id=True)
         else:

@@ -34,20 +34,10 @@ class Square(NamedTuple):
     """Who stands in this square."""
 
 
-SIGNS = {
-    "exactly-once": "\u2713",
-    "at-least-once": "\u00d72",
-    "at-most-once": "\u2212",
-    "none": "\u2717",
-}
+SIGNS = {"exactly-once": "\u2713", "at-least-once": "\u00d72", "at-most-once": "\u2212", "none": "\u2717"}
 """A sign beside each word, so that the grid can be read at a glance and without colour."""
 
-_CLASSES = {
-    "exactly-once": "once",
-    "at-least-once": "more",
-    "at-most-once": "less",
-    "none": "neither",
-}
+_CLASSES = {"exactly-once": "once", "at-least-once": "more", "at-most-once": "less", "none": "neither"}
 
 
 class Grid:
@@ -55,22 +45,14 @@ class Grid:
 
     def __init__(self, squares: Mapping[Name, Square]) -> None:
         self.squares = dict(squares)
-        self.blocks, self.rows, self.columns = (
-            list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True)
-        )
+        self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
         """The guarantees as text; an asterisk: real runs say the same."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))
-            lines += [
-                (
-                    f"  {row}",
-                    *(self._word(block, row, column) for column in self.columns),
-                )
-                for row in self.rows
-            ]
+            lines += [(f"  {row}", *(self._word(block, row, column) for column in self.columns)) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
         if any(square.real for square in self.squares.values()):
@@ -86,19 +68,12 @@ class Grid:
     def html(self) -> str:
         """The grid as HTML that needs nothing else."""
         cols = "<col>" * (len(self.columns) + 1)
-        head = "".join(
-            f'<th scope="col">{escape(column)}</th>' for column in self.columns
-        )
+        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
         width, body = len(self.columns) + 1, []
         for block in self.blocks:
-            body.append(
-                f'<tr><th class="lk-block" colspan="{width}" scope="rowgroup">{escape(block)}</th></tr>'
-            )
+            body.append(f'<tr><th class="lk-block" colspan="{width}" scope="rowgroup">{escape(block)}</th></tr>')
             for row in self.rows:
-                cells = "".join(
-                    f"<td>{self._details((block, row, column))}</td>"
-                    for column in self.columns
-                )
+                cells = "".join(f"<td>{self._details((block, row, column))}</td>" for column in self.columns)
                 body.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
         return (
             f'<div class="lk lk-grid" data-lm-suppress-shortcuts="true"><style>{asset("scene.css")}{asset("grid.css")}'
@@ -109,11 +84,7 @@ class Grid:
     def _details(self, name: Name) -> str:
         square = self.squares[name]
         sign = SIGNS.get(square.guarantee, "?")
-        meanwhile = (
-            f"<small>{escape(', '.join(square.meanwhile))}</small>"
-            if square.meanwhile
-            else ""
-        )
+        meanwhile = f"<small>{escape(', '.join(square.meanwhile))}</small>" if square.meanwhile else ""
         origin = "simulated and real" if square.real else "simulated"
         if square.names:
             origin = ", ".join(square.names)
@@ -123,13 +94,8 @@ class Grid:
             f"<h4>{escape(f'{name[0]} | {name[2]} | {name[1]}')}: {escape(square.guarantee)}</h4>",
             f"<p>{escape(square.because)}</p>",
         ]
-        parts.append(
-            f"<p>{escape(' '.join(filter(None, (square.origin, square.real))))}</p>"
-        )
-        parts.append(
-            f"<p>Again: <code>{escape(square.call)}</code></p>"
-            + (f"<ol>{steps}</ol>" if steps else "")
-        )
+        parts.append(f"<p>{escape(' '.join(filter(None, (square.origin, square.real))))}</p>")
+        parts.append(f"<p>Again: <code>{escape(square.call)}</code></p>" + (f"<ol>{steps}</ol>" if steps else ""))
         return (
             f'<details name="lk-grid"{is_open} class="lk-{_CLASSES.get(square.guarantee, "open")}"><summary><b>'
             f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{origin}</small>{meanwhile}</summary>"

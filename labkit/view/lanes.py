@@ -1,7 +1,7 @@
 """Lanes: the durable writes of one step of several engines, one engine below the other, with the decision marked.
 
-What each engine wrote, where it was killed and what came of it is given. This module must not know an engine and must not
-judge.
+What each engine wrote, where it was killed and what came of it is given. This module must not know an engine and must
+not judge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,11 +51,7 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20
-    drawn = [
-        part
-        for place, lane in enumerate(lanes)
-        for part in _lane(lane, TOP + place * ROW)
-    ]
+    drawn = [part for place, lane in enumerate(lanes) for part in _lane(lane, TOP + place * ROW)]
     drawn.append(words(12, high - 8, LEGEND, "dim"))
     return document("".join(drawn), wide, high, title=title, desc=text(lanes))
 
@@ -76,9 +72,7 @@ def _said(lane: Lane) -> str:
 
 
 def _lane(lane: Lane, top: float) -> Iterator[str]:
-    yield words(12, top + 20, lane.name).replace(
-        "<text", '<text style="font-weight:bold;font-size:13px"'
-    )
+    yield words(12, top + 20, lane.name).replace("<text", '<text style="font-weight:bold;font-size:13px"')
     yield words(12, top + 37, lane.under, "dim")
     if lane.verdict:
         tone = "--ok" if lane.verdict == "exactly-once" else "--bad"
@@ -96,25 +90,12 @@ def _lane(lane: Lane, top: float) -> Iterator[str]:
 
 
 def _box(stage: Stage, left: float, top: float) -> str:
-    kind = CLASSES[
-        Kind.COMMITTED
-        if stage.decides
-        else Kind.VISIBLE
-        if stage.shows
-        else Kind.VOLATILE
-    ]
+    kind = CLASSES[Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.VOLATILE]
     thick = ' style="stroke-width:3.5"' if stage.decides else ""
-    frame = (
-        f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}"'
-        f' height="{HIGH}" rx="6"{thick}/>'
-    )
-    sign = (
-        Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
-    )
+    frame = f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}" height="{HIGH}" rx="6"{thick}/>'
+    sign = Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
     icon = f'<path class="i" d="{ICONS[sign]}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
-    said = words(left + 26, top + 18, stage.said).replace(
-        "<text", '<text style="font-weight:bold"'
-    )
+    said = words(left + 26, top + 18, stage.said).replace("<text", '<text style="font-weight:bold"')
     return f"{frame}{icon}{said}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
 
 

@@ -40,9 +40,7 @@ class Rect(NamedTuple):
     def overlaps(self, other: "Rect") -> bool:
         """Whether the two have more than an edge in common."""
         apart = self.x + self.width <= other.x or other.x + other.width <= self.x
-        return not (
-            apart or self.y + self.height <= other.y or other.y + other.height <= self.y
-        )
+        return not (apart or self.y + self.height <= other.y or other.y + other.height <= self.y)
 
 
 class Route(NamedTuple):
@@ -96,10 +94,7 @@ def token_width(token: Token) -> float:
         return 10.0
     if token.shape is Shape.SLIP:
         return width(token.label, SMALL) + 14
-    return max(
-        22.0,
-        width(token.label, SMALL, bold=True) + (13 if token.shape is Shape.FLAG else 9),
-    )
+    return max(22.0, width(token.label, SMALL, bold=True) + (13 if token.shape is Shape.FLAG else 9))
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
@@ -107,10 +102,7 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
-    return [
-        *tokens[: MOST_TOKENS - 1],
-        Token(Shape.SLIP, f"+{more}", f"and {more} more"),
-    ]
+    return [*tokens[: MOST_TOKENS - 1], Token(Shape.SLIP, f"+{more}", f"and {more} more")]
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
@@ -127,27 +119,15 @@ def indent(row: Row) -> float:
 def cell(row: Row, inner: float) -> Cell:
     """A row, set in a box of this inner width."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
-    tokens = (
-        sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
-    )
+    tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
     value = width(row.value, TEXT, bold=True)
     beside = tokens + value + (8 if tokens and value else 0)
     if width(row.label, TEXT) + 10 + beside <= room and not (tokens and value):
         return Cell([row.label], [Line(row.value, row.tokens)], is_level=True)
     if tokens and value and width(row.label, TEXT) + 10 + value <= room:
-        return Cell(
-            [row.label], _in_lines(row.tokens, room), is_level=False, beside=row.value
-        )
-    content = (
-        [Line(text) for text in wrap(row.value, TEXT, room, bold=True)]
-        if row.value
-        else []
-    )
-    return Cell(
-        wrap(row.label, TEXT, room),
-        content + _in_lines(row.tokens, room),
-        is_level=False,
-    )
+        return Cell([row.label], _in_lines(row.tokens, room), is_level=False, beside=row.value)
+    content = [Line(text) for text in wrap(row.value, TEXT, room, bold=True)] if row.value else []
+    return Cell(wrap(row.label, TEXT, room), content + _in_lines(row.tokens, room), is_level=False)
 
 
 def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
@@ -170,9 +150,7 @@ def mark_width(mark: Mark) -> float:
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
     """The lines of the title and of what a box says."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
-    return wrap(box.title, TITLE, inner - beside, bold=True), wrap(
-        box.says, SMALL, inner
-    )
+    return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
 
 @lru_cache(maxsize=MEMORY)
@@ -187,13 +165,9 @@ def layout(scenes: Sequence[Scene]) -> Layout:
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns = [
-        [name for name, alike in boxes.items() if alike[0].column == number]
-        for number in range(_columns(boxes))
+        [name for name, alike in boxes.items() if alike[0].column == number] for number in range(_columns(boxes))
     ]
-    widths = [
-        max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])])
-        for names in columns
-    ]
+    widths = [max([NARROWEST, *(_wish(box) for name in names for box in boxes[name])]) for names in columns]
     sides = _sides(boxes, channels)
     # A box is as high as its highest form, so that nothing moves when its rows come and
     # go.
@@ -202,31 +176,18 @@ def layout(scenes: Sequence[Scene]) -> Layout:
         for name in names:
             inner = wide - 2 * PAD
             heads[name] = max(head_height(box, inner) for box in boxes[name])
-            heights[name] = (
-                max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
-            )
+            heights[name] = max(_rows_height(box, inner) for box in boxes[name]) + heads[name]
             # Every channel needs a port of its own at the box's edge, so that two lines
             # never begin at one place.
             ports = max(len(sides[name, "left"]), len(sides[name, "right"]))
-            heights[name] = max(
-                heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0
-            )
+            heights[name] = max(heights[name], FIRST_PORT + PORT * (ports - 1) + 22 if ports else 0)
     # A tall box reaches as far down as the highest column.
-    total = max(
-        sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE
-        for names in columns
-        if names
-    )
+    total = max(sum(heights[name] + BOX_SPACE for name in names) - BOX_SPACE for names in columns if names)
     queues = _queues(scenes)
     # Between two columns lies what waits in the channels, so the gap depends on the
     # longest queue.
     gutters = _gutters(queues, boxes, channels, len(columns))
-    lefts = list(
-        accumulate(
-            (wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)),
-            initial=gutters[0],
-        )
-    )
+    lefts = list(accumulate((wide + gap for wide, gap in zip(widths, gutters[1:], strict=True)), initial=gutters[0]))
     places: dict[str, Rect] = {}
     for left, wide, names in zip(lefts, widths, columns, strict=False):
         top = 4.0
@@ -235,10 +196,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
             places[name] = Rect(left, top, wide, height)
             top += height + BOX_SPACE
     room = _room(queues, boxes, channels)
-    routes = {
-        each.id: _route(each, boxes, places, sides, room[_way(each, boxes)])
-        for each in channels.values()
-    }
+    routes = {each.id: _route(each, boxes, places, sides, room[_way(each, boxes)]) for each in channels.values()}
     return Layout(places, heads, routes, lefts[-1], total + 8)
 
 
@@ -249,16 +207,11 @@ def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
         for box in scene.boxes:
             forms.setdefault(box.id, {})[box] = None
     order = {name: min(_rank(scene, name) for scene in scenes) for name in forms}
-    return {
-        name: list(forms[name]) for name in sorted(forms, key=lambda name: order[name])
-    }
+    return {name: list(forms[name]) for name in sorted(forms, key=lambda name: order[name])}
 
 
 def _rank(scene: Scene, name: str) -> int:
-    return next(
-        (place for place, box in enumerate(scene.boxes) if box.id == name),
-        len(scene.boxes),
-    )
+    return next((place for place, box in enumerate(scene.boxes) if box.id == name), len(scene.boxes))
 
 
 def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
@@ -268,17 +221,10 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
     """The width at which a box would like to be: its rows on one line, but no wider than is pleasant to read."""
-    least = (
-        width(box.title, TITLE, bold=True)
-        + sum(mark_width(mark) + GAP for mark in box.marks)
-        + 2 * PAD
-        + 2
-    )
+    least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
-        beside = sum(token_width(token) + GAP for token in row.tokens) + width(
-            row.value, TEXT, bold=True
-        )
+        beside = sum(token_width(token) + GAP for token in row.tokens) + width(row.value, TEXT, bold=True)
         around = indent(row) + 8 + 2 * PAD
         most = max(most, width(row.label, TEXT) + 12 + beside + around)
         least = max(least, around + max([0.0, *map(token_width, row.tokens)]))
@@ -298,14 +244,10 @@ def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
-def _sides(
-    boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
-) -> Sides:
+def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
     """Of every box and side the channels that end or begin there, from top to bottom."""
     order = list(boxes)
-    ends_of: dict[tuple[str, str], list[str]] = {
-        (name, side): [] for name in boxes for side in ("left", "right")
-    }
+    ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []
     for place, channel in enumerate(channels.values()):
         source, target = channel.source, channel.target
@@ -313,24 +255,8 @@ def _sides(
             ends.append((target, "left", order.index(source), place, channel.id))
             continue
         onward = boxes[source][0].column < boxes[target][0].column
-        ends.append(
-            (
-                source,
-                "right" if onward else "left",
-                order.index(target),
-                place,
-                channel.id,
-            )
-        )
-        ends.append(
-            (
-                target,
-                "left" if onward else "right",
-                order.index(source),
-                place,
-                channel.id,
-            )
-        )
+        ends.append((source, "right" if onward else "left", order.index(target), place, channel.id))
+        ends.append((target, "left" if onward else "right", order.index(source), place, channel.id))
     # Sorted by the place of the box at the other end: lines to upper boxes begin above,
     # and fewer of them cross.
     for name, side, _, _, channel_id in sorted(ends):
@@ -346,31 +272,25 @@ class Queue(NamedTuple):
 
 
 def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
-    different = {
-        (each.id, each.tokens, each.note): None
-        for scene in scenes
-        for each in scene.channels
-    }
+    different = {(each.id, each.tokens, each.note): None for scene in scenes for each in scene.channels}
     queues: dict[str, Queue] = {}
     for name, tokens, note in different:
         queue = queues.get(name, Queue(0.0, 0.0))
         wide = width(note, SMALL, bold=True)
-        queues[name] = Queue(
-            max(queue.tokens, queue_width(tokens)), max(queue.note, wide)
-        )
+        queues[name] = Queue(max(queue.tokens, queue_width(tokens)), max(queue.note, wide))
     return queues
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """The columns from which and to which a channel leads: all channels of one way have their knees below each other."""
+    """The columns from which and to which a channel leads: all channels of one way have their knees below
+    each other.
+    """
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
 
 
 def _room(
-    queues: Mapping[str, Queue],
-    boxes: Mapping[str, Sequence[Box]],
-    channels: Mapping[str, Channel],
+    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
     """For every way the room behind the knees, so that no slanting line crosses what waits in another channel."""
     rooms: dict[tuple[int, int], float] = {}
@@ -381,10 +301,7 @@ def _room(
 
 
 def _gutters(
-    queues: Mapping[str, Queue],
-    boxes: Mapping[str, Sequence[Box]],
-    channels: Mapping[str, Channel],
-    columns: int,
+    queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
     """The room before the first column, between columns, and behind the last."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
@@ -409,18 +326,12 @@ def _from(boxes: Mapping[str, Sequence[Box]], channel: Channel) -> str:
     return f"from {boxes[channel.source][0].title}"
 
 
-def _port(
-    channel: Channel, name: str, side: str, places: Mapping[str, Rect], sides: Sides
-) -> float:
+def _port(channel: Channel, name: str, side: str, places: Mapping[str, Rect], sides: Sides) -> float:
     return places[name].y + FIRST_PORT + PORT * sides[name, side].index(channel.id)
 
 
 def _route(
-    channel: Channel,
-    boxes: Mapping[str, Sequence[Box]],
-    places: Mapping[str, Rect],
-    sides: Sides,
-    queue: float,
+    channel: Channel, boxes: Mapping[str, Sequence[Box]], places: Mapping[str, Rect], sides: Sides, queue: float
 ) -> Route:
     source, target = boxes[channel.source][0], boxes[channel.target][0]
     here, there = places[channel.source], places[channel.target]
@@ -429,9 +340,7 @@ def _route(
         knee = (there.x - queue - 26, y)
         return Route(knee, knee, (there.x, y), _from(boxes, channel))
     onward = source.column < target.column
-    start_x, end_x = (
-        (here.x + here.width, there.x) if onward else (here.x, there.x + there.width)
-    )
+    start_x, end_x = (here.x + here.width, there.x) if onward else (here.x, there.x + there.width)
     start_side, end_side = ("right", "left") if onward else ("left", "right")
     start_y = _port(channel, source.id, start_side, places, sides)
     end_y = _port(channel, target.id, end_side, places, sides)

@@ -12,13 +12,7 @@ import anywidget
 import traitlets
 
 from labkit.core.errors import LabError
-from labkit.view.narration import (
-    FAULT_KEYS,
-    KEYS_SAID,
-    LIVE_KEYS_SAID,
-    Story,
-    first_difference,
-)
+from labkit.view.narration import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
 from labkit.view.session import Session
 from labkit.view.stepper import page_of
 from labkit.view.updates import StoryUpdates
@@ -35,16 +29,9 @@ class Explorer(anywidget.AnyWidget):
     """
 
     _esm = _STATIC / "stepper.js"
-    _css = "\n".join(
-        (_STATIC / name).read_text(encoding="utf-8")
-        for name in ("scene.css", "stepper.css")
-    )
-    shown = traitlets.Dict().tag(
-        sync=True, to_json=lambda _empty, explorer: explorer.everything()
-    )
-    fault_keys = traitlets.Dict(
-        {key: event.value for key, event in FAULT_KEYS.items()}
-    ).tag(sync=True)
+    _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css"))
+    shown = traitlets.Dict().tag(sync=True, to_json=lambda _empty, explorer: explorer.everything())
+    fault_keys = traitlets.Dict({key: event.value for key, event in FAULT_KEYS.items()}).tag(sync=True)
     scenarios = traitlets.Dict().tag(sync=True)
 
     def __init__(self, session: Session) -> None:
@@ -109,23 +96,14 @@ class Explorer(anywidget.AnyWidget):
         elif "keep" in message:
             session.go(int(message["keep"]))
             session.keep(session.at)
-            return (
-                "This run is kept beside the next one."
-                if session.kept
-                else "The other run is put away."
-            )
+            return "This run is kept beside the next one." if session.kept else "The other run is put away."
         return ""
 
     def everything(self) -> dict[str, object]:
         """Everything that a view shows, as plain data."""
         session, telling = self.session, self._now()
-        self._version += (
-            telling.is_behind
-        )  # somebody steered the session itself: other views must ask as well
-        whole = {
-            "story": {**telling.whole(session.differs_at), "keys": _KEYS},
-            **self._around(),
-        }
+        self._version += telling.is_behind  # somebody steered the session itself: other views must ask as well
+        whole = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
         return {**whole, **self._compared(), "version": self._version}
 
     def _tell(self, notice: str) -> None:
@@ -136,12 +114,7 @@ class Explorer(anywidget.AnyWidget):
         news = self._now().news(session.differs_at)
         if "whole" in news:
             news["whole"]["keys"] = _KEYS
-        message = {
-            "base": base,
-            "version": self._version,
-            "story": news,
-            **self._around(),
-        }
+        message = {"base": base, "version": self._version, "story": news, **self._around()}
         compared = session.kept, session.differs_at
         if compared != self._beside:
             message |= self._compared()
@@ -151,9 +124,7 @@ class Explorer(anywidget.AnyWidget):
     def _now(self) -> StoryUpdates:
         """The telling of the session's story; a story of another model is told from the beginning."""
         if self._telling.story is not self.session.story:
-            self._telling = StoryUpdates(
-                self.session.story, self._telling.generation + 1
-            )
+            self._telling = StoryUpdates(self.session.story, self._telling.generation + 1)
         return self._telling
 
     def _around(self) -> dict[str, object]:
@@ -181,7 +152,5 @@ class Explorer(anywidget.AnyWidget):
 def _difference(story: Story, kept: Story) -> str:
     step = first_difference(story, kept)
     return (
-        f"The first difference from the kept run is in step {step}."
-        if step
-        else "No difference from the kept run yet."
+        f"The first difference from the kept run is in step {step}." if step else "No difference from the kept run yet."
     )

@@ -25,11 +25,7 @@ _OTHER = 105
 def width(text: str, size: float, *, bold: bool = False) -> float:
     """Pixels that the text takes at most."""
     table = _TABLES[bold]
-    return (
-        sum(table[ord(sign) - 32] if 32 <= ord(sign) < 127 else _OTHER for sign in text)
-        * size
-        / 100
-    )
+    return sum(table[ord(sign) - 32] if 32 <= ord(sign) < 127 else _OTHER for sign in text) * size / 100
 
 
 def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str]:

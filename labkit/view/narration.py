@@ -28,7 +28,9 @@ class Verdict(NamedTuple):
 
 
 class Story:
-    """A run of a simulator with everything that a player shows. It grows with the run and keeps what it has worked out."""
+    """A run of a simulator with everything that a player shows. It grows with the run and keeps what it has
+    worked out.
+    """
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -44,25 +46,18 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Brings the story up to the present end of the run; steps that both have in common are not worked out again."""
+        """Brings the story up to the present end of the run; steps that both have in common are not worked
+        out again.
+        """
         shared = 0
         if self.scenes:
-            while (
-                shared < min(len(self.actions), len(walk.actions))
-                and self.actions[shared] == walk.actions[shared]
-            ):
+            while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
                 shared += 1
             shared += 1
         new = walk.states[shared:]
-        self.scenes = self.scenes[:shared] + [
-            draw(self.drawing, self.model, each) for each in new
-        ]
-        self.texts = self.texts[:shared] + [
-            self.model.text(each).split("; ") for each in new
-        ]
-        self.enabled = self.enabled[:shared] + [
-            self.model.actions(each) for each in new
-        ]
+        self.scenes = self.scenes[:shared] + [draw(self.drawing, self.model, each) for each in new]
+        self.texts = self.texts[:shared] + [self.model.text(each).split("; ") for each in new]
+        self.enabled = self.enabled[:shared] + [self.model.actions(each) for each in new]
         self.actions, self.states = list(walk.actions), list(walk.states)
         self._judge_from(shared)
 
@@ -70,23 +65,14 @@ class Story:
         """Judges every step from the given one on; a verdict that was settled earlier is not judged again."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
-        self._settled = {
-            name: (step, verdict)
-            for name, (step, verdict) in self._settled.items()
-            if step < shared
-        }
+        self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
         for step, state in enumerate(self.states[shared:], start=shared):
             row = []
             for claim in claims:
-                if (
-                    claim.name not in self._settled
-                    and (verdict := _settling(claim, state, step)) is not None
-                ):
+                if claim.name not in self._settled and (verdict := _settling(claim, state, step)) is not None:
                     self._settled[claim.name] = step, verdict
                 _, settled = self._settled.get(claim.name, (step, None))
-                row.append(
-                    settled or _open(claim, state, is_terminal=not self.enabled[step])
-                )
+                row.append(settled or _open(claim, state, is_terminal=not self.enabled[step]))
             self.verdicts.append(row)
 
     @property
@@ -103,10 +89,7 @@ class Story:
     def chosen(self) -> str:
         """The parameters that differ from their defaults."""
         parameters = self.trace.to_json()["parameters"]
-        return (
-            ", ".join(f"{name}={value}" for name, value in parameters.items())
-            or "all parameters at their defaults"
-        )
+        return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
         """The place of every step."""
@@ -142,14 +125,12 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """The verdict that no later step can change: the claim is broken by this state, or reached; None while it is open."""
+    """The verdict that no later step can change: the claim is broken by this state, or reached; None while it
+    is open.
+    """
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
-    if (
-        claim.mood is Mood.SOMETIMES
-        and (claim.where is None or claim.where(state))
-        and claim.holds(state)
-    ):
+    if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
         return Verdict(HOLDS, f"Reached in step {step}.")
     return None
 
@@ -160,11 +141,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
     if claim.mood is Mood.EVENTUALLY:
         if not is_terminal:
             return Verdict(OPEN, "Not over yet.")
-        return (
-            Verdict(HOLDS, "")
-            if claim.holds(state)
-            else Verdict(BROKEN, claim.because(state))
-        )
+        return Verdict(HOLDS, "") if claim.holds(state) else Verdict(BROKEN, claim.because(state))
     if claim.where is not None and not claim.where(state):
         return Verdict(OPEN, "Not yet.")
     return Verdict(HOLDS, "")
@@ -172,9 +149,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 def first_difference(left: Story, right: Story) -> int:
     """The first step in which two walks do different things, or, if none does, leave different states; 0: none."""
-    for step, (one, other) in enumerate(
-        zip(left.actions, right.actions, strict=False), start=1
-    ):
+    for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step
     shorter, longer = sorted((len(left.actions), len(right.actions)))
@@ -182,9 +157,7 @@ def first_difference(left: Story, right: Story) -> int:
         return shorter + 1
     states = zip(left.states[1:], right.states[1:], strict=True)
     texts = ((left.model.text(one), right.model.text(other)) for one, other in states)
-    return next(
-        (step for step, (one, other) in enumerate(texts, start=1) if one != other), 0
-    )
+    return next((step for step, (one, other) in enumerate(texts, start=1) if one != other), 0)
 
 
 FAULT_KEYS: Mapping[str, Event] = {

@@ -50,30 +50,19 @@ class Pieces:
 
     def __str__(self) -> str:
         wide = max(len(piece.name) for piece in PIECES)
-        return "\n".join(
-            f"{piece.name.ljust(wide)}  {' '.join(piece.does)}; {KEPT[piece.kind]}"
-            for piece in PIECES
-        )
+        return "\n".join(f"{piece.name.ljust(wide)}  {' '.join(piece.does)}; {KEPT[piece.kind]}" for piece in PIECES)
 
     __repr__ = __str__
 
     def svg(self) -> str:
         """The picture; its description says the same as the text."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
-        arrows = "".join(
-            f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>'
-            for line, tip in ARROWS
-        )
+        arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows
         body += "".join(map(_box, PIECES))
-        key = (
-            (Kind.DURABLE, 214, "on disk: a crash leaves it"),
-            (Kind.VOLATILE, 420, "in memory: a crash takes it"),
-        )
+        key = ((Kind.DURABLE, 214, "on disk: a crash leaves it"), (Kind.VOLATILE, 420, "in memory: a crash takes it"))
         body += "".join(_key(kind, x, 372, text) for kind, x, text in key)
-        return document(
-            body, 954, 412, title="The pieces of a streaming job", desc=str(self)
-        )
+        return document(body, 954, 412, title="The pieces of a streaming job", desc=str(self))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         page = f'<div style="max-width:100%;overflow-x:auto">{self.svg()}</div>'
@@ -90,16 +79,11 @@ KEPT = {
 def _box(piece: Piece) -> str:
     frame = f'<rect x="{piece.x}" y="{piece.y}" width="{WIDE}" height="{HIGH}" rx="8" class="{CLASSES[piece.kind]}"/>'
     sign = f'<path transform="translate({piece.x + 10} {piece.y + 13})" d="{ICONS[piece.kind]}" class="i"/>'
-    lines = "".join(
-        words(piece.x + 12, piece.y + 50 + 18 * number, line)
-        for number, line in enumerate(piece.does)
-    )
+    lines = "".join(words(piece.x + 12, piece.y + 50 + 18 * number, line) for number, line in enumerate(piece.does))
     return frame + sign + words(piece.x + 28, piece.y + 24, piece.name, "h") + lines
 
 
 def _key(kind: Kind, x: int, y: int, text: str) -> str:
-    frame = (
-        f'<rect x="{x}" y="{y}" width="26" height="20" rx="5" class="{CLASSES[kind]}"/>'
-    )
+    frame = f'<rect x="{x}" y="{y}" width="26" height="20" rx="5" class="{CLASSES[kind]}"/>'
     sign = f'<path transform="translate({x + 7} {y + 4})" d="{ICONS[kind]}" class="i"/>'
     return frame + sign + words(x + 34, y + 14, text, "s")

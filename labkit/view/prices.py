@@ -1,6 +1,7 @@
 """The chart of waits against intervals: what was measured as marks, what was predicted as a dashed line.
 
-Each way has a shape beside its colour, and the numbers stand in the picture's description. This module must not measure.
+Each way has a shape beside its colour, and the numbers stand in the picture's description. This module must not
+measure.
 """
 
 from collections.abc import Sequence
@@ -60,9 +61,7 @@ def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) ->
     for way, shade, sign in zip(ways, SHADES, "osx", strict=False):
         parts += _marks(plane, way, shade, sign, labels)
     said = [
-        f"{way.name}: "
-        + ", ".join(f"{wait:.2f} s at {interval:g} s" for interval, wait in way.points)
-        for way in ways
+        f"{way.name}: " + ", ".join(f"{wait:.2f} s at {interval:g} s" for interval, wait in way.points) for way in ways
     ]
     if predicted is not None:
         said.append(f"predicted: {predicted:g} s for each second of the interval")
@@ -111,9 +110,7 @@ def _line(plane: Plane, slope: float) -> list[str]:
     ]
 
 
-def _marks(
-    plane: Plane, way: Dots, shade: str, sign: str, labels: list[float]
-) -> list[str]:
+def _marks(plane: Plane, way: Dots, shade: str, sign: str, labels: list[float]) -> list[str]:
     at = [(plane.x(interval), plane.y(wait)) for interval, wait in way.points]
     path = "L".join(f"{number(x)} {number(y)}" for x, y in at)
     parts = [f'<path class="lkp-m" stroke="{shade}" d="M{path}"/>']

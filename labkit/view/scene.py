@@ -138,25 +138,12 @@ class Drawing(NamedTuple):
     """Gives the place of an action of a model."""
 
 
-def field(
-    process: tuple[object, ...],
-    name: str,
-    label: str,
-    value: str = "",
-    tokens: Sequence[Token] = (),
-) -> Row:
+def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
     """A row for a field of a process, of the kind that the process's class declares. Raises `KeyError`."""
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 
-def record(
-    keys: Sequence[str],
-    key: str,
-    label: str,
-    *,
-    faded: bool = False,
-    crossed: bool = False,
-) -> Token:
+def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
     """A record whose shape says its key; `keys` are all of them, in order."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
@@ -180,11 +167,7 @@ def listed(words: Iterable[object], none: str = "nothing") -> str:
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
     """What may still go wrong, in words."""
-    left = [
-        f"{name.replace('_', ' ')} {count}"
-        for name, count in zip(names, counts, strict=True)
-        if count
-    ]
+    left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 
 
@@ -209,7 +192,5 @@ def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
-        raise ValueError(
-            f"{model.name}: two parts of a scene have one name: {listed(names)}."
-        )
+        raise ValueError(f"{model.name}: two parts of a scene have one name: {listed(names)}.")
     return scene

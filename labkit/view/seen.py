@@ -26,10 +26,7 @@ def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
     """The key with most values, the first one of them by name; None where no key has two values."""
-    values = {
-        key: sum(step.value is not None for step in steps)
-        for key, steps in steps_by_key.items()
-    }
+    values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
     return key if key is not None and 2 <= values[key] <= MOST_POINTS else None
 
@@ -62,12 +59,7 @@ def line(steps: Sequence[Step], key: str) -> Html:
 
 
 def _caption(key: str) -> str:
-    return tag(
-        "text",
-        f"what a reader saw of {key if len(key) <= 16 else key[:15] + '…'}",
-        x="2",
-        y=number(HIGH + 16),
-    )
+    return tag("text", f"what a reader saw of {key if len(key) <= 16 else key[:15] + '…'}", x="2", y=number(HIGH + 16))
 
 
 def _side(share: float) -> str:
@@ -76,11 +68,7 @@ def _side(share: float) -> str:
 
 
 def _drawn(track: Track) -> str:
-    last = max(
-        [point.place for point in track.points]
-        + [place for place, _ in track.moments]
-        + [1]
-    )
+    last = max([point.place for point in track.points] + [place for place, _ in track.moments] + [1])
     most = max([point.value for point in track.points] + [1])
     least = min([point.value for point in track.points] + [0])
 
@@ -88,17 +76,11 @@ def _drawn(track: Track) -> str:
         return number(6 + (WIDE - 18) * place / (last + 1))
 
     def y(value: float) -> str:
-        return number(
-            TOP + 10 + (HIGH - TOP - 18) * (most - value) / (most - least or 1)
-        )
+        return number(TOP + 10 + (HIGH - TOP - 18) * (most - value) / (most - least or 1))
 
     way, before = "", None
     for point in track.points:
-        way += (
-            f"H{x(point.place)}V{y(point.value)}"
-            if way
-            else f"M{x(point.place)} {y(point.value)}"
-        )
+        way += f"H{x(point.place)}V{y(point.value)}" if way else f"M{x(point.place)} {y(point.value)}"
     drawn = [f'<path class="a" d="M2 {number(HIGH)}H{number(WIDE)}"/>']
     if way:
         drawn.append(f'<path class="l" d="{way}H{number(WIDE - 8)}"/>')
@@ -106,23 +88,12 @@ def _drawn(track: Track) -> str:
         if label == "end":
             continue
         drawn.append(f'<path class="k" d="M{x(place)} 4V{number(HIGH)}"/>')
-        drawn.append(
-            f'<text class="r" x="{x(place)}" y="12" {_side(place / (last + 1))}>killed ✗</text>'
-        )
+        drawn.append(f'<text class="r" x="{x(place)}" y="12" {_side(place / (last + 1))}>killed ✗</text>')
     marked = False
     for point in track.points:
-        drawn.append(
-            f'<circle class="d" cx="{x(point.place)}" cy="{y(point.value)}" r="2.5"/>'
-        )
-        if (
-            point.went_back
-            and not marked
-            and before is not None
-            and point.value < before
-        ):
-            drawn.append(
-                f'<text class="r" x="{x(point.place)}" y="12" dx="3">jumps back</text>'
-            )
+        drawn.append(f'<circle class="d" cx="{x(point.place)}" cy="{y(point.value)}" r="2.5"/>')
+        if point.went_back and not marked and before is not None and point.value < before:
+            drawn.append(f'<text class="r" x="{x(point.place)}" y="12" dx="3">jumps back</text>')
             marked = True
         before = point.value
     return "".join(drawn)

@@ -39,10 +39,7 @@ class Session:
     @property
     def enabled(self) -> list[str]:
         """What can happen at the step that is looked at."""
-        return [
-            str(action)
-            for action in self.story.model.actions(self.story.states[self.at])
-        ]
+        return [str(action) for action in self.story.model.actions(self.story.states[self.at])]
 
     @property
     def scenarios(self) -> dict[str, str]:
@@ -71,10 +68,7 @@ class Session:
             self.at = step + 1
             return
         walk = Replay(self.story.model)
-        walk.states, walk.actions = (
-            self.story.states[: step + 1],
-            self.story.actions[:step],
-        )
+        walk.states, walk.actions = (self.story.states[: step + 1], self.story.actions[:step])
         before = (self.trace, step, self.story.watch_for)
         walk.forward(taken)
         self._remember(before)
@@ -101,11 +95,7 @@ class Session:
 
     def scenario(self, name: str) -> None:
         """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
-        name_of_it = find(
-            name
-            if "." in name or name not in self.scenarios
-            else f"{self.trace.model}.{name}"
-        )
+        name_of_it = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
@@ -130,16 +120,11 @@ class Session:
             self._kept = None
             return
         step = self._step(len(self.story.actions) if at is None else at)
-        self._kept = Story(
-            replay(Trace.of(self.story.model, self.story.actions[:step])),
-            self.story.watch_for,
-        )
+        self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
 
     def _step(self, step: int) -> int:
         if not 0 <= step <= len(self.story.actions):
-            raise InvalidAction(
-                f"There is no step {step}: this run has the steps 0 to {len(self.story.actions)}."
-            )
+            raise InvalidAction(f"There is no step {step}: this run has the steps 0 to {len(self.story.actions)}.")
         return step
 
     def _open(self, trace: Trace, at: int, watch_for: str) -> None:
@@ -152,7 +137,9 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Continues with another run. Of the same model it keeps the common steps; with another model it begins anew."""
+        """Continues with another run. Of the same model it keeps the common steps; with another model it
+        begins anew.
+        """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
             self.story.follow(walk)

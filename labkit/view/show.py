@@ -44,7 +44,5 @@ def explorer(what: str, **parameters: object) -> "Explorer":
     if not parameters:
         return Explorer(session(what))
     if "~" in what or "." in what:
-        raise InvalidInput(
-            f"{what[:40]!r} has parameters of its own; name a model alone to choose them."
-        )
+        raise InvalidInput(f"{what[:40]!r} has parameters of its own; name a model alone to choose them.")
     return Explorer(Session(Trace.of(make(what, parameters), ())))

@@ -10,16 +10,7 @@ from typing import NamedTuple
 from labkit.sim.rules import Event
 from labkit.view.layout import SMALL, TEXT
 from labkit.view.measure import width, wrap
-from labkit.view.scene import (
-    KEYS,
-    Channel,
-    Mark,
-    Place,
-    Scene,
-    Shape,
-    Token,
-    lanes,
-)
+from labkit.view.scene import KEYS, Channel, Mark, Place, Scene, Shape, Token, lanes
 from labkit.view.svg import document, number, words
 
 LANE = 26.0
@@ -66,23 +57,14 @@ class Scale(NamedTuple):
     step: float
 
 
-def of_walk(
-    scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]
-) -> Diagram:
+def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
     """The diagram of a simulated walk: a scene for every state, a place and words for every step."""
     names = lanes(scenes)
     steps = [
-        Step(
-            place.box if place.box in names else next(iter(names)),
-            place.event,
-            place.touches,
-            text,
-        )
+        Step(place.box if place.box in names else next(iter(names)), place.event, place.touches, text)
         for place, text in zip(places, sentences, strict=True)
     ]
-    return Diagram(
-        names, tuple(steps), tuple(_flights(scenes, places)), tuple(_downs(scenes))
-    )
+    return Diagram(names, tuple(steps), tuple(_flights(scenes, places)), tuple(_downs(scenes)))
 
 
 _TAKES = (Event.DROP, Event.CRASH, Event.RESTART, Event.OPERATOR)
@@ -103,25 +85,14 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
             left, gone = _matched(under_way.get(name, []), tokens, number_of_step)
             under_way[name] = left
             for token, sent in gone:
-                yield Flight(
-                    channel.source,
-                    sent,
-                    channel.target,
-                    number_of_step,
-                    token,
-                    event in _TAKES,
-                )
+                yield Flight(channel.source, sent, channel.target, number_of_step, token, event in _TAKES)
         channels |= now
     for name, tokens_left in under_way.items():
         for token, sent in tokens_left:
-            yield Flight(
-                channels[name].source, sent, channels[name].target, len(scenes), token
-            )
+            yield Flight(channels[name].source, sent, channels[name].target, len(scenes), token)
 
 
-def _matched(
-    before: _UnderWay, tokens: Iterable[Token], step: int
-) -> tuple[_UnderWay, _UnderWay]:
+def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
     """The tokens under way after a step, each with the step in which it was sent, and the tokens that have left."""
     rest = list(before)
     matched = []
@@ -152,21 +123,14 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 def scale(diagram: Diagram) -> Scale:
     """The scale of a diagram: where step 0 lies, and the distance to the next step."""
-    left = 16 + max(
-        (width(title, SMALL) for title in diagram.lanes.values()), default=0.0
-    )
-    return Scale(
-        left + 8,
-        max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))),
-    )
+    left = 16 + max((width(title, SMALL) for title in diagram.lanes.values()), default=0.0)
+    return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
 
 
 def size(diagram: Diagram) -> tuple[float, float]:
     """Width and height of the picture."""
     at = scale(diagram)
-    return max(
-        WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8
-    ), TOP + LANE * len(diagram.lanes) + 18
+    return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 18
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
@@ -174,9 +138,7 @@ def svg(diagram: Diagram, *, title: str) -> str:
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
-        for line in wrap(
-            f"{step}. {diagram.lanes[each.lane]}: {each.sentence}", TEXT, wide - 32
-        ):
+        for line in wrap(f"{step}. {diagram.lanes[each.lane]}: {each.sentence}", TEXT, wide - 32):
             high += 16
             parts.append(words(16, high, line))
     return document("".join(parts), wide, high + 12, title=title, desc=text(diagram))
@@ -186,27 +148,18 @@ def body(diagram: Diagram, differs_at: int = 0) -> str:
     """What is inside the picture. `differs_at` marks the first step in which another run differs (0: none)."""
     at = scale(diagram)
     wide, high = size(diagram)
-    y_of = {
-        name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)
-    }
+    y_of = {name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)}
     parts = []
     for name, title in diagram.lanes.items():
         parts.append(words(at.left - 14, y_of[name] + 4, title, "s le"))
         parts.append(_line(at.left - 6, y_of[name], wide - 6, y_of[name], "la"))
     for name, begun, ended in diagram.downs:
-        ends = (
-            at.left + at.step * begun,
-            y_of[name],
-            at.left + at.step * ended,
-            y_of[name],
-        )
+        ends = (at.left + at.step * begun, y_of[name], at.left + at.step * ended, y_of[name])
         parts += [_line(*ends, "gone"), _line(*ends, "goneline")]
     if differs_at:
         x = at.left + at.step * (differs_at - 0.5)
         parts += [_line(x, 2, x, high - 2, "dif")]
-    parts += [
-        _flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights
-    ]
+    parts += [_flight(flight, at, y_of, len(diagram.steps)) for flight in diagram.flights]
     # Numbers of neighbouring steps would overlap where steps are close together.
     every = 1 if at.step >= 22 else 5 if at.step >= 8 else 10
     for step, each in enumerate(diagram.steps, start=1):
@@ -226,19 +179,14 @@ def _flight(flight: Flight, at: Scale, y_of: Mapping[str, float], last: int) -> 
     x1, y1 = at.left + at.step * flight.sent, y_of[flight.source]
     x2, y2 = at.left + at.step * min(flight.received, last + 0.7), y_of[flight.target]
     shape = flight.token.shape
-    kind = {Shape.FLAG: "mb", Shape.SLIP: "ms"}.get(
-        shape
-    ) or f"ms m{KEYS.index(shape) + 1}"
+    kind = {Shape.FLAG: "mb", Shape.SLIP: "ms"}.get(shape) or f"ms m{KEYS.index(shape) + 1}"
     if flight.received > last:  # still under way: the line ends in mid-air
         x2, y2 = x1 + (x2 - x1) * 0.6, y1 + (y2 - y1) * 0.6
         return _line(x1, y1, x2, y2, kind)
     if flight.lost:
         x2, y2 = x1 + (x2 - x1) * 0.7, y1 + (y2 - y1) * 0.7
         return _line(x1, y1, x2, y2, "ml") + _cross(x2, y2, 4)
-    return (
-        _line(x1, y1, x2, y2, kind)
-        + f'<circle cx="{number(x2)}" cy="{number(y2)}" r="2.5" class="dot"/>'
-    )
+    return _line(x1, y1, x2, y2, kind) + f'<circle cx="{number(x2)}" cy="{number(y2)}" r="2.5" class="dot"/>'
 
 
 def _cross(x: float, y: float, half: float) -> str:
@@ -253,15 +201,11 @@ def _step(step: Step, x: float, y_of: Mapping[str, float]) -> str:
     if step.event is Event.CRASH:
         parts.append(_cross(x, y, 6))
     elif step.event is Event.RESTART:
-        parts.append(
-            f'<path d="M{number(x - 5)} {number(y + 5)}h10l-5-10z" class="dot"/>'
-        )
+        parts.append(f'<path d="M{number(x - 5)} {number(y + 5)}h10l-5-10z" class="dot"/>')
     elif step.event is Event.STEP:
         parts.append(f'<circle cx="{number(x)}" cy="{number(y)}" r="3.2" class="dot"/>')
     else:
-        parts.append(
-            f'<path d="M{number(x)} {number(y - 6)}l6 6-6 6-6-6z" class="tg"/>'
-        )
+        parts.append(f'<path d="M{number(x)} {number(y - 6)}l6 6-6 6-6-6z" class="tg"/>')
     return "".join(parts)
 
 
@@ -275,19 +219,9 @@ def text(diagram: Diagram) -> str:
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):
-        got = [
-            _got(diagram, flight)
-            for flight in diagram.flights
-            if flight.received == step
-        ]
-        sent = [
-            _sent(diagram, flight) for flight in diagram.flights if flight.sent == step
-        ]
-        reached = [
-            f"reaches {diagram.lanes[name]}"
-            for name in each.touches
-            if name in diagram.lanes
-        ]
+        got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
+        sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
+        reached = [f"reaches {diagram.lanes[name]}" for name in each.touches if name in diagram.lanes]
         sign = "" if each.event is Event.STEP else f"{each.event.value.upper()}: "
         details = "; ".join([*got, *sent, *reached])
         line_text = f"{sign}{each.sentence}" + (f" [{details}]" if details else "")
@@ -301,6 +235,4 @@ def _got(diagram: Diagram, flight: Flight) -> str:
 
 
 def _sent(diagram: Diagram, flight: Flight) -> str:
-    return (
-        f"sent {flight.token.name} to {diagram.lanes.get(flight.target, flight.target)}"
-    )
+    return f"sent {flight.token.name} to {diagram.lanes.get(flight.target, flight.target)}"

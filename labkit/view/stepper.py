@@ -20,45 +20,27 @@ def still(story: Story, step: int = -1) -> str:
     """One step as a picture of its own: an SVG document. Raises `IndexError`."""
     place = story.layout()
     step = step % len(story.scenes)
-    drawn = [
-        pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]
-    ]
+    drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
     now = [name for name, piece in drawn[-1].items() if drawn[0][name] != piece]
     title = f"{story.title}, step {step}: {sentence_of(story, step)}"
-    return picture(
-        story.scenes[step],
-        place,
-        title=title,
-        desc=story.model.text(story.states[step]),
-        now=now,
-    )
+    return picture(story.scenes[step], place, title=title, desc=story.model.text(story.states[step]), now=now)
 
 
 def sentence_of(story: Story, step: int) -> str:
     """What happened in a step."""
-    return (
-        story.model.sentence_in(story.states[step - 1], story.actions[step - 1])
-        if step
-        else SENTENCE_OF_START
-    )
+    return story.model.sentence_in(story.states[step - 1], story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
 def embedded(data: object) -> str:
     """JSON that may stand inside a script element."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace(
-        "<", "\\u003c"
-    )
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _page(data: dict[str, object], fallback: str) -> str:
     """The player as HTML; its id is the digest of what it shows."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
-    script = (
-        asset("stepper.js")
-        .replace("export default { render };", "")
-        .replace("export function", "function")
-    )
+    script = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
     return (
         f'<div data-lk="{name}"><style>{asset("scene.css")}{asset("stepper.css")}</style>{fallback}'
         f'<script type="application/json">{shown}</script>'
@@ -68,10 +50,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
     """What a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
-    return {
-        **StoryUpdates(story).whole(differs_at),
-        "keys": [list(pair) for pair in KEYS_SAID],
-    }
+    return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEYS_SAID]}
 
 
 def page_of(story: Story) -> str:
@@ -81,9 +60,7 @@ def page_of(story: Story) -> str:
 
 def _fallback(story: Story, at: int = 0) -> str:
     step = at or len(story.actions)
-    source = (
-        f"data:image/svg+xml;base64,{b64encode(still(story, step).encode()).decode()}"
-    )
+    source = f"data:image/svg+xml;base64,{b64encode(still(story, step).encode()).decode()}"
     sentence = f"{story.title}, after step {step}: {sentence_of(story, step)}"
     return f'<div class="lk-static"><p>{escape(sentence)}</p><img src="{source}" alt="{escape(sentence)}"></div>'
 
@@ -127,20 +104,13 @@ class Pair:
         """The sentence that says where the two part."""
         if not self.differs_at:
             return "The two runs do not differ."
-        left, right = (
-            _what(player.story, self.differs_at) for player in (self.left, self.right)
-        )
+        left, right = (_what(player.story, self.differs_at) for player in (self.left, self.right))
         return f"The first difference is in step {self.differs_at}. Left: {left} Right: {right}"
 
     def html(self) -> str:
         """Both players as HTML that needs nothing else."""
-        pair = [
-            to_page(player.story, self.differs_at) for player in (self.left, self.right)
-        ]
-        return _page(
-            {"pair": pair, "said": self.sentence},
-            _fallback(self.left.story) + _fallback(self.right.story),
-        )
+        pair = [to_page(player.story, self.differs_at) for player in (self.left, self.right)]
+        return _page({"pair": pair, "said": self.sentence}, _fallback(self.left.story) + _fallback(self.right.story))
 
     def __str__(self) -> str:
         return f"{self.sentence}\n\nleft: {self.left}\n\nright: {self.right}"

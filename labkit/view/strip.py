@@ -7,14 +7,7 @@ list, and as lines of text. It must not know what a sink does.
 from collections.abc import Sequence
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import (
-    Crash,
-    FailPoint,
-    Order,
-    Strategy,
-    check_crash,
-    orders,
-)
+from labkit.core.failpoints import Crash, FailPoint, Order, Strategy, check_crash, orders
 from labkit.core.moments import Moment, moments
 from labkit.core.words import columns, name_in, nearest
 from labkit.view.card import Html, bundle, fold, framed, joined, para, table, tag
@@ -29,10 +22,7 @@ class Strip:
     """Nine moments, of any sink or of one; `killed` is the point at which the run dies."""
 
     def __init__(
-        self,
-        killed: FailPoint | None = None,
-        strategy: Strategy | None = None,
-        order: Order | None = None,
+        self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None
     ) -> None:
         self.killed, self.strategy, self.order = killed, strategy, order
         self.moments: Sequence[Moment] = moments(strategy, order)
@@ -49,9 +39,7 @@ class Strip:
     def notes(self) -> list[str]:
         """What is to be said below the moments."""
         notes = [OF_ANY if self.strategy is None else OF_ONE]
-        if self.strategy is not None and not all(
-            each.is_passed for each in self.moments
-        ):
+        if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
         notes += [
             f"{CROSS} The job is killed at moment {each.number}: {each.said.words}."
@@ -66,12 +54,7 @@ class Strip:
 
     def fragment(self) -> Html:
         """The strip without a frame, for a card."""
-        listed = tag(
-            "ol",
-            *(self._moment(each) for each in self.moments),
-            class_="lkc-strip",
-            aria_label=self.title,
-        )
+        listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
         return joined(
             [
                 para(self.title, kind="lkc-title"),
@@ -83,10 +66,7 @@ class Strip:
 
     def _meanings(self) -> Html:
         """The tooltips once more, for those who have no mouse."""
-        rows = [
-            (f"{each.number} {each.name}", each.point.value, each.point.sentence)
-            for each in self.moments
-        ]
+        rows = [(f"{each.number} {each.name}", each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
     def _moment(self, moment: Moment) -> Html:
@@ -137,19 +117,13 @@ def _aside(moment: Moment) -> str:
     return ", leaves something on disk" if is_green else ""
 
 
-def strip(
-    killed: str | None = None, sink: str | None = None, order: str | None = None
-) -> Strip:
+def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
     """The strip by the names that a person types. Raises `InvalidInput`."""
     strategy = taken = None
     if sink is not None:
         strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
         known = [each.value for each in orders(strategy)]
-        taken = (
-            orders(strategy)[0]
-            if order is None
-            else Order(_known("order", order, known))
-        )
+        taken = orders(strategy)[0] if order is None else Order(_known("order", order, known))
     elif order is not None:
         raise InvalidInput(
             'An order belongs to a sink: name it, too, as in lab.strip(sink="two_phase", order="engine").'
@@ -158,9 +132,7 @@ def strip(
         return Strip(None, strategy, taken)
     point = _point(killed)
     if point.in_recovery:
-        raise InvalidInput(
-            f"{point.value} lies in recovery, before a batch begins; the strip shows a batch."
-        )
+        raise InvalidInput(f"{point.value} lies in recovery, before a batch begins; the strip shows a batch.")
     if strategy is not None and taken is not None:
         check_crash(Crash(point, 0), strategy, taken)
     return Strip(point, strategy, taken)
@@ -175,15 +147,11 @@ def _point(killed: str) -> FailPoint:
         )
     point = FailPoint(_known("failpoint", name, [each.value for each in FailPoint]))
     if at:
-        raise InvalidInput(
-            f'lab.strip(): the strip shows any batch, so leave the number out: lab.strip("{name}").'
-        )
+        raise InvalidInput(f'lab.strip(): the strip shows any batch, so leave the number out: lab.strip("{name}").')
     return point
 
 
 def _known(what: str, name: str, names: list[str]) -> str:
     if name_in(name, EXAMPLE) not in names:
-        raise InvalidInput(
-            f"lab.strip(): there is no {what} {name[:40]!r}; {nearest(name[:40], names)}"
-        )
+        raise InvalidInput(f"lab.strip(): there is no {what} {name[:40]!r}; {nearest(name[:40], names)}")
     return name

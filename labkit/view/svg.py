@@ -74,27 +74,16 @@ def words(x: float, y: float, text: str, kind: str = "") -> str:
 
 
 def picture(
-    scene: Scene,
-    place: Layout | None = None,
-    *,
-    title: str = "",
-    desc: str = "",
-    now: Collection[str] = (),
+    scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()
 ) -> str:
     """A whole SVG document that needs nothing else. `now` are the boxes and channels that have just changed."""
     place = place or layout([scene])
     drawn = pieces(scene, place)
-    groups = (
-        f'<g class="{"now" if name in now else ""}">{piece}</g>'
-        for name, piece in drawn.items()
-        if piece
-    )
+    groups = (f'<g class="{"now" if name in now else ""}">{piece}</g>' for name, piece in drawn.items() if piece)
     return document("".join(groups), place.width, place.height, title=title, desc=desc)
 
 
-def document(
-    body: str, wide: float, high: float, *, title: str, desc: str, style: str = ""
-) -> str:
+def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
     """An SVG document around what was drawn, with a style (by default the player's), a title and a description."""
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
@@ -166,10 +155,7 @@ def _row(row: Row, set_in: Cell, at: Rect) -> str:
         parts.append(
             f'<path transform="translate({number(at.x + 7)} {number(sign_y)})" d="{ICONS[row.kind]}" class="i"/>'
         )
-    left, right = (
-        at.x + indent(row),
-        at.x + at.width - (0 if row.kind is Kind.PLAIN else 8),
-    )
+    left, right = (at.x + indent(row), at.x + at.width - (0 if row.kind is Kind.PLAIN else 8))
     if set_in.is_level:
         middle = at.y + at.height / 2
         parts.append(words(left, middle + 4, row.label, "l"))
@@ -211,12 +197,12 @@ def token(each: Token, x: float, y: float) -> str:
         drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
     elif each.shape is Shape.FLAG:
         left, right, top = number(x - half + 1), number(x + half), number(y - 13)
-        drawn = f'<path d="M{left} {top}v26" class="fp"/><path d="M{left} {top}H{right}l-3 7.5 3 7.5H{left}z" class="fl"/>'
+        drawn = (
+            f'<path d="M{left} {top}v26" class="fp"/><path d="M{left} {top}H{right}l-3 7.5 3 7.5H{left}z" class="fl"/>'
+        )
         drawn += words(x - 1, y - 1.5, each.label, "n")
     elif each.shape is Shape.SLIP:
-        drawn = _frame(Rect(x - half, y - 10, 2 * half, 20), 3, "sl") + words(
-            x, y + 4, each.label, "m"
-        )
+        drawn = _frame(Rect(x - half, y - 10, 2 * half, 20), 3, "sl") + words(x, y + 4, each.label, "m")
     else:
         drawn = _record(each, x, y, half) + words(x, y + 4, each.label, "n")
     if each.faded:
@@ -234,11 +220,7 @@ def _record(each: Token, x: float, y: float, half: float) -> str:
     if each.shape is Shape.HEXAGON:
         flat = number(2 * half - 10)
         return f'<path d="M{number(x - half + 5)} {number(y - 11)}h{flat}l5 11-5 11h-{flat}l-5-11z" class="{kind}"/>'
-    return _frame(
-        Rect(x - half, y - 11, 2 * half, 22),
-        11 if each.shape is Shape.CIRCLE else 3,
-        kind,
-    )
+    return _frame(Rect(x - half, y - 11, 2 * half, 22), 11 if each.shape is Shape.CIRCLE else 3, kind)
 
 
 @lru_cache(maxsize=MEMORY)
@@ -249,9 +231,7 @@ def _channel(channel: Channel, route: Route) -> str:
     path = chain.from_iterable((start, knee, (end[0] - 7 * onward, end[1])))
     x1, y1, x2, y2, x3, y3 = map(number, path)
     tip = f"M{number(end[0])} {number(end[1])}l{-9 * onward}-5v10z"
-    parts = [
-        f'<path d="M{x1} {y1}L{x2} {y2}L{x3} {y3}" class="{kind}"/><path d="{tip}" class="a"/>'
-    ]
+    parts = [f'<path d="M{x1} {y1}L{x2} {y2}L{x3} {y3}" class="{kind}"/><path d="{tip}" class="a"/>']
     if route.stub:
         wide = width(route.stub, SMALL)
         parts.append(words(knee[0] - wide - 6, knee[1] + 4, route.stub, "s"))
@@ -262,9 +242,7 @@ def _channel(channel: Channel, route: Route) -> str:
         x -= (2 * half + GAP) * onward
     if channel.note:
         left = min(knee[0], end[0]) + 4 if onward > 0 else end[0] + 4
-        left = (
-            end[0] - 8 - width(channel.note, SMALL, bold=True) if onward > 0 else left
-        )
+        left = end[0] - 8 - width(channel.note, SMALL, bold=True) if onward > 0 else left
         parts.append(words(left, end[1] - 17, channel.note, "w"))
     return "".join(parts)
 
@@ -303,52 +281,23 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
     tokens = [each for scene in scenes for each in _tokens(scene)]
     shapes = {each.shape for each in tokens}
-    entries = [
-        (_sample(token(Token(KEYS[n % 4], "0", key), 15, 13)), key)
-        for n, key in enumerate(keys)
-    ]
+    entries = [(_sample(token(Token(KEYS[n % 4], "0", key), 15, 13)), key) for n, key in enumerate(keys)]
     if Shape.FLAG in shapes:
-        name = (
-            next(each.name for each in tokens if each.shape is Shape.FLAG)
-            .split()[0]
-            .rstrip(":")
-        )
+        name = next(each.name for each in tokens if each.shape is Shape.FLAG).split()[0].rstrip(":")
         entries.append((_sample(token(Token(Shape.FLAG, "1", ""), 15, 13)), name))
     if Shape.STOP in shapes:
-        entries.append(
-            (
-                _sample(token(Token(Shape.STOP, "", ""), 15, 13)),
-                "read_committed reads up to here",
-            )
-        )
-    entries += [
-        (_sample(_swatch(kind)), meaning)
-        for kind, meaning in LEGEND.items()
-        if kind in kinds
-    ]
-    entries += [
-        (_sample(_tag_alone(mark)), meaning)
-        for mark, meaning in SAID_OF_MARKS.items()
-        if mark in marks
-    ]
+        entries.append((_sample(token(Token(Shape.STOP, "", ""), 15, 13)), "read_committed reads up to here"))
+    entries += [(_sample(_swatch(kind)), meaning) for kind, meaning in LEGEND.items() if kind in kinds]
+    entries += [(_sample(_tag_alone(mark)), meaning) for mark, meaning in SAID_OF_MARKS.items() if mark in marks]
     channels = [channel for scene in scenes for channel in scene.channels]
     if any(channel.held for channel in channels):
-        entries.append(
-            (_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now")
-        )
+        entries.append((_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now"))
     if any(channel.volatile for channel in channels):
-        entries.append(
-            (
-                _sample('<path d="M1 13h28" class="c cv"/>'),
-                "channel in memory: a crash takes it",
-            )
-        )
+        entries.append((_sample('<path d="M1 13h28" class="c cv"/>'), "channel in memory: a crash takes it"))
     entries += [(_sample(drawn), meaning) for drawn, meaning in SIGNS.items()]
     entries.append(
         (
-            _sample(
-                '<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'
-            ),
+            _sample('<g class="now"><rect x="2" y="3" width="26" height="20" rx="5" class="b"/></g>'),
             "changed in this step",
         )
     )
@@ -356,9 +305,7 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
 
 
 def _tokens(scene: Scene) -> Iterable[Token]:
-    yield from chain.from_iterable(
-        row.tokens for box in scene.boxes for row in box.rows
-    )
+    yield from chain.from_iterable(row.tokens for box in scene.boxes for row in box.rows)
     yield from chain.from_iterable(channel.tokens for channel in scene.channels)
 
 

@@ -11,17 +11,10 @@ LONGEST = 60
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
     """One line: `hello=1 hello=2 | crash 1 | hello=1 ...`, in the order of visibility."""
-    words = [
-        f"| {event.moment} |" if isinstance(event, Reading) else _row(event)
-        for event in events
-    ]
+    words = [f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events]
     if len(words) > LONGEST:
         left = len(words) - LONGEST
-        words = [
-            *words[: LONGEST // 2],
-            f"... {left} more ...",
-            *words[-LONGEST // 2 :],
-        ]
+        words = [*words[: LONGEST // 2], f"... {left} more ...", *words[-LONGEST // 2 :]]
     return " ".join(words).removesuffix(" | end |").removeprefix("| end |") or "nothing"
 
 
@@ -45,10 +38,7 @@ def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
                 track.append(moments[-1])
         else:
             step = Step(
-                f"offset {event.offset}, driver {event.incarnation}",
-                event.value,
-                event.offset,
-                event.incarnation,
+                f"offset {event.offset}, driver {event.incarnation}", event.value, event.offset, event.incarnation
             )
             tracks.setdefault(event.key, list(moments)).append(step)
     return dict(sorted(tracks.items()))

@@ -20,23 +20,16 @@ LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
 """Left of the first message, above the first run, and what a message and a count of 1 take, in pixels."""
 BELOW = 70
 """From the bottom line of a run to the top of the next."""
-KEY = (
-    ("mt", "the batch query's total"),
-    ("m1", "the total that a reader finds"),
-)
+KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"))
 
 
 def totals_in(walk: Replay) -> list[Total]:
     """The totals of a run. Raises `InvalidInput` for another model's run, or one in which no message is read."""
     if not isinstance(walk.model, Changelog):
-        raise InvalidInput(
-            f"{walk.model.name} has no table that messages change; name one of changelog.*."
-        )
+        raise InvalidInput(f"{walk.model.name} has no table that messages change; name one of changelog.*.")
     found = totals(walk.states, walk.actions)
     if not found:
-        raise InvalidInput(
-            "no message is read in this run; name one such as changelog.retract_stream."
-        )
+        raise InvalidInput("no message is read in this run; name one such as changelog.retract_stream.")
     return found
 
 
@@ -78,11 +71,7 @@ class Totals:
             top = place.bottom + BELOW
         wide = LEFT + COLUMN * max(map(len, self.runs.values())) + 16
         return document(
-            _key() + body,
-            max(wide, 470),
-            top - 24,
-            title="What a reader finds who adds up the table",
-            desc=str(self),
+            _key() + body, max(wide, 470), top - 24, title="What a reader finds who adds up the table", desc=str(self)
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -103,10 +92,7 @@ def _found(total: Total) -> str:
 
 def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
     floor = f'<path d="M{LEFT} {number(place.bottom)}H{number(place.right)}" class="la" fill="none"/>'
-    scale = "".join(
-        words(LEFT - 18, place.y(each) + 4, str(each), "s")
-        for each in range(highest + 1)
-    )
+    scale = "".join(words(LEFT - 18, place.y(each) + 4, str(each), "s") for each in range(highest + 1))
     batch = _steps([each.records for each in run], place, "mt")
     found = _steps([each.found for each in run], place, "ms m1")
     return floor + scale + batch + found + "".join(_marks(run, place))
@@ -136,9 +122,7 @@ def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
             sign = f"M{number(x)} {number(y - 5)}l10 10M{number(x + 10)} {number(y - 5)}l-10 10"
             drawn.append(f'<path d="{sign}" class="cr" fill="none"/>')
         else:
-            drawn.append(
-                f'<circle cx="{number(middle)}" cy="{number(y)}" r="5" class="tg"/>'
-            )
+            drawn.append(f'<circle cx="{number(middle)}" cy="{number(y)}" r="5" class="tg"/>')
     return drawn
 
 
@@ -146,9 +130,7 @@ def _key() -> str:
     drawn, x = "", 12.0
     for kind, text in KEY:
         style = f"ms {kind}" if kind != "mt" else kind
-        drawn += f'<path d="M{number(x)} 16h26" class="{style}"/>' + words(
-            x + 32, 20, text, "s"
-        )
+        drawn += f'<path d="M{number(x)} 16h26" class="{style}"/>' + words(x + 32, 20, text, "s")
         x += 200
     return (
         drawn

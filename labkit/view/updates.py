@@ -19,13 +19,16 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """What one player has been sent of a story. `generation` counts the layouts: it grows when one is made from scratch."""
+    """What one player has been sent of a story. `generation` counts the layouts: it grows when one is made from
+    scratch.
+    """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
         self.story = story
         self.generation = generation
         self._laid: list[Scene] = []
-        """The scenes in which a box, channel or sign appears for the first time. Layout and legend are made from them."""
+        """The scenes in which a box, channel or sign appears for the first time. Layout and legend are made from them.
+        """
         self._parts: set[object] = set()
         self._place: Layout | None = None
         self._forget()
@@ -49,10 +52,7 @@ class StoryUpdates:
             "head": str(Trace.of(story.model, ())),
             "size": [round(place.width, 1), round(place.height, 1)],
             "slots": slots(place),
-            "claims": [
-                [claim.name.replace("_", " "), claim.sentence]
-                for claim in story.model.properties()
-            ],
+            "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in story.model.properties()],
             "generation": self.generation,
             "table": list(self._texts),
             "frames": list(self._frames),
@@ -63,12 +63,7 @@ class StoryUpdates:
 
     def news(self, differs_at: int = 0) -> Plain:
         """What is new since the last telling; `whole` where the layout has grown."""
-        texts, acts, before, shown = (
-            len(self._texts),
-            len(self._acts),
-            self._scenes,
-            self._shown,
-        )
+        texts, acts, before, shown = (len(self._texts), len(self._acts), self._scenes, self._shown)
         generation = self.generation
         self._follow()
         if self.generation != generation or not shown:
@@ -81,20 +76,14 @@ class StoryUpdates:
             "frames": self._frames[kept:],
             "table": list(self._texts)[texts:],
             "acts": [self._act(action) for action in list(self._acts)[acts:]],
-            "now": {
-                name: value
-                for name, value in self._shown.items()
-                if value != shown[name]
-            },
+            "now": {name: value for name, value in self._shown.items() if value != shown[name]},
         }
 
     @property
     def is_behind(self) -> bool:
         """Whether the story has gone another way since the last telling."""
         scenes = self.story.scenes
-        return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(
-            scenes
-        )
+        return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
         """Takes over the story's new steps; what is told already keeps its number."""
@@ -106,9 +95,7 @@ class StoryUpdates:
         place, titles = self._layout(), lanes(self._laid)
         del self._steps[kept:], self._frames[kept:]
         for step in range(kept, len(scenes)):
-            self._frames.append(
-                [self._text(piece) for piece in pieces(scenes[step], place).values()]
-            )
+            self._frames.append([self._text(piece) for piece in pieces(scenes[step], place).values()])
             self._steps.append(self._step(step, titles))
         self._scenes = list(scenes)
 
@@ -116,11 +103,7 @@ class StoryUpdates:
         """Whether these scenes need another layout than those before them."""
         laid = len(self._laid)
         for scene in scenes:
-            parts: set[object] = {
-                *scene.boxes,
-                *scene.channels,
-                tuple(box.id for box in scene.boxes),
-            }
+            parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
             if not parts <= self._parts:
                 self._parts |= parts
                 self._laid.append(scene)
@@ -138,22 +121,12 @@ class StoryUpdates:
         action = story.actions[step - 1] if step else None
         return {
             "a": str(action) if action else "",
-            "s": self._text(
-                story.model.sentence_in(story.states[step - 1], action)
-                if action
-                else SENTENCE_OF_START
-            ),
+            "s": self._text(story.model.sentence_in(story.states[step - 1], action) if action else SENTENCE_OF_START),
             "x": [self._text(part) for part in story.texts[step]],
             "w": self._who(action, titles) if action else "",
             "l": self._text(story.scenes[step].left),
-            "v": [
-                [verdict.outcome[0], self._text(verdict.because)]
-                for verdict in story.verdicts[step]
-            ],
-            "e": [
-                self._acts.setdefault(each, len(self._acts))
-                for each in story.enabled[step]
-            ],
+            "v": [[verdict.outcome[0], self._text(verdict.because)] for verdict in story.verdicts[step]],
+            "e": [self._acts.setdefault(each, len(self._acts)) for each in story.enabled[step]],
         }
 
     def _who(self, action: Action, titles: Mapping[str, str]) -> str:
@@ -173,12 +146,7 @@ class StoryUpdates:
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
-        lines = {
-            "body": spacetime.body(diagram, differs_at),
-            "size": [wide, high],
-            "left": at.left,
-            "step": at.step,
-        }
+        lines = {"body": spacetime.body(diagram, differs_at), "size": [wide, high], "left": at.left, "step": at.step}
         return {
             "watch": story.watch_for,
             "lines": lines,
@@ -193,8 +161,4 @@ def _shared(before: list[Scene], now: list[Scene]) -> int:
 
 
 def _parting(before: list[Scene], now: list[Scene]) -> Iterator[int]:
-    return (
-        step
-        for step, (one, other) in enumerate(zip(before, now, strict=False))
-        if one is not other
-    )
+    return (step for step, (one, other) in enumerate(zip(before, now, strict=False)) if one is not other)

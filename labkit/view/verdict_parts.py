@@ -35,11 +35,7 @@ def tone(guarantee: Guarantee) -> str:
 def counts(verdict: Verdict) -> str:
     """`0 lost, 3 twice, 1 jump back`, and what else there was."""
     found = {said: len(getattr(verdict, name)) for name, said in _ALWAYS.items()}
-    found |= {
-        said: len(getattr(verdict, name))
-        for name, said in _ONLY_SOME.items()
-        if getattr(verdict, name)
-    }
+    found |= {said: len(getattr(verdict, name)) for name, said in _ONLY_SOME.items() if getattr(verdict, name)}
     return counted(found)
 
 

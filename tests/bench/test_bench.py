@@ -63,12 +63,7 @@ def test_the_traces_of_the_player_are_as_long_as_the_promise():
 
 def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
     def runs(write: float, pre_commit: float, commit: float) -> list[Taken]:
-        batch = {
-            "collect": 1.0,
-            "write": write,
-            "pre_commit": pre_commit,
-            "commit": commit,
-        }
+        batch = {"collect": 1.0, "write": write, "pre_commit": pre_commit, "commit": commit}
         return [Taken(2.0, [batch, batch, {"write": 9.0}])]
 
     taken = {
@@ -78,31 +73,16 @@ def test_what_a_commit_costs_is_what_it_takes_beyond_appends_write():
         "two_phase (engine) on sqlite": runs(0.010, 0.015, 0.006),
     }
     rows = by_key(totals.table_of(taken, 1_000), "totals")
-    files, sqlite = (
-        rows["two_phase (engine) on files"],
-        rows["two_phase (engine) on sqlite"],
-    )
-    assert (
-        files["pre-commit + commit - append's write, ms"],
-        files["at most 10 ms more"],
-    ) == (3.0, True)
-    assert (
-        sqlite["pre-commit + commit - append's write, ms"],
-        sqlite["at most 10 ms more"],
-    ) == (11.0, False)
-    assert (
-        files["whole sink - append's, ms"],
-        sqlite["whole sink - append's, ms"],
-    ) == (6.0, 21.0)
+    files, sqlite = (rows["two_phase (engine) on files"], rows["two_phase (engine) on sqlite"])
+    assert (files["pre-commit + commit - append's write, ms"], files["at most 10 ms more"]) == (3.0, True)
+    assert (sqlite["pre-commit + commit - append's write, ms"], sqlite["at most 10 ms more"]) == (11.0, False)
+    assert (files["whole sink - append's, ms"], sqlite["whole sink - append's, ms"]) == (6.0, 21.0)
     assert {row["words/s"] for row in rows.values()} == {500}
 
 
 def test_in_a_server_the_whole_job_is_compared_with_one_plain_transaction_of_its_round():
     def runs(*seconds: float) -> list[Taken]:
-        return [
-            Taken(each, [{"write": 0.01, "pre_commit": 0.0, "commit": 0.01}])
-            for each in seconds
-        ]
+        return [Taken(each, [{"write": 0.01, "pre_commit": 0.0, "commit": 0.01}]) for each in seconds]
 
     taken = {
         "append on postgres": runs(1.0, 1.0, 1.0),
@@ -111,47 +91,25 @@ def test_in_a_server_the_whole_job_is_compared_with_one_plain_transaction_of_its
         "two_phase (decision) on postgres": runs(2.5, 4.0, 4.0),
     }
     rows = by_key(totals.table_of(taken, 1_000), "totals")
-    engine, decision = (
-        rows["two_phase (engine) on postgres"],
-        rows["two_phase (decision) on postgres"],
-    )
+    engine, decision = (rows["two_phase (engine) on postgres"], rows["two_phase (decision) on postgres"])
     assert (engine["speed of batch_marker's"], engine["at least 0.97"]) == (0.976, True)
-    assert (decision["speed of batch_marker's"], decision["at least 0.97"]) == (
-        0.8,
-        False,
-    )
+    assert (decision["speed of batch_marker's"], decision["at least 0.97"]) == (0.8, False)
     assert "at most 10 ms more" not in engine
     assert "at least 0.97" not in rows["batch_marker on postgres"]
 
 
 def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same_turn():
     taken = {
-        postgres.PLAIN: [
-            Spent(0.002, 0.001, 0.0),
-            Spent(0.050, 0.001, 0.01),
-            Spent(0.003, 0.001, 0.02),
-        ],
-        postgres.TWO_PHASE: [
-            Spent(0.006, 0.002, 0.01),
-            Spent(0.060, 0.002, 0.01),
-            Spent(0.006, 0.005, 0.01),
-        ],
+        postgres.PLAIN: [Spent(0.002, 0.001, 0.0), Spent(0.050, 0.001, 0.01), Spent(0.003, 0.001, 0.02)],
+        postgres.TWO_PHASE: [Spent(0.006, 0.002, 0.01), Spent(0.060, 0.002, 0.01), Spent(0.006, 0.005, 0.01)],
     }
     plain, two_phase = postgres.table_of(100, taken)
-    assert (two_phase["ms"], two_phase["more than a plain transaction, ms"]) == (
-        6.0,
-        4.0,
-    )
+    assert (two_phase["ms"], two_phase["more than a plain transaction, ms"]) == (6.0, 4.0)
     assert (two_phase["fastest ms"], two_phase["more of the fastest, ms"]) == (6.0, 4.0)
     assert (two_phase["CPU ms here"], two_phase["CPU ms in the server"]) == (3.0, 10.0)
     assert two_phase["at most 5 ms more"] is True
-    assert (
-        plain["more than a plain transaction, ms"],
-        "at most 5 ms more" in plain,
-    ) == (0.0, False)
-    taken[postgres.TWO_PHASE] = [
-        Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]
-    ]
+    assert (plain["more than a plain transaction, ms"], "at most 5 ms more" in plain) == (0.0, False)
+    taken[postgres.TWO_PHASE] = [Spent(one.clock + 0.002, 0, 0) for one in taken[postgres.TWO_PHASE]]
     assert postgres.table_of(100, taken)[1]["at most 5 ms more"] is False
 
 
@@ -165,9 +123,7 @@ def test_what_two_phase_costs_is_compared_with_the_plain_transaction_of_the_same
         ({"states": 3}, "--states 3: choose 1,000 to"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_runs(
-    given: dict[str, object], said: str
-):
+def test_what_cannot_be_measured_is_refused_before_anything_runs(given: dict[str, object], said: str):
     with pytest.raises(InvalidInput, match=said):
         select(**{"only": ["totals"], **given})
 
@@ -188,11 +144,7 @@ def test_every_strategy_runs_on_every_store_that_can_carry_it(tmp_path: Path):
     assert {scenario.records_per_batch for scenario in scenarios} == {10}
     assert len({totals.name(scenario) for scenario in scenarios}) == len(scenarios)
     orders = {(s.store, s.order) for s in scenarios if s.strategy is Strategy.TWO_PHASE}
-    assert orders == {
-        (store, order)
-        for store in totals.STORES
-        for order in (Order.ENGINE, Order.DECISION)
-    }
+    assert orders == {(store, order) for store in totals.STORES for order in (Order.ENGINE, Order.DECISION)}
 
 
 def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
@@ -210,12 +162,8 @@ def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
         totals.read(run, {"hello": 1})
 
 
-def test_a_search_is_measured_with_its_ratio_and_its_memory(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    small = {
-        name: explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")
-    }
+def test_a_search_is_measured_with_its_ratio_and_its_memory(monkeypatch: pytest.MonkeyPatch):
+    small = {name: explore.Measure(name, {}) for name in ("two_phase_commit", "pipeline")}
     monkeypatch.setattr(explore, "EXPLORED", small)
     *explored, step = explore.measure(3)
     assert [row["explored"] for row in explored] == list(small)
@@ -235,16 +183,11 @@ def test_the_bare_search_sees_the_same_states():
 def test_a_search_on_spark_stands_beside_one_core():
     found = search(make("pipeline", {}))
     states, steps = found.unique_states, found.generated_states
-    on_spark = [
-        spark_search.Spent(found, 9.0, each * steps / 1e6, 700) for each in (4, 5)
-    ]
+    on_spark = [spark_search.Spent(found, 9.0, each * steps / 1e6, 700) for each in (4, 5)]
     alone = [spark_search.Spent(found, 9.0, each * steps / 1e6, 90) for each in (2, 5)]
     row = spark_search.row(on_spark, alone)
     assert (row["unique states"], row["generated states"]) == (states, steps)
-    assert (row["µs/step"], row["its µs/step"], row["step vs one core"]) == (
-        *(4.5, 3.5),
-        1.5,
-    )
+    assert (row["µs/step"], row["its µs/step"], row["step vs one core"]) == (*(4.5, 3.5), 1.5)
     assert row["µs/state"] == round(4.5 * steps / states, 2)
     assert row["MB in all"] == 700
 
@@ -263,11 +206,7 @@ def test_what_a_process_below_uses_counts_also_when_it_has_ended():
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     """Runs `python -m bench` in the checkout."""
     return subprocess.run(
-        [sys.executable, "-m", "bench", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "bench", *words], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
@@ -290,10 +229,7 @@ def test_a_measurement_is_printed_as_one_object_with_its_machine():
 
 def test_a_mistake_gets_one_sentence():
     told = command("--rounds", "0")
-    assert (told.returncode, told.stderr) == (
-        InvalidInput.exit_code,
-        "bench: --rounds 0: choose 1 to 100.\n",
-    )
+    assert (told.returncode, told.stderr) == (InvalidInput.exit_code, "bench: --rounds 0: choose 1 to 100.\n")
 
 
 def test_make_hands_its_variables_over():

@@ -81,17 +81,13 @@ def test_a_bad_input_file_is_refused_by_line(content: bytes, part: str, tmp_path
 
 
 def test_a_missing_input_and_a_folder_are_refused(tmp_path: Path):
-    assert "there is no such file" in refusal(
-        "run", "--input", tmp_path / "none.jsonl", cwd=tmp_path
-    )
+    assert "there is no such file" in refusal("run", "--input", tmp_path / "none.jsonl", cwd=tmp_path)
     assert "this is a folder" in refusal("run", "--input", tmp_path, cwd=tmp_path)
 
 
 def test_a_run_folder_that_exists_is_refused(tmp_path: Path):
     (tmp_path / "run").mkdir()
-    assert "is there already; name a new one" in refusal(
-        "run", "--out", tmp_path / "run"
-    )
+    assert "is there already; name a new one" in refusal("run", "--out", tmp_path / "run")
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -113,17 +109,11 @@ def test_resuming_a_finished_run_is_refused(tmp_path: Path):
 
 def test_resume_takes_its_scenario_from_the_folder(tmp_path: Path):
     sentence = refusal("run", "--resume", tmp_path, "--sink", "wal")
-    assert (
-        sentence
-        == "--sink with --resume: the folder says what to run; leave --sink out."
-    )
+    assert sentence == "--sink with --resume: the folder says what to run; leave --sink out."
 
 
 def test_patience_must_be_positive(tmp_path: Path):
-    assert (
-        refusal("run", "--patience", "-1", cwd=tmp_path)
-        == "--patience -1: must be more than 0 seconds."
-    )
+    assert refusal("run", "--patience", "-1", cwd=tmp_path) == "--patience -1: must be more than 0 seconds."
 
 
 def test_points_lists_every_failpoint():
@@ -131,19 +121,14 @@ def test_points_lists_every_failpoint():
     assert code == 0
     listed = json.loads(out)
     assert len(listed) == 12
-    assert listed["coordinator.after_handles"]["sinks"] == [
-        "wal (decision)",
-        "two_phase (decision)",
-    ]
+    assert listed["coordinator.after_handles"]["sinks"] == ["wal (decision)", "two_phase (decision)"]
     assert "between pre-commit and commit" in labkit("points")[1]
 
 
 def test_the_option_parser_speaks_in_one_sentence_too(tmp_path: Path):
     assert "No such option" in refusal("run", "--snik", "append", cwd=tmp_path)
     assert "No such command" in refusal("runn", cwd=tmp_path)
-    assert "Invalid value" in refusal(
-        "run", "--records-per-batch", "many", cwd=tmp_path
-    )
+    assert "Invalid value" in refusal("run", "--records-per-batch", "many", cwd=tmp_path)
 
 
 def without_java(folder: Path, answer: str | None) -> dict[str, str]:
@@ -152,29 +137,16 @@ def without_java(folder: Path, answer: str | None) -> dict[str, str]:
     tools = folder / "bin"
     tools.mkdir()
     if answer is not None:
-        (tools / "java").write_text(
-            f"#!/bin/sh\necho 'openjdk version \"{answer}\"' >&2\n"
-        )
+        (tools / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{answer}\"' >&2\n")
         (tools / "java").chmod(0o755)
-    return {
-        "PATH": f"{tools}:/bin" if answer else str(tools),
-        "JAVA_HOME": "",
-        "PYTHONPATH": str(folder),
-    }
+    return {"PATH": f"{tools}:/bin" if answer else str(tools), "JAVA_HOME": "", "PYTHONPATH": str(folder)}
 
 
 @pytest.mark.parametrize(
     ("verb", "answer", "part"),
-    [
-        ("run", None, "none"),
-        ("demo", None, "none"),
-        ("matrix", None, "none"),
-        ("run", "11.0.2", "is Java 11.0.2"),
-    ],
+    [("run", None, "none"), ("demo", None, "none"), ("matrix", None, "none"), ("run", "11.0.2", "is Java 11.0.2")],
 )
-def test_without_a_java_that_will_do_nothing_is_started(
-    verb: str, answer: str | None, part: str, tmp_path: Path
-):
+def test_without_a_java_that_will_do_nothing_is_started(verb: str, answer: str | None, part: str, tmp_path: Path):
     out = tmp_path / "out"
     sentence = refusal(verb, "--out", out, code=69, **without_java(tmp_path, answer))
     assert part in sentence
@@ -187,20 +159,14 @@ def test_the_matrix_refuses_unknown_names(tmp_path: Path):
         64,
         "labkit: --store sqlit: unknown; did you mean 'sqlite'?\n",
     )
-    assert "did you mean 'sink.mid_write'?" in refusal(
-        "matrix", "--point", "sink.mid_writ", cwd=tmp_path
-    )
-    sentence = refusal(
-        "matrix", "--sink", "append", "--point", "sink.mid_commit", cwd=tmp_path
-    )
+    assert "did you mean 'sink.mid_write'?" in refusal("matrix", "--point", "sink.mid_writ", cwd=tmp_path)
+    sentence = refusal("matrix", "--sink", "append", "--point", "sink.mid_commit", cwd=tmp_path)
     assert sentence.startswith("no cell of the grid")
     assert "at least once" in refusal("matrix", "--repeat", "0", cwd=tmp_path)
 
 
 def test_expected_needs_no_spark_and_gives_json(tmp_path: Path):
-    code, out, _ = labkit(
-        "matrix", "--expected", "--json", "--sink", "wal", cwd=tmp_path
-    )
+    code, out, _ = labkit("matrix", "--expected", "--json", "--sink", "wal", cwd=tmp_path)
     cells = json.loads(out)["cells"]
     assert code == 0
     assert len(cells) == 17 * len(STORES)
@@ -230,11 +196,7 @@ def test_a_verb_loads_only_what_it_needs(tmp_path: Path):
         "import labkit.runs.lifecycle; print(*sys.modules)"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
     ).stdout.split()
     unwanted = ("labkit.lab", "labkit.sim", "labkit.teach", "labkit.grading")
     heavy = ("pyspark", "psycopg", "kafka", "matplotlib", "anywidget")

@@ -12,13 +12,7 @@ from labkit.sim.scenarios import every
 
 def test_explore_prints_what_it_found_as_json():
     code, out, words = labkit(
-        "explore",
-        "two_phase_commit",
-        "--set",
-        "textbook=true",
-        "--set",
-        "participants=3",
-        "--json",
+        "explore", "two_phase_commit", "--set", "textbook=true", "--set", "participants=3", "--json"
     )
     found = json.loads(out)
     assert (code, words) == (0, "")
@@ -38,12 +32,8 @@ def test_explore_prints_what_it_found_as_json():
 
 
 def test_a_violation_ends_in_1_with_a_trace_that_replays():
-    code, out, _ = labkit(
-        "explore", "two_phase_commit", "--set", "broken=heuristic", "--json"
-    )
-    violations = {
-        violation["property"]: violation for violation in json.loads(out)["violations"]
-    }
+    code, out, _ = labkit("explore", "two_phase_commit", "--set", "broken=heuristic", "--json")
+    violations = {violation["property"]: violation for violation in json.loads(out)["violations"]}
     assert (code, set(violations)) == (1, {"atomic", "promise"})
     code, out, _ = labkit("replay", violations["atomic"]["trace"], "--json")
     again = json.loads(out)
@@ -57,9 +47,7 @@ def test_explore_for_a_person_gives_the_command_that_shows_it():
     code, out, _ = labkit("explore", "pipeline", "--set", "strategy=append")
     assert code == 1
     assert "VIOLATED no_duplicate, 15 steps: not exactly-once" in out
-    assert (
-        "  labkit replay pipeline~1~strategy.append~~start-1.resolved-0.plan-0." in out
-    )
+    assert "  labkit replay pipeline~1~strategy.append~~start-1.resolved-0.plan-0." in out
 
 
 @pytest.mark.parametrize(
@@ -71,15 +59,7 @@ def test_explore_for_a_person_gives_the_command_that_shows_it():
     ],
 )
 def test_a_limit_ends_in_2_and_says_which(option: str, value: str, reason: str):
-    code, out, _ = labkit(
-        "explore",
-        "two_phase_commit",
-        "--set",
-        "participants=6",
-        option,
-        value,
-        "--json",
-    )
+    code, out, _ = labkit("explore", "two_phase_commit", "--set", "participants=6", option, value, "--json")
     found = json.loads(out)
     assert (code, found["exhausted"], found["stopped"]) == (2, False, reason)
     assert found["unique_states"] < 20_000
@@ -102,9 +82,7 @@ def test_symmetry_counts_classes_and_finds_the_same():
     every, few = (json.loads(out) for _, out, _ in (whole, classes))
     assert ("symmetry" in every, few["symmetry"]) == (False, True)
     assert few["unique_states"] < every["unique_states"]
-    assert [each["property"] for each in few["violations"]] == [
-        each["property"] for each in every["violations"]
-    ]
+    assert [each["property"] for each in few["violations"]] == [each["property"] for each in every["violations"]]
     code, out, _ = labkit(*line[:-1], "--symmetry")
     assert code == 1
     assert f"classes of states  {few['unique_states']:,}" in out
@@ -151,10 +129,7 @@ def test_replay_lists_the_scenarios_and_plays_one():
 
 def test_replay_reads_a_file(tmp_path: Path):
     _, out, _ = labkit("replay", "pipeline.zombie", "--json")
-    plain = {
-        name: json.loads(out)[name]
-        for name in ("model", "version", "parameters", "actions")
-    }
+    plain = {name: json.loads(out)[name] for name in ("model", "version", "parameters", "actions")}
     (tmp_path / "trace.json").write_text(json.dumps(plain))
     (tmp_path / "trace").write_text(json.loads(out)["trace"] + "\n")
     for name in ("trace.json", "trace"):
@@ -176,11 +151,14 @@ REFUSED = {
     "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
     "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other: Spark's master says how "
     "many tasks run at once.",
-    "explore pipeline --symmetry": "pipeline with --symmetry: no two of its processes may change places; leave --symmetry "
+    "explore pipeline --symmetry": "pipeline with --symmetry: no two of its processes may change "
+    "places; leave --symmetry "
     "out.",
-    "explore two_phase_commit --symmetry --walks 3": "--symmetry and --walks exclude each other: a walk counts no states; "
+    "explore two_phase_commit --symmetry --walks 3": "--symmetry and --walks exclude each other: a "
+    "walk counts no states; "
     "leave one of them out.",
-    "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, or spark://HOST:PORT "
+    "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, "
+    "or spark://HOST:PORT "
     "for a cluster.",
     "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
@@ -229,15 +207,9 @@ def test_the_simulated_grid_agrees_with_every_prediction(tmp_path: Path):
     found = json.loads(out)
     assert (code, found["not_modelled"]) == (0, [])
     assert {cell["agrees"] for cell in found["cells"]} == {True}
-    assert all(
-        cell["simulated"] == cell["expected"] and cell["real"] is None
-        for cell in found["cells"]
-    )
+    assert all(cell["simulated"] == cell["expected"] and cell["real"] is None for cell in found["cells"])
     code, out, _ = labkit("matrix", "--engine", "sim", cwd=tmp_path)
-    assert (
-        f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled."
-        in out
-    )
+    assert f"{len(found['cells'])} of {len(found['cells'])} cells agree; 0 are not modelled." in out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -29,30 +29,17 @@ def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     course = [] if "--course" in options else ["--course", submitted.COURSE]
-    said = labkit(
-        "grade", tmp_path / "in", "--out", tmp_path / "out", *course, *options
-    )
+    said = labkit("grade", tmp_path / "in", "--out", tmp_path / "out", *course, *options)
     assert said.returncode == 64
     assert says in said.stderr
     assert said.stderr.count("\n") == 1
-    assert not (tmp_path / "out" / "records").exists() or not list(
-        (tmp_path / "out" / "records").iterdir()
-    )
+    assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out" / "records").iterdir())
 
 
 def test_a_batch_at_the_command_line(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
-    submitted.hand_in(
-        tmp_path / "in", "bob", submitted.answers(dedup=submitted.WRONG["01-dedup"])
-    )
-    arguments = (
-        "grade",
-        tmp_path / "in",
-        "--out",
-        tmp_path / "out",
-        "--course",
-        submitted.COURSE,
-    )
+    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(dedup=submitted.WRONG["01-dedup"]))
+    arguments = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--course", submitted.COURSE)
     said = labkit(*arguments)
     assert said.returncode == 0
     assert said.stdout.startswith("2 submissions graded")
@@ -64,6 +51,4 @@ def test_a_batch_at_the_command_line(tmp_path: Path) -> None:
     assert "4 of 6 points" in page or "4 of 8 points" in page
     summary = (tmp_path / "out" / "summary.html").read_text()
     assert "1 × seen gives another value." in summary
-    assert labkit(*arguments).stdout.startswith(
-        "0 submissions graded; 2 had not changed"
-    )
+    assert labkit(*arguments).stdout.startswith("0 submissions graded; 2 had not changed")

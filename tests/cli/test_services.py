@@ -54,22 +54,13 @@ def said(answer: tuple[int, str, str]) -> dict:
 def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
     code, out, _ = labkit("services", "status", "postgres")
     assert code == 69
-    assert out.startswith(
-        "postgres is down; labkit services up postgres starts it (folder "
-    )
+    assert out.startswith("postgres is down; labkit services up postgres starts it (folder ")
     first = said(labkit("services", "up", "postgres", "--json"))
-    assert (first["name"], first["state"], first["version"].split(".")[0]) == (
-        "postgres",
-        "up",
-        "18",
-    )
+    assert (first["name"], first["state"], first["version"].split(".")[0]) == ("postgres", "up", "18")
     assert said(labkit("services", "up", "postgres", "--json"))["pid"] == first["pid"]
     code, out, _ = labkit("services", "status", "postgres")
     assert code == 0
-    assert (
-        f"is up: {first['address']} (process {first['pid']}, folder {first['folder']})"
-        in out
-    )
+    assert f"is up: {first['address']} (process {first['pid']}, folder {first['folder']})" in out
     assert said(labkit("services", "down", "postgres", "--json"))["state"] == "down"
     assert labkit("services", "down", "postgres")[0] == 0
     with suppress(psutil.NoSuchProcess):
@@ -83,35 +74,26 @@ def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
         (["up", "postgre"], "services postgre: unknown; did you mean 'postgres'?"),
     ],
 )
-def test_a_wrong_word_is_refused(
-    labkit: Labkit, arguments: list[str], sentence: str
-) -> None:
+def test_a_wrong_word_is_refused(labkit: Labkit, arguments: list[str], sentence: str) -> None:
     assert labkit("services", *arguments) == (64, "", f"labkit: {sentence}\n")
 
 
 def test_yours_is_told_without_its_password(labkit: Labkit, postgres: str) -> None:
-    code, out, words = labkit(
-        "services", "up", "postgres", LABKIT_POSTGRES=f"{postgres} password=open-sesame"
-    )
+    code, out, words = labkit("services", "up", "postgres", LABKIT_POSTGRES=f"{postgres} password=open-sesame")
     assert (code, words) == (0, "")
     assert "is yours: labkit@" in out
     assert "open-sesame" not in out
     gone = {"LABKIT_POSTGRES": "host=/nowhere user=me password=open-sesame"}
     code, out, words = labkit("services", "up", "postgres", **gone)
     assert (code, out) == (69, "")
-    assert (
-        "PostgreSQL at me@/nowhere/me does not answer (No such file or directory)"
-        in words
-    )
+    assert "PostgreSQL at me@/nowhere/me does not answer (No such file or directory)" in words
     assert labkit("services", "status", "postgres", **gone)[:2] == (
         69,
         "postgres is down: yours at me@/nowhere/me does not answer\n",
     )
 
 
-def test_a_run_without_its_server_is_refused_before_anything_is_made(
-    labkit: Labkit, tmp_path: Path
-) -> None:
+def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Labkit, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     code, out, words = labkit("run", "--store", "postgres", "--out", str(folder))
     assert (code, out) == (69, "")
@@ -122,17 +104,11 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(
     assert not folder.exists()
 
 
-def test_a_matrix_without_a_server_says_how_to_leave_it_out(
-    labkit: Labkit, java: Java, tmp_path: Path
-) -> None:
-    code, out, words = labkit(
-        "matrix", "--engine", "spark", "--out", str(tmp_path / "matrix")
-    )
+def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java: Java, tmp_path: Path) -> None:
+    code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
     assert (code, out) == (69, "")
     rest = "--store files --store sqlite --store kafka"
-    assert words.endswith(
-        f"or name yours in LABKIT_POSTGRES. Or leave its cells out: {rest}.\n"
-    )
+    assert words.endswith(f"or name yours in LABKIT_POSTGRES. Or leave its cells out: {rest}.\n")
     assert not (tmp_path / "matrix").exists()
 
 
@@ -140,68 +116,42 @@ def test_a_matrix_without_a_server_says_how_to_leave_it_out(
     ("arguments", "sentence"),
     [
         ("--between kill", "--between kill: unknown; did you mean 'kill-server'?"),
-        (
-            "--between kill-server",
-            "--between kill-server: the store files has no server; use --store postgres, kafka.",
-        ),
+        ("--between kill-server", "--between kill-server: the store files has no server; use --store postgres, kafka."),
         (
             "--store postgres --between kill-server",
             "--between kill-server: it happens after a crash; name one with --crash.",
         ),
     ],
 )
-def test_what_cannot_happen_between_two_drivers_is_refused(
-    labkit: Labkit, arguments: str, sentence: str
-) -> None:
+def test_what_cannot_happen_between_two_drivers_is_refused(labkit: Labkit, arguments: str, sentence: str) -> None:
     assert labkit("run", *arguments.split()) == (64, "", f"labkit: {sentence}\n")
 
 
-def test_a_server_of_yours_is_not_killed_between_two_drivers(
-    labkit: Labkit, postgres: str
-) -> None:
+def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, postgres: str) -> None:
     options = "--store postgres --sink two_phase --crash sink.after_pre_commit@0 --between kill-server"
     code, out, words = labkit("run", *options.split(), LABKIT_POSTGRES=postgres)
     assert (code, out) == (69, "")
-    assert (
-        "needs a server of the lab's own: start one with labkit services up postgres"
-        in words
-    )
+    assert "needs a server of the lab's own: start one with labkit services up postgres" in words
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("point", "between"),
-    [
-        ("sink.after_pre_commit", "kill-server"),
-        ("sink.mid_commit", "restart-server"),
-    ],
+    ("point", "between"), [("sink.after_pre_commit", "kill-server"), ("sink.mid_commit", "restart-server")]
 )
-def test_the_server_dies_too_and_nothing_is_lost_or_doubled(
-    labkit: Labkit, point: str, between: str
-) -> None:
+def test_the_server_dies_too_and_nothing_is_lost_or_doubled(labkit: Labkit, point: str, between: str) -> None:
     """Real Spark, a real server; after the run its schema is gone."""
     address = said(labkit("services", "up", "postgres", "--json"))["address"]
     options = f"run --store postgres --sink two_phase --crash {point}@0 --between {between} --out here --json"
     code, out, words = labkit(*options.split())
     assert code == 0, words
     result = json.loads(out)
-    evidence = json.loads((Path(result["folder"]) / "evidence.json").read_text())[
-        "crashes"
-    ][0]
+    evidence = json.loads((Path(result["folder"]) / "evidence.json").read_text())["crashes"][0]
     assert evidence["signal"] == 9
     assert evidence["server"]["between"] == between
     assert evidence["server"]["signal"] == (9 if between == "kill-server" else 2)
     assert evidence["server"]["now"] not in evidence["server"]["ended"]
-    assert (result["guarantee"], result["rows"], result["in_doubt_rows"]) == (
-        "exactly-once",
-        3,
-        0,
-    )
+    assert (result["guarantee"], result["rows"], result["in_doubt_rows"]) == ("exactly-once", 3, 0)
     with psycopg.connect(address) as connection:
-        assert connection.execute(
-            "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'labkit%'"
-        ).fetchone() == (0,)
-        assert connection.execute(
-            "SELECT count(*) FROM pg_prepared_xacts"
-        ).fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'labkit%'").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM pg_prepared_xacts").fetchone() == (0,)

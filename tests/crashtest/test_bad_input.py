@@ -7,12 +7,7 @@ import psutil
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.configured import (
-    check_axes,
-    combined,
-    configured,
-    guarantee_named,
-)
+from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
 from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
@@ -42,25 +37,15 @@ def subject(folder: Path, text: str, name: str = "sink") -> Subject:
         ("sink = lambda df, batch: None", "sink", Adapter.BATCH),
         ("def sink(row): ...", "sink", Adapter.WRITER),
         ("class sink:\n    def process(self, row): ...", "sink", Adapter.WRITER),
-        (
-            "class C:\n    def process(self, row): ...\nsink = C()",
-            "sink",
-            Adapter.WRITER,
-        ),
+        ("class C:\n    def process(self, row): ...\nsink = C()", "sink", Adapter.WRITER),
         (SOURCE, "Full", Adapter.SOURCE),
         ("def sink(s): return s.writeStream.format('x')", "sink", Adapter.STREAM),
         ("def sink(s: 'DataStreamWriter'): ...", "sink", Adapter.STREAM),
         ("def sink(s: 'DataFrame'): return go(s)", "sink", Adapter.STREAM),
-        (
-            "print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...",
-            "sink",
-            Adapter.BATCH,
-        ),
+        ("print('hello')\nprint('{\"labkit\": 1}'[:5])\ndef sink(df, batch_id): ...", "sink", Adapter.BATCH),
     ],
 )
-def test_every_kind_of_sink_is_recognised(
-    tmp_path: Path, text: str, name: str, adapter: Adapter
-) -> None:
+def test_every_kind_of_sink_is_recognised(tmp_path: Path, text: str, name: str, adapter: Adapter) -> None:
     assert examine(subject(tmp_path, text, name)) is adapter
 
 
@@ -80,9 +65,7 @@ def test_every_kind_of_sink_is_recognised(
         (SOURCE, "Bare", "a data source without streamWriter"),
     ],
 )
-def test_what_is_no_sink_is_said_in_one_sentence(
-    tmp_path: Path, text: str, name: str, sentence: str
-) -> None:
+def test_what_is_no_sink_is_said_in_one_sentence(tmp_path: Path, text: str, name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         examine(subject(tmp_path, text, name))
     assert sentence in str(refused.value)
@@ -116,9 +99,7 @@ def test_what_the_jvm_raised_is_told_with_its_cause() -> None:
 PACKAGE = "from .tables import TABLE\ndef sink(df, batch_id): ...\n"
 
 
-def test_a_sink_in_a_package_is_named_by_file_or_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sink_in_a_package_is_named_by_file_or_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shop" / "jobs"
     folder.mkdir(parents=True)
@@ -133,9 +114,7 @@ def test_a_sink_in_a_package_is_named_by_file_or_module(
 
 
 @pytest.mark.parametrize("base", ["", "src"])
-def test_a_package_without_init_files_is_a_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str
-) -> None:
+def test_a_package_without_init_files_is_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str) -> None:
     """Its file names its neighbours by dots, so it belongs to the folder in which the test was started."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / base / "shop" / "jobs"
@@ -158,9 +137,7 @@ def test_a_package_without_init_files_is_a_package(
         ({"table": "t", "reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
     ],
 )
-def test_one_sink_and_its_reader_must_be_named(
-    more: dict[str, str], sentence: str
-) -> None:
+def test_one_sink_and_its_reader_must_be_named(more: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         settings(**more)  # type: ignore[arg-type]  # options by name, as the callee takes them
     assert sentence in str(refused.value)
@@ -168,13 +145,9 @@ def test_one_sink_and_its_reader_must_be_named(
 
 def test_a_sink_of_spark_s_own_is_known_by_its_name(tmp_path: Path) -> None:
     made = subject(tmp_path, "", "rows")
-    wanted = settings(
-        sink_format="parquet", reader=f"{made.file}:rows", options=("path=out",)
-    )
+    wanted = settings(sink_format="parquet", reader=f"{made.file}:rows", options=("path=out",))
     assert str(wanted.subject) == "format parquet"
-    assert wanted.command() == (
-        f"labkit crashtest --format parquet --reader {made.file}:rows --option path=out"
-    )
+    assert wanted.command() == (f"labkit crashtest --format parquet --reader {made.file}:rows --option path=out")
     said = {"table": "orders", "reader": f"{made.file}:rows"}
     assert str(combined(said).subject) == "table orders"
     assert str(combined(said, sink_format="csv").subject) == "format csv"
@@ -186,17 +159,13 @@ def test_a_folder_of_code_that_is_not_there_is_refused(tmp_path: Path) -> None:
         settings(f"{made.file}:sink", code=(str(tmp_path / "nowhere"),))
 
 
-@pytest.mark.parametrize(
-    "text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"]
-)
+@pytest.mark.parametrize("text", ["sink", "sink.py", "nowhere.py:sink", "sink.py:", ":sink", "sink.py:1x"])
 def test_another_form_of_a_name_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         Subject.parse(text)
 
 
-def test_a_file_that_waits_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_waits_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labkit.crashtest.subject.LOAD_SECONDS", 0.5)
     with pytest.raises(InvalidInput, match="took more than"):
         examine(subject(tmp_path, "import time\ntime.sleep(60)"))
@@ -211,10 +180,7 @@ def test_a_file_that_waits_is_not_waited_for(
         ("7", Seen(7, None, None)),
         ("('k', 2)", Seen(None, "k", 2)),
         ("__import__('decimal').Decimal(4)", None),
-        (
-            "__import__('collections').namedtuple('R', 'id key')(1, 'k')",
-            Seen(1, "k", None),
-        ),
+        ("__import__('collections').namedtuple('R', 'id key')(1, 'k')", Seen(1, "k", None)),
         ("'text'", None),
         ("{'id': 1.5}", None),
         ("{'id': 2**63}", None),
@@ -223,12 +189,8 @@ def test_a_file_that_waits_is_not_waited_for(
         ("(1, 2, 3, 4)", None),
     ],
 )
-def test_rows_of_every_form_are_read_and_others_refused(
-    tmp_path: Path, row: str, seen: Seen | None
-) -> None:
-    with Reader(
-        subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log"
-    ) as reader:
+def test_rows_of_every_form_are_read_and_others_refused(tmp_path: Path, row: str, seen: Seen | None) -> None:
+    with Reader(subject(tmp_path, f"def read():\n    return [{row}]", "read"), tmp_path / "log") as reader:
         if seen is not None:
             assert reader.read() == [seen]
         else:
@@ -246,32 +208,26 @@ def test_rows_of_every_form_are_read_and_others_refused(
         ("import os; os._exit(1)", "ended the reader's process"),
     ],
 )
-def test_a_reader_that_returns_something_else_is_refused(
-    tmp_path: Path, body: str, sentence: str
-) -> None:
+def test_a_reader_that_returns_something_else_is_refused(tmp_path: Path, body: str, sentence: str) -> None:
     with (
-        Reader(
-            subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log"
-        ) as reader,
+        Reader(subject(tmp_path, f"def read():\n    {body}", "read"), tmp_path / "log") as reader,
         pytest.raises(InvalidInput, match=sentence),
     ):
         reader.read()
 
 
 def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
-    text = "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
+    text = (
+        "asked = []\ndef read():\n    print('noise')\n    asked.append(1)\n    return [1] if len(asked) > 2 else 1 / 0"
+    )
     with Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader:
-        with pytest.raises(
-            ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"
-        ):
+        with pytest.raises(ReaderFailed, match=r"user_sink\.py:read raised ZeroDivisionError"):
             reader.read()
         assert reader.read_surely() == [Seen(1, None, None)]
     assert "noise" in (tmp_path / "log").read_text()
 
 
-def test_a_reader_that_hangs_is_ended_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
     text = "import subprocess, time\ndef read():\n    subprocess.Popen(['sleep', '61.25'])\n    time.sleep(60)"
     with (
@@ -281,9 +237,7 @@ def test_a_reader_that_hangs_is_ended_with_its_children(
         reader.read()
     end = time.monotonic() + 5
     while any(
-        "61.25" in process.info["cmdline"]
-        for process in psutil.process_iter(["cmdline"])
-        if process.info["cmdline"]
+        "61.25" in process.info["cmdline"] for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]
     ):
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -298,16 +252,11 @@ STORE = "from pathlib import Path\nSTORE = Path(__file__).with_name('store')\n"
 READ = "def read():\n    return [int(line) for line in STORE.read_text().split()] if STORE.exists() else []\n"
 
 
-def test_a_store_that_is_not_empty_is_never_emptied_without_reset(
-    tmp_path: Path,
-) -> None:
+def test_a_store_that_is_not_empty_is_never_emptied_without_reset(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("1 2")
     with (
         Reader(subject(tmp_path, STORE + READ, "read"), tmp_path / "log") as reader,
-        pytest.raises(
-            InvalidInput,
-            match=r"not empty: the reader finds 2 row.*Nothing was deleted",
-        ),
+        pytest.raises(InvalidInput, match=r"not empty: the reader finds 2 row.*Nothing was deleted"),
     ):
         check_store(reader)
     assert (tmp_path / "store").read_text() == "1 2"
@@ -316,18 +265,13 @@ def test_a_store_that_is_not_empty_is_never_emptied_without_reset(
 def test_a_reset_that_empties_nothing_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("1 2")
     with (
-        Reader(
-            subject(tmp_path, STORE + READ + "def reset(): ...", "read"),
-            tmp_path / "log",
-        ) as reader,
+        Reader(subject(tmp_path, STORE + READ + "def reset(): ...", "read"), tmp_path / "log") as reader,
         pytest.raises(InvalidInput, match=r"after reset\(\) the reader still finds 2"),
     ):
         check_store(reader)
 
 
-NEEDS_STORE = (
-    "def read():\n    return [int(line) for line in STORE.read_text().split()]\n"
-)
+NEEDS_STORE = "def read():\n    return [int(line) for line in STORE.read_text().split()]\n"
 
 
 def test_a_reset_may_make_what_the_reader_reads(tmp_path: Path) -> None:
@@ -338,13 +282,9 @@ def test_a_reset_may_make_what_the_reader_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "reset",
-    ["", "def reset(): ...", "def reset():\n    raise OSError('no')"],
-    ids=["none", "makes nothing", "fails"],
+    "reset", ["", "def reset(): ...", "def reset():\n    raise OSError('no')"], ids=["none", "makes nothing", "fails"]
 )
-def test_a_reader_that_fails_before_the_first_run_is_told_in_a_sentence(
-    reset: str, tmp_path: Path
-) -> None:
+def test_a_reader_that_fails_before_the_first_run_is_told_in_a_sentence(reset: str, tmp_path: Path) -> None:
     text = STORE + NEEDS_STORE + reset
     with (
         Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
@@ -373,9 +313,7 @@ def test_a_reset_is_used(tmp_path: Path) -> None:
         ({"reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused(
-    tmp_path: Path, given: dict, sentence: str
-) -> None:
+def test_a_setting_that_makes_no_sense_is_refused(tmp_path: Path, given: dict, sentence: str) -> None:
     made = subject(tmp_path, "")
     with pytest.raises(InvalidInput, match=sentence.replace("(", r"\(")):
         settings(f"{made.file}:{made.name}", **given)
@@ -390,9 +328,7 @@ def test_a_setting_that_makes_no_sense_is_refused(
         ("[tool.labkit.crashtest]\nseconds = true", "write a number"),
     ],
 )
-def test_a_damaged_project_file_is_refused(
-    tmp_path: Path, text: str, sentence: str
-) -> None:
+def test_a_damaged_project_file_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(text)
     with pytest.raises(InvalidInput, match=sentence):
@@ -427,9 +363,7 @@ def test_unknown_guarantees_and_axes_are_refused() -> None:
         ('{"id": 1}\n{"id": 2}', "need at least 12 rows"),
     ],
 )
-def test_rows_that_prove_nothing_are_refused(
-    tmp_path: Path, text: str, sentence: str
-) -> None:
+def test_rows_that_prove_nothing_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(text)
     with pytest.raises(InvalidInput, match=sentence):

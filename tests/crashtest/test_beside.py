@@ -29,14 +29,13 @@ def folded(*texts: str) -> list[str]:
 
 
 def test_writes_of_a_file_are_one_until_something_else_happens_to_it() -> None:
-    assert folded(
-        "create a no", "write a yes", "write mark yes", "write a yes", "sync a -"
-    ) == ["create a False", "write a True", "write mark True", "sync a None"]
-    assert folded("write a yes", "sync a -", "write a no") == [
+    assert folded("create a no", "write a yes", "write mark yes", "write a yes", "sync a -") == [
+        "create a False",
         "write a True",
+        "write mark True",
         "sync a None",
-        "write a False",
     ]
+    assert folded("write a yes", "sync a -", "write a no") == ["write a True", "sync a None", "write a False"]
 
 
 def test_writes_of_which_one_is_not_synced_are_not_synced() -> None:
@@ -78,10 +77,7 @@ def test_a_long_name_of_a_lane_does_not_run_into_the_text(lane: str) -> None:
 
 
 def test_the_picture_has_a_diagram_for_each_with_the_same_lanes() -> None:
-    pipelines = [
-        record("write a yes", "write mark no", command="spark"),
-        record("write mark yes", command="flink"),
-    ]
+    pipelines = [record("write a yes", "write mark no", command="spark"), record("write mark yes", command="flink")]
     tree = ET.fromstring(Beside(pipelines).picture())
     space = "{http://www.w3.org/2000/svg}"
     drawings = tree.findall(f"{space}g")
@@ -101,10 +97,7 @@ def test_two_commands_that_were_run(
         pytest.skip(why)
     for name, command in (
         ("spark", "echo 0 > offsets/0; echo row > part-0; echo ok > commits/0"),
-        (
-            "flink",
-            "echo row > .p.inprogress; sync .p.inprogress; mv .p.inprogress part-0",
-        ),
+        ("flink", "echo row > .p.inprogress; sync .p.inprogress; mv .p.inprogress part-0"),
     ):
         folder = tmp_path / name
         for each in ("offsets", "commits"):
@@ -119,8 +112,7 @@ def test_two_commands_that_were_run(
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads(Path("both/beside.json").read_text())
     spark, flink = (
-        [f"{each['lane']} {each['said']}" for each in pipeline["effects"]]
-        for pipeline in told["pipelines"]
+        [f"{each['lane']} {each['said']}" for each in pipeline["effects"]] for pipeline in told["pipelines"]
     )
     assert [each for each in spark if "create" in each] == [
         "plan create offsets/<n>",
@@ -134,9 +126,7 @@ def test_two_commands_that_were_run(
         "visible rename part-0",
         "other exit",
     ]
-    assert {each.name for each in Path("both").iterdir()} == {
-        *("beside.txt", "beside.json", "beside.svg")
-    }
+    assert {each.name for each in Path("both").iterdir()} == {*("beside.txt", "beside.json", "beside.svg")}
 
 
 @pytest.mark.parametrize(
@@ -151,11 +141,7 @@ def test_two_commands_that_were_run(
     ],
 )
 def test_what_is_no_record_is_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    said: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a").mkdir()
@@ -181,9 +167,7 @@ def test_records_without_effects_are_shown(empty: list[str]) -> None:
     assert ET.parse("both/beside.svg").getroot().tag.endswith("svg")
 
 
-def test_what_cannot_be_drawn_leaves_no_folder(
-    empty: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_drawn_leaves_no_folder(empty: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: Beside) -> str:
         raise ValueError("no picture")
 
@@ -204,9 +188,7 @@ def test_a_place_that_can_hold_no_folder_gets_a_sentence(
         assert "labkit itself failed" not in said
 
 
-def test_a_run_that_is_refused_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(_: str, __: object, log: Path, **___: object) -> None:
         log.write_text("begun")
         raise ServiceUnavailable("system calls cannot be watched here.")

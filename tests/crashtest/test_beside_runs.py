@@ -30,9 +30,7 @@ def report_of(name: str, parallel: int, **more: Any) -> tuple[Report, list[str]]
     told: list[str] = []
     wanted = options(name) | {"parallel": parallel} | more
     command = wanted.pop("command", expected()[name]["command"])
-    report = crash_test_pipeline(
-        command, **wanted, tell=lambda _, said: told.append(said)
-    )
+    report = crash_test_pipeline(command, **wanted, tell=lambda _, said: told.append(said))
     return report, told
 
 
@@ -42,8 +40,7 @@ def said(report: Report) -> dict[str, Any]:
     for run in plain["runs"]:
         del run["seconds"]
         run["evidence"] = [
-            {"point": each["point"], "call": each["call"], "path": each["path"]}
-            for each in run["evidence"]
+            {"point": each["point"], "call": each["call"], "path": each["path"]} for each in run["evidence"]
         ]
     for each in plain["effects"]:
         each.pop("seconds", None)
@@ -95,10 +92,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
         (by_name, "its runs would meet at"),
         (beside_it, "noted"),
         (too_large, "holds more than 2000 files"),
-        (
-            own_reader,
-            "in a copy of this folder it does not do the same",
-        ),
+        (own_reader, "in a copy of this folder it does not do the same"),
     ],
 )
 def test_runs_that_would_meet_are_made_one_after_the_other(

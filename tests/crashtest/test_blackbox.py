@@ -18,14 +18,7 @@ from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.logs import logs, read_after_all, without
 from labkit.crashtest.blackbox.points import EXIT, Point, choose, pairs, points
-from labkit.crashtest.blackbox.seeing import (
-    Belongs,
-    Glance,
-    blind_spots,
-    doubts,
-    replaces,
-    showing,
-)
+from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.ledger import silent
@@ -58,18 +51,8 @@ def effects(*said: str) -> list[Effect]:
 
 def test_every_place_is_before_an_effect_or_the_end() -> None:
     found = points(effects("create a", "write a", "write a", "exit"))
-    assert [each.name for each in found] == [
-        "create a #1",
-        "write a #1",
-        "write a #2",
-        EXIT,
-    ]
-    assert [each.after for each in found] == [
-        "",
-        "create a #1",
-        "write a #1",
-        "write a #2",
-    ]
+    assert [each.name for each in found] == ["create a #1", "write a #1", "write a #2", EXIT]
+    assert [each.after for each in found] == ["", "create a #1", "write a #1", "write a #2"]
     assert str(found[-1]) == "at the end of the command, after write a #2"
 
 
@@ -130,9 +113,7 @@ def test_places_behind_effects_like_one_that_showed_rows_are_as_important() -> N
     few = choose(done, {"write a #3"}, 9).chosen
     assert few == choose(done, {"write a #21", "write a #8"}, 9).chosen
     assert sum(each.after.startswith("write a") for each in few) == 4
-    assert (
-        sum(each.after.startswith("write a") for each in choose(done, (), 9).chosen) < 4
-    )
+    assert sum(each.after.startswith("write a") for each in choose(done, (), 9).chosen) < 4
 
 
 WRITES = effects("create a", "write a", "sync a", "write a", "exit")
@@ -140,9 +121,7 @@ WRITES = effects("create a", "write a", "sync a", "write a", "exit")
 
 def glances(*rows: int) -> list[Glance]:
     """How many rows there were before each effect, and at the end."""
-    seen = [
-        Glance(n, {f"row {m}": 1 for m in range(count)}) for n, count in enumerate(rows)
-    ]
+    seen = [Glance(n, {f"row {m}": 1 for m in range(count)}) for n, count in enumerate(rows)]
     return [Glance(0, {}), *seen]
 
 
@@ -155,9 +134,7 @@ def test_rows_that_an_effect_explains_raise_no_doubt() -> None:
 
 def test_rows_that_appear_where_only_a_sync_was_seen_do() -> None:
     (said,) = doubts(glances(0, 0, 0, 2, 3, 3), WRITES, {}, [STORE])
-    assert (
-        "2 row(s) appeared between [before sync a #1] and [before write a #2]" in said
-    )
+    assert "2 row(s) appeared between [before sync a #1] and [before write a #2]" in said
     (said,) = doubts(glances(3, 3, 3, 3, 3, 3), WRITES, {}, [STORE])
     assert "3 row(s) appeared between the start and [before create a #1]" in said
 
@@ -190,9 +167,7 @@ def test_nothing_that_was_seen_is_a_doubt() -> None:
 
 def test_what_the_kernel_cannot_tell_is_a_doubt_for_the_pipeline_s_files_only() -> None:
     belongs = Belongs([STORE], ["*.log"])
-    paths = {
-        "mmap": ("/job/store/a", "/tmp/x", "/job/store/a.log", "/job/store/db-shm")
-    }
+    paths = {"mmap": ("/job/store/a", "/tmp/x", "/job/store/a.log", "/job/store/db-shm")}
     assert blind_spots(["mmap"], paths, belongs) == {"mmap": ["/job/store/a"]}
     assert blind_spots(["mmap"], {"mmap": ("/tmp/x",)}, belongs) == {}
     assert blind_spots(["io_uring"], {}, belongs) == {"io_uring": []}
@@ -250,10 +225,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
     ],
 )
 def test_what_makes_no_test_is_said_in_one_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    given: dict[str, object],
-    sentence: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, object], sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.py").touch()
@@ -261,13 +233,9 @@ def test_what_makes_no_test_is_said_in_one_sentence(
         pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]  # options by name, as the callee takes them
 
 
-def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = pipeline_settings(
-        "sh job.sh | cat", read_command="cat out", reset="rm -f out", quick=True
-    )
+    settings = pipeline_settings("sh job.sh | cat", read_command="cat out", reset="rm -f out", quick=True)
     assert settings.command() == (
         "labkit crashtest --command 'sh job.sh | cat' --read-command 'cat out' --reset 'rm -f out' --quick"
     )
@@ -318,9 +286,7 @@ def test_a_row_that_is_replaced_by_design_was_not_read_too_early(
     run = runs.PipelineRun("x", "x", tmp_path, readings=[older, newer])
     nobody: Any = None
     running = Campaign(pipeline_settings("true", read_command="cat"), nobody, silent)
-    running._healthy = Healthy(
-        run, (), expect(due, due), (), frozenset(), replaces_rows, ()
-    )
+    running._healthy = Healthy(run, (), expect(due, due), (), frozenset(), replaces_rows, ())
     job = Job("x", "x", Group.CRASH)
     verdict = running._judged(job, run).verdict
     assert verdict is not None

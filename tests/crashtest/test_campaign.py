@@ -50,17 +50,13 @@ def healthy(folder: Path, text: str, **more: object) -> tuple[list[Effect], Shap
     """The effects of a run without a crash, what its reader returns, and the report of that run alone."""
     file = folder / "sink.py"
     file.write_text(text + READ)
-    with campaign(
-        settings(f"{file}:sink", batches=2, **more), folder / "out"
-    ) as running:  # type: ignore[arg-type]  # options by name, as the callee takes them
+    with campaign(settings(f"{file}:sink", batches=2, **more), folder / "out") as running:  # type: ignore[arg-type]  # options by name, as the callee takes them
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
         assert [each.unknown for each in running.results if each.unknown] == []
         return running.log, running.shape, running.report().text()
 
 
-def test_what_a_task_does_for_a_foreach_batch_function_is_recorded(
-    tmp_path: Path,
-) -> None:
+def test_what_a_task_does_for_a_foreach_batch_function_is_recorded(tmp_path: Path) -> None:
     log, _, _ = healthy(tmp_path, PARTITIONS)
     tasks = {each.where for each in log if each.kind is Kind.WRITE}
     assert tasks == {"task 0", "task 1"}
@@ -68,27 +64,16 @@ def test_what_a_task_does_for_a_foreach_batch_function_is_recorded(
     assert {each.line for each in log if each.kind is Kind.WRITE} == {8}
 
 
-def test_a_write_of_the_jvm_is_one_effect_and_the_report_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_write_of_the_jvm_is_one_effect_and_the_report_says_so(tmp_path: Path) -> None:
     log, _, text = healthy(tmp_path, JVM)
-    assert [each.kind for each in log if each.kind not in BOUNDS] == [
-        Kind.JVM,
-        Kind.JVM,
-    ]
+    assert [each.kind for each in log if each.kind not in BOUNDS] == [Kind.JVM, Kind.JVM]
     assert "line 6 has the JVM write; within that call nothing was cut" in text
 
 
 def test_what_a_module_beside_the_sink_does_is_the_sink_s(tmp_path: Path) -> None:
-    (tmp_path / "beside.py").write_text(
-        "def put(path, text):\n    path.write_text(text)\n"
-    )
+    (tmp_path / "beside.py").write_text("def put(path, text):\n    path.write_text(text)\n")
     log, _, _ = healthy(tmp_path, HELPED)
-    assert [
-        each.kind
-        for each in log
-        if each.batch == 1 and each.kind not in BOUNDS and not each.failed
-    ] == [
+    assert [each.kind for each in log if each.batch == 1 and each.kind not in BOUNDS and not each.failed] == [
         Kind.CREATE,
         Kind.WRITE,
     ]
@@ -98,31 +83,18 @@ def test_what_a_module_beside_the_sink_does_is_the_sink_s(tmp_path: Path) -> Non
 
 def test_the_user_s_own_rows_go_in_and_come_out(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    rows.write_text(
-        "".join(
-            f'{{"id": {number * 3}, "name": "n{number % 2}"}}\n' for number in range(9)
-        )
-    )
+    rows.write_text("".join(f'{{"id": {number * 3}, "name": "n{number % 2}"}}\n' for number in range(9)))
     _, shape, _ = healthy(
-        tmp_path,
-        HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)"),
-        rows=rows,
+        tmp_path, HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)"), rows=rows
     )
     assert shape is Shape.ROWS
     first = (tmp_path / "store" / "part-0").read_text().splitlines()
-    assert sorted(first) == [
-        f'{{"id": {number * 3}, "name": "n{number % 2}"}}' for number in range(4)
-    ]
+    assert sorted(first) == [f'{{"id": {number * 3}, "name": "n{number % 2}"}}' for number in range(4)]
 
 
-def test_a_store_that_cannot_be_emptied_gets_rows_of_its_own_in_every_run(
-    tmp_path: Path,
-) -> None:
+def test_a_store_that_cannot_be_emptied_gets_rows_of_its_own_in_every_run(tmp_path: Path) -> None:
     file = tmp_path / "sink.py"
-    file.write_text(
-        HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)")
-        + READ
-    )
+    file.write_text(HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)") + READ)
     text = file.read_text().replace('f"part-{batch}"', 'f"part-{os.urandom(8).hex()}"')
     file.write_text(text)
     with campaign(settings(f"{file}:sink", batches=2), tmp_path / "out") as running:
@@ -131,10 +103,7 @@ def test_a_store_that_cannot_be_emptied_gets_rows_of_its_own_in_every_run(
         assert running.run(first).violated == ("duplicate",)
     ids = list((tmp_path / "store").iterdir())
     assert len(ids) == 5
-    with (
-        pytest.raises(InvalidInput, match="not empty"),
-        campaign(settings(f"{file}:sink"), tmp_path / "out2"),
-    ):
+    with pytest.raises(InvalidInput, match="not empty"), campaign(settings(f"{file}:sink"), tmp_path / "out2"):
         pass
 
 
@@ -152,14 +121,10 @@ def sink(df, batch):
 """
 
 
-def test_a_stopped_driver_is_watched_until_it_has_nothing_left_to_do(
-    tmp_path: Path,
-) -> None:
+def test_a_stopped_driver_is_watched_until_it_has_nothing_left_to_do(tmp_path: Path) -> None:
     """Continued before a first effect, it writes its rows six seconds later: longer than a store is watched."""
     file = tmp_path / "sink.py"
     file.write_text(LATE + READ)
-    report = crash_test(
-        f"{file}:sink", quick=True, only=("stopped_driver",), folder=tmp_path / "out"
-    )
+    report = crash_test(f"{file}:sink", quick=True, only=("stopped_driver",), folder=tmp_path / "out")
     print(report.text())
     assert report.summary.conditions == {"stopped_driver": Guarantee.AT_LEAST_ONCE}

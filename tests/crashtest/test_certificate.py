@@ -22,9 +22,7 @@ from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 DUE = [Record(0, "k", 1), Record(1, "l", 1)]
 
 
-def result(
-    copies: int, name: str = "b0.call.2.after", group: Group = Group.CRASH
-) -> Result:
+def result(copies: int, name: str = "b0.call.2.after", group: Group = Group.CRASH) -> Result:
     """A run after which the first of two rows is there so many times."""
     one, other = (Observation(*row, 0, 1, Visibility.COMMITTED) for row in DUE)
     seen = [*[one] * copies, other]
@@ -39,9 +37,7 @@ DARK = Result("b1.call.1.before", "y", Group.CRASH, unknown="the point was not r
 SEEING = Result("seeing", "z", Group.SEEING, unknown="something writes unseen")
 
 
-def report(
-    folder: Path, runs: Sequence[Result], *, only: tuple[str, ...] = ()
-) -> Report:
+def report(folder: Path, runs: Sequence[Result], *, only: tuple[str, ...] = ()) -> Report:
     """The report of a sink's test with these runs."""
     file = folder / "a<b>.py"
     file.write_text("def sink(df, batch):\n    ...\n")
@@ -76,9 +72,7 @@ def cells(page: str, first: str) -> list[str]:
     ],
     ids=("right", "twice", "lost", "both", "dark", "doubt", "only dark", "nothing"),
 )
-def test_the_large_word_is_that_of_the_report(
-    tmp_path: Path, runs: list[Result], guarantee: str
-) -> None:
+def test_the_large_word_is_that_of_the_report(tmp_path: Path, runs: list[Result], guarantee: str) -> None:
     tested = report(tmp_path, runs)
     page = certificate(tested)
     assert large_word(page) == tested.guarantee.value == guarantee
@@ -100,9 +94,7 @@ def test_several_runs_alone_are_repeated_one_by_one(tmp_path: Path) -> None:
     assert f"--only {LOST.id}</pre>" in page
 
 
-def test_an_axis_says_what_the_report_says_and_how_many_runs_say_so(
-    tmp_path: Path,
-) -> None:
+def test_an_axis_says_what_the_report_says_and_how_many_runs_say_so(tmp_path: Path) -> None:
     page = certificate(report(tmp_path, [RIGHT, TWICE, SEEING]))
     assert cells(page, "duplicate") == ["violated", f"1 of 2, as {TWICE.id}"]
     assert cells(page, "lost") == ["unknown", ""]
@@ -130,13 +122,8 @@ def test_a_condition_stands_outside_of_the_guarantee(tmp_path: Path) -> None:
     other = result(0, "other_rows", Group.CONDITION)
     page = certificate(report(tmp_path, [RIGHT, other]))
     assert large_word(page) == "exactly-once"
-    said = (
-        "the same batch id with other rows, as from a source that is not deterministic"
-    )
-    assert cells(page, said) == [
-        "at-most-once",
-        "a condition, outside the guarantee",
-    ]
+    said = "the same batch id with other rows, as from a source that is not deterministic"
+    assert cells(page, said) == ["at-most-once", "a condition, outside the guarantee"]
     assert cells(page, "lost") == ["holds", "1 of 1"]
 
 

@@ -16,19 +16,10 @@ from crashtest_processes import left_over
 
 
 def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    environment = dict(
-        os.environ, SINK_STORE=str(folder / "store"), PYTHONPATH=str(ROOT)
-    )
+    environment = dict(os.environ, SINK_STORE=str(folder / "store"), PYTHONPATH=str(ROOT))
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     command = [sys.executable, "-m", *words]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -43,9 +34,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         (["sink.py:sink", "--only", "b1"], "write an id of a point"),
     ],
 )
-def test_what_cannot_be_tested_is_one_sentence_and_64(
-    tmp_path: Path, words: list[str], sentence: str
-) -> None:
+def test_what_cannot_be_tested_is_one_sentence_and_64(tmp_path: Path, words: list[str], sentence: str) -> None:
     (tmp_path / "sink.py").write_text("def sink(df, batch): ...\n")
     done = run(tmp_path, "labkit", "crashtest", *words)
     assert done.returncode == 64, done.stderr
@@ -57,14 +46,7 @@ def test_what_cannot_be_tested_is_one_sentence_and_64(
 
 
 def test_pytest_says_it_in_one_sentence_too(tmp_path: Path) -> None:
-    done = run(
-        tmp_path,
-        "pytest",
-        "-p",
-        "labkit.crashtest.plugin",
-        "--crashtest",
-        "nowhere.py:sink",
-    )
+    done = run(tmp_path, "pytest", "-p", "labkit.crashtest.plugin", "--crashtest", "nowhere.py:sink")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--crashtest: FILE:NAME nowhere.py:sink: there is no file" in done.stderr
 
@@ -84,34 +66,15 @@ def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
         f'[tool.labkit.crashtest]\nsubject = "{SINKS}/wrong_marker_after.py:write_batch"\nexpect = "exactly-once"\n'
         "seconds = 900\n"  # other tests run beside this one
     )
-    words = [
-        "-p",
-        "labkit.crashtest.plugin",
-        "--crashtest",
-        "--crashtest-quick",
-        "--junit-xml=junit.xml",
-    ]
-    here = [
-        "-c",
-        "pyproject.toml",
-    ]  # a temporary folder may lie in a project with settings of its own
+    words = ["-p", "labkit.crashtest.plugin", "--crashtest", "--crashtest-quick", "--junit-xml=junit.xml"]
+    here = ["-c", "pyproject.toml"]  # a temporary folder may lie in a project with settings of its own
     done = run(tmp_path, "pytest", "-p", "no:cacheprovider", *here, *words)
     print(done.stdout, done.stderr)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
-    cases = {
-        case.attrib["name"]: case
-        for case in ET.parse(tmp_path / "junit.xml").iter("testcase")
-    }
+    cases = {case.attrib["name"]: case for case in ET.parse(tmp_path / "junit.xml").iter("testcase")}
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
     assert {"crashtest[b0.call.2.after]", "crashtest[b1.call.2.after]"} <= failed
-    assert (
-        not {
-            "crashtest[healthy]",
-            "crashtest[b0.call.returns]",
-            "crashtest[two_queries]",
-        }
-        & failed
-    )
+    assert not {"crashtest[healthy]", "crashtest[b0.call.returns]", "crashtest[two_queries]"} & failed
     assert "effects" not in failed
     assert left_over() == []
 
@@ -124,9 +87,7 @@ def test_the_steps_of_the_example_for_github_do_what_they_say(tmp_path: Path) ->
 
     The whole test is cut down to one kill; so nothing is guaranteed, and what was expected is left out.
     """
-    steps = yaml.safe_load((ROOT / "docs" / "crashtest.yml").read_text())["jobs"][
-        "crashtest"
-    ]["steps"]
+    steps = yaml.safe_load((ROOT / "docs" / "crashtest.yml").read_text())["jobs"]["crashtest"]["steps"]
     (tmp_path / "data").symlink_to(ROOT / "data")
     ran = []
     for step in steps:
@@ -149,22 +110,13 @@ def test_the_steps_of_the_example_for_github_do_what_they_say(tmp_path: Path) ->
 
 
 BAD = {
-    "raises": (
-        "raise ValueError('not today')",
-        "without any crash the sink raised ValueError: not today",
-    ),
-    "hangs": (
-        "import time; time.sleep(600)",
-        "the sink did nothing for 4 s in batch 0",
-    ),
+    "raises": ("raise ValueError('not today')", "without any crash the sink raised ValueError: not today"),
+    "hangs": ("import time; time.sleep(600)", "the sink did nothing for 4 s in batch 0"),
     "exits": (
         "import os, sys; sys.stderr.write('out of fuel\\n'); sys.stderr.flush(); os._exit(3)",
         "the sink ended its driver's process; its log ends with \"",
     ),
-    "writes nothing": (
-        "pass",
-        "the reader read nothing after the sink was given 20 rows",
-    ),
+    "writes nothing": ("pass", "the reader read nothing after the sink was given 20 rows"),
 }
 
 
@@ -172,23 +124,10 @@ BAD = {
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("kind", BAD)
-def test_a_sink_that_does_not_even_do_without_a_crash(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_sink_that_does_not_even_do_without_a_crash(tmp_path: Path, kind: str) -> None:
     body, sentence = BAD[kind]
-    (tmp_path / "sink.py").write_text(
-        f"def sink(df, batch):\n    {body}\ndef read():\n    return []\n"
-    )
-    done = run(
-        tmp_path,
-        "labkit",
-        "crashtest",
-        "sink.py:sink",
-        "--batches",
-        "2",
-        "--limit",
-        "4",
-    )
+    (tmp_path / "sink.py").write_text(f"def sink(df, batch):\n    {body}\ndef read():\n    return []\n")
+    done = run(tmp_path, "labkit", "crashtest", "sink.py:sink", "--batches", "2", "--limit", "4")
     print(done.stdout, done.stderr)
     assert done.returncode == 64
     assert sentence in done.stderr
@@ -208,11 +147,7 @@ def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
     more = ["--quick", "--only", "b0.task0.7.after", "--expect", "exactly-once"]
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     done = subprocess.run(
-        [sys.executable, *words, *more, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *words, *more, "--json"], env=environment, capture_output=True, text=True, check=False
     )
     print(done.stdout, done.stderr)
     assert done.returncode == 1
@@ -244,14 +179,10 @@ def read():
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned_up(
-    tmp_path: Path,
-) -> None:
+def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned_up(tmp_path: Path) -> None:
     (tmp_path / "sink.py").write_text(NOISY)
     words = ["labkit", "crashtest", "sink.py:sink", "--json", "--batches", "2"]
-    done = run(
-        tmp_path, *words, "--only", "b0.call.3.after", "--only", "fresh_checkpoint"
-    )
+    done = run(tmp_path, *words, "--only", "b0.call.3.after", "--only", "fresh_checkpoint")
     print(done.stdout, done.stderr)
     report = json.loads(done.stdout)
     assert done.returncode == 0
@@ -259,9 +190,5 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     assert "run 2 of 3, about" in done.stderr
     assert any("outside of its driver's session" in note for note in report["notes"])
     assert left_over() == []
-    sleeping = [
-        each
-        for each in psutil.process_iter(["cmdline"])
-        if "611" in (each.info["cmdline"] or ())
-    ]
+    sleeping = [each for each in psutil.process_iter(["cmdline"]) if "611" in (each.info["cmdline"] or ())]
     assert sleeping == []

@@ -26,10 +26,7 @@ from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
 FOLDER = Path("/work")
-UUIDS = (
-    "0b9f2a36-1a2b-4c3d-8e9f-001122334455",
-    "77777777-aaaa-4bbb-8ccc-0123456789ab",
-)
+UUIDS = ("0b9f2a36-1a2b-4c3d-8e9f-001122334455", "77777777-aaaa-4bbb-8ccc-0123456789ab")
 KINDS = {kind.value: kind for kind in CallKind}
 
 
@@ -39,10 +36,7 @@ def call(text: str, *, pid: int = 900, process: int = 900) -> Call:
     first, second = [*words, "", ""][:2]
     if kind == "send":
         first, second = "", first
-    paths = [
-        each and (each if ":" in each else os.path.normpath(FOLDER / each))
-        for each in (first, second)
-    ]
+    paths = [each and (each if ":" in each else os.path.normpath(FOLDER / each)) for each in (first, second)]
     name = "fsync" if kind == "sync" else kind
     return Call(1, pid, process, KINDS[kind], name, paths[0], paths[1], 1, 0.0)
 
@@ -64,23 +58,14 @@ def names(texts: Sequence[str], **options: object) -> list[str]:
         (f"offsets/.3.{UUIDS[0]}.tmp", "offsets/.<n>.<uuid>.tmp"),
         ("_delta_log/00000000000000000003.json", "_delta_log/<n>.json"),
         ("metadata/v3.metadata.json", "metadata/v<n>.metadata.json"),
-        (
-            f"metadata/00003-{UUIDS[0]}.metadata.json",
-            "metadata/<n>-<uuid>.metadata.json",
-        ),
+        (f"metadata/00003-{UUIDS[0]}.metadata.json", "metadata/<n>-<uuid>.metadata.json"),
         ("chk-12/_metadata", "chk-<n>/_metadata"),
         ("savepoint-60071a-0abb4c613896/_metadata", "savepoint-<hex>/_metadata"),
         ("savepoint-123456-012345678901/_metadata", "savepoint-<hex>/_metadata"),
         ("state/0/3/2.delta", "state/0/3/<n>.delta"),
         (f"part-00001-{UUIDS[0]}-c000.parquet", "part-00001-<uuid>-c000.parquet"),
-        (
-            f"data/00000-4-{UUIDS[0]}-0-00001.parquet",
-            "data/00000-<n>-<uuid>-0-00001.parquet",
-        ),
-        (
-            "x/attempt_20261122145501446637_0001_m_000000_3/part-0",
-            "x/attempt_<n>_0001_m_000000_<n>/part-0",
-        ),
+        (f"data/00000-4-{UUIDS[0]}-0-00001.parquet", "data/00000-<n>-<uuid>-0-00001.parquet"),
+        ("x/attempt_20261122145501446637_0001_m_000000_3/part-0", "x/attempt_<n>_0001_m_000000_<n>/part-0"),
         ("marker-1700000000123", "marker-<n>"),
         (".rows.4711-0.tmp", ".rows.<pid>-0.tmp"),
         ("tmpab12cd34/x", "tmp<x>/x"),
@@ -129,11 +114,7 @@ def test_another_run_has_the_same_names() -> None:
     swapped = {UUIDS[0]: UUIDS[1], UUIDS[1]: UUIDS[0]}
     other = [
         " ".join(
-            next(
-                (word.replace(old, new) for old, new in swapped.items() if old in word),
-                word,
-            )
-            for word in text.split()
+            next((word.replace(old, new) for old, new in swapped.items() if old in word), word) for word in text.split()
         )
         for text in SPARK
     ]
@@ -151,13 +132,7 @@ def test_files_of_one_step_keep_their_names_in_whatever_order_they_come() -> Non
 
 
 def test_entries_in_an_order_that_is_chance_keep_their_numbers() -> None:
-    texts = [
-        "create out/1",
-        "create out/0",
-        "create out/2",
-        "create log/0",
-        "create log/1",
-    ]
+    texts = ["create out/1", "create out/0", "create out/2", "create log/0", "create log/1"]
     healthy = named(texts)
     assert unordered(healthy) == {"out/<n>"}
     assert names(texts, numbered=unordered(healthy)) == [
@@ -174,27 +149,16 @@ def test_entries_of_several_threads_keep_their_numbers() -> None:
     effects = [namer.name(call(f"create out/{n}", pid=1000 + n)) for n in range(3)]
     assert unordered([each for each in effects if each]) == {"out/<n>"}
     one_by_one = Namer([FOLDER])
-    children = [
-        one_by_one.name(call(f"create out/{n}", pid=1000 + n, process=1000 + n))
-        for n in range(3)
-    ]
+    children = [one_by_one.name(call(f"create out/{n}", pid=1000 + n, process=1000 + n)) for n in range(3)]
     assert unordered([each for each in children if each]) == frozenset()
 
 
 def test_what_lies_elsewhere_and_what_is_ignored_moves_no_count() -> None:
-    texts = [
-        "write rows",
-        "write x.log",
-        "write rows",
-        "send 10.0.0.1:514",
-        "write rows",
-    ]
+    texts = ["write rows", "write x.log", "write rows", "send 10.0.0.1:514", "write rows"]
     wanted = ["write rows #1", "write rows #2", "write rows #3"]
     assert names(texts, ignored=["*.log", "10.0.0.1:*"]) == wanted
     namer = Namer([Path("/elsewhere")])
-    assert [namer.name(call(text)) for text in texts if "send" not in text] == [
-        None
-    ] * 4
+    assert [namer.name(call(text)) for text in texts if "send" not in text] == [None] * 4
 
 
 def kafka(key: int, body: bytes = b"rest") -> bytes:
@@ -214,10 +178,7 @@ MESSAGES = [
     (kafka(99), ""),
     (kafka(0)[:-1], ""),
     (postgres(b"Q", b"COMMIT\0"), "COMMIT"),
-    (
-        postgres(b"P", b"name\0 insert into t values ($1)\0\0\0") + postgres(b"S", b""),
-        "INSERT",
-    ),
+    (postgres(b"P", b"name\0 insert into t values ($1)\0\0\0") + postgres(b"S", b""), "INSERT"),
     (postgres(b"B", b"\0name\0") + postgres(b"E", b"\0\0\0\0\0"), "Bind"),
     (postgres(b"X", b""), "Terminate"),
     ((12).to_bytes(4) + (196608).to_bytes(4) + b"user", "Startup"),
@@ -239,10 +200,7 @@ def test_a_client_that_asks_by_the_clock_moves_no_count() -> None:
 
     def sent(keys: Sequence[int]) -> list[str]:
         namer = Namer([FOLDER])
-        calls = [
-            replace(call("send 127.0.0.1:9092"), head=kafka(key), size=len(kafka(key)))
-            for key in keys
-        ]
+        calls = [replace(call("send 127.0.0.1:9092"), head=kafka(key), size=len(kafka(key))) for key in keys]
         return [each.name for each in map(namer.name, calls) if each]
 
     quiet, chatty = [0, 8, 0, 8], [18, 3, 0, 3, 8, 12, 0, 1, 3, 8]
@@ -258,10 +216,7 @@ def test_a_client_that_asks_by_the_clock_moves_no_count() -> None:
 def test_two_watched_folders_are_told_apart() -> None:
     namer = Namer([FOLDER / "one", FOLDER / "two"])
     effects = [namer.name(call(text)) for text in ("write one/a", "write two/a")]
-    assert [each and each.name for each in effects] == [
-        "write one/a #1",
-        "write two/a #1",
-    ]
+    assert [each and each.name for each in effects] == ["write one/a #1", "write two/a #1"]
 
 
 @pytest.mark.parametrize(
@@ -275,10 +230,7 @@ def test_two_watched_folders_are_told_apart() -> None:
         ("rename out/_temporary/0/part-00000 out/part-00000", "visible"),
         ("rename checkpoints/x/chk-3/.y checkpoints/x/chk-3/_metadata", "decision"),
         (f"write out/.part-{UUIDS[0]}-0.inprogress.{UUIDS[1]}", "data"),
-        (
-            f"rename out/.part-{UUIDS[0]}-0.inprogress.x out/part-{UUIDS[0]}-0",
-            "visible",
-        ),
+        (f"rename out/.part-{UUIDS[0]}-0.inprogress.x out/part-{UUIDS[0]}-0", "visible"),
         ("create table/_delta_log/00000000000000000000.json", "decision"),
         ("create table/metadata/v3.metadata.json", "decision"),
         ("write table/metadata/snap-1.avro", "data"),
@@ -378,10 +330,7 @@ def check(found: XRay) -> None:
     """Everything that is to be seen of `PIPELINE`, in order."""
     first = [text.format(0) for text in STEP]
     second = [text.format(1) for text in STEP if "create part" not in text]
-    told = [
-        f"{line.lane} {line.first.kind.value} {line.first.file}"
-        for line in found.lines()
-    ]
+    told = [f"{line.lane} {line.first.kind.value} {line.first.file}" for line in found.lines()]
     assert told == [*first, *second, "other exit "]
     lasting = [line.first.name for line in found.lines() if line.synced]
     # The child's line of step 0 is made to last by the sync of step 1; its own of step 1 by none.
@@ -398,9 +347,7 @@ def test_a_pipeline_under_x_rays(place: Path) -> None:
     check(seen(place))
 
 
-def test_entries_whose_order_is_chance_have_the_names_of_a_crash_test(
-    place: Path,
-) -> None:
+def test_entries_whose_order_is_chance_have_the_names_of_a_crash_test(place: Path) -> None:
     command = "for n in 2 1; do touch offsets/$n; done; for n in 1 2; do touch commits/$n; done"
     found = xray(command, [place], place.parent / "log", lanes=Lanes())
     assert [each.name for each in found.effects] == [
@@ -415,18 +362,14 @@ def test_entries_whose_order_is_chance_have_the_names_of_a_crash_test(
 MUTANTS: dict[str, Callable[[list[Call]], list[Call]]] = {
     "none": lambda calls: calls,
     "drops a call": lambda calls: calls[:4] + calls[5:],
-    "forgets the children": lambda calls: [
-        each for each in calls if each.process == calls[-1].process
-    ],
+    "forgets the children": lambda calls: [each for each in calls if each.process == calls[-1].process],
     "swaps two calls": lambda calls: [calls[1], calls[0], *calls[2:]],
     "masks too much": lambda calls: calls,
 }
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_eyes_that_see_less_are_noticed(
-    place: Path, mutant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eyes_that_see_less_are_noticed(place: Path, mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` can fail: it does for every mutant, and for none it holds."""
 
     def poor(*words: Any, **options: Any) -> WatchedRun:
@@ -450,71 +393,35 @@ def test_eyes_that_see_less_are_noticed(
         check(found)
 
 
-def test_the_command_line(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    words = [
-        "--command",
-        PIPELINE,
-        "--json",
-        "--out",
-        str(out),
-        "--lane",
-        "rows=part-*",
-    ]
+    words = ["--command", PIPELINE, "--json", "--out", str(out), "--lane", "rows=part-*"]
     assert execute(["effects", *words]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [each["lane"] for each in told["effects"]][:4] == [
-        "plan",
-        "plan",
-        "plan",
-        "rows",
-    ]
+    assert [each["lane"] for each in told["effects"]][:4] == ["plan", "plan", "plan", "rows"]
     assert told["effects"][2]["name"] == "rename offsets/<n> #1"
     assert told == json.loads((out / "effects.json").read_text())
-    assert sorted(path.name for path in out.iterdir()) == [
-        "command.log",
-        "effects.json",
-        "effects.svg",
-        "effects.txt",
-    ]
+    assert sorted(path.name for path in out.iterdir()) == ["command.log", "effects.json", "effects.svg", "effects.txt"]
     shutil.rmtree(out)
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (
-            ["--command", "true", "--watch", "missing"],
-            64,
-            "--watch missing: there is no such folder",
-        ),
+        (["--command", "true", "--watch", "missing"], 64, "--watch missing: there is no such folder"),
         (["--command", "true", "--lane", "x"], 64, "write NAME=GLOB"),
         (["--command", "true", "--out", "offsets"], 64, "is there already"),
         (["--command", "true"], 2, "no durable effect was seen"),
         (["--command", "echo x > a; no-such-program"], 1, "ended with status 127"),
-        (
-            ["--command", "echo x > a; sleep 600", "--limit", "1"],
-            0,
-            "did nothing more and did not end",
-        ),
-        (
-            ["--command", "echo x > a; sleep 600 &", "--limit", "1"],
-            0,
-            "what the command left running did nothing more",
-        ),
+        (["--command", "echo x > a; sleep 600", "--limit", "1"], 0, "did nothing more and did not end"),
+        (["--command", "echo x > a; sleep 600 &", "--limit", "1"], 0, "what the command left running did nothing more"),
         (["--command", "true", "--limit", "0"], 64, "must be more than 0"),
         (["--comand", "true"], 64, "See labkit effects --help."),
         ([], 64, "Missing option '--command'"),
     ],
 )
 def test_bad_input_of_the_command_line(
-    place: Path,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    code: int,
-    said: str,
+    place: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
 ) -> None:
     got = execute(["effects", *words])
     captured = capsys.readouterr()
@@ -525,9 +432,7 @@ def test_bad_input_of_the_command_line(
 
 
 @pytest.mark.slow
-def test_statements_for_a_real_server_are_told_by_what_they_are(
-    place: Path, postgres: str
-) -> None:
+def test_statements_for_a_real_server_are_told_by_what_they_are(place: Path, postgres: str) -> None:
     program = """
 import psycopg, sys
 with psycopg.connect(sys.argv[1]) as connection:

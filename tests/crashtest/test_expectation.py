@@ -20,9 +20,7 @@ LATEST = [KEYED[1], KEYED[3], KEYED[4]]
 COUNTS = [["apple", 3], ["pear", 2]]
 
 
-def judged(
-    due: Sequence[Any], healthy: Sequence[Any], *readings: Sequence[Any]
-) -> Verdict:
+def judged(due: Sequence[Any], healthy: Sequence[Any], *readings: Sequence[Any]) -> Verdict:
     expectation = expect(due, healthy)
     samples = [
         Sample(0.0, number, expectation.seen(values), f"moment {number}")
@@ -50,9 +48,7 @@ def guarantee(due: Sequence[Any], healthy: Sequence[Any], seen: Sequence[Any]) -
         ([["a", True]], [["a", True]], Shape.ROWS),
     ],
 )
-def test_the_shape_is_told_from_a_run_without_a_crash(
-    due: list[Any], healthy: list[Any], shape: Shape
-) -> None:
+def test_the_shape_is_told_from_a_run_without_a_crash(due: list[Any], healthy: list[Any], shape: Shape) -> None:
     assert expect(due, healthy).shape is shape
 
 
@@ -69,9 +65,7 @@ def test_the_shape_is_told_from_a_run_without_a_crash(
         ([], Guarantee.AT_MOST_ONCE),
     ],
 )
-def test_a_row_is_due_as_often_as_it_was_expected(
-    seen: list[Any], left: Guarantee
-) -> None:
+def test_a_row_is_due_as_often_as_it_was_expected(seen: list[Any], left: Guarantee) -> None:
     assert guarantee(PLAIN, PLAIN, seen) == left
     lost = left in (Guarantee.AT_MOST_ONCE, Guarantee.NONE)
     assert bool(expect(PLAIN, PLAIN).misses(seen)) == lost
@@ -90,9 +84,7 @@ def test_a_row_is_due_as_often_as_it_was_expected(
         ([*COUNTS, ["apple", 3]], Guarantee.AT_LEAST_ONCE),
     ],
 )
-def test_a_total_that_is_too_small_has_lost_and_one_too_large_has_twice(
-    seen: list[Any], left: Guarantee
-) -> None:
+def test_a_total_that_is_too_small_has_lost_and_one_too_large_has_twice(seen: list[Any], left: Guarantee) -> None:
     assert guarantee(COUNTS, COUNTS, seen) == left
 
 
@@ -136,7 +128,8 @@ def test_a_verdict_quotes_the_rows_of_the_person() -> None:
     )
     strange = judged(PLAIN, PLAIN, [*PLAIN[1:], {"a": 9}])
     assert because(strange, PLAIN, 3) == (
-        'none, because 1 of 3 row(s) got lost, as {"a": 1, "b": "x"} and rows came out that nobody expected, as {"a": 9}'
+        'none, because 1 of 3 row(s) got lost, as {"a": 1, "b": "x"} and rows came out that nobody '
+        'expected, as {"a": 9}'
     )
     gone = judged(PLAIN, PLAIN, [*PLAIN, {"a": 9}], PLAIN)
     assert because(gone, PLAIN, 3) == (

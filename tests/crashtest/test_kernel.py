@@ -40,12 +40,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "job.py"
 
 
-def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(
-    file: Path, tmp_path: Path
-) -> None:
-    wanted = settings(
-        f"{file}:start", eyes="kernel", watch=(str(tmp_path / "elsewhere"),), batches=2
-    )
+def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(file: Path, tmp_path: Path) -> None:
+    wanted = settings(f"{file}:start", eyes="kernel", watch=(str(tmp_path / "elsewhere"),), batches=2)
     made = as_pipeline(wanted, Adapter.STREAM, ("/a.jar",), tmp_path / "place")
     job = wire.decode((tmp_path / "place" / "job.json").read_bytes(), PlainJob)
     assert (job.file, job.name, job.jars) == (str(file), "start", ["/a.jar"])
@@ -59,14 +55,9 @@ def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
-    [
-        ({"eyes": "kernels"}, "did you mean 'kernel'"),
-        ({"watch": (".",)}, "--watch belongs to --eyes kernel"),
-    ],
+    [({"eyes": "kernels"}, "did you mean 'kernel'"), ({"watch": (".",)}, "--watch belongs to --eyes kernel")],
 )
-def test_eyes_are_known_by_name(
-    file: Path, more: dict[str, str], sentence: str
-) -> None:
+def test_eyes_are_known_by_name(file: Path, more: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         settings(f"{file}:start", **more)  # type: ignore[arg-type]  # options by name, as the callee takes them
     assert sentence in str(refused.value)
@@ -76,10 +67,7 @@ def test_eyes_are_known_by_name(
 def test_a_store_that_nobody_empties_is_refused(file: Path) -> None:
     file.write_text(JOB.partition("def reset")[0])
     wanted = settings(f"{file}:start", eyes="kernel")
-    with (
-        pytest.raises(InvalidInput, match="write a function reset"),
-        kernel_campaign(wanted),
-    ):
+    with pytest.raises(InvalidInput, match="write a function reset"), kernel_campaign(wanted):
         pass
 
 
@@ -87,9 +75,7 @@ def test_a_reset_leaves_neither_store_nor_checkpoint(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    job = PlainJob(
-        str(file), "start", Adapter.STREAM, str(tmp_path), None, {}, {}, [], str(file)
-    )
+    job = PlainJob(str(file), "start", Adapter.STREAM, str(tmp_path), None, {}, {}, [], str(file))
     left = [job.checkpoint, tmp_path / "scratch-1", Path("store"), job.input]
     for folder in left:
         folder.mkdir()
@@ -101,9 +87,7 @@ def test_a_reset_leaves_neither_store_nor_checkpoint(
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(file: Path, tmp_path: Path) -> None:
     """Killed before the sink's own log is renamed: its files are there, and come again under other names."""
     wanted = settings(f"{file}:start", eyes="kernel", batches=2, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
@@ -111,14 +95,8 @@ def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(
         assert [each.id for each in running.ledger.results] == ["healthy"]
         names = list(running.points)
         print(json.dumps(names, indent=1))
-        log = next(
-            name
-            for name in names
-            if "_spark_metadata" in name and name.startswith("rename")
-        )
-        done = next(
-            name for name in names if "commits/" in name and name.startswith("rename")
-        )
+        log = next(name for name in names if "_spark_metadata" in name and name.startswith("rename"))
+        done = next(name for name in names if "commits/" in name and name.startswith("rename"))
         twice = running.run(Job(log, log, Group.CRASH))
         once = running.run(Job(done, done, Group.CRASH))
     print(twice.because, once.because)

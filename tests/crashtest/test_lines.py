@@ -1,4 +1,6 @@
-"""Places before lines: where a library writes unseen the statement is found, and the job can die on both sides of it."""
+"""Places before lines: where a library writes unseen the statement is found, and the job can die on both
+sides of it.
+"""
 
 import json
 import os
@@ -18,23 +20,9 @@ from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
 from labkit.crashtest.instrument.ticket import Ticket
-from labkit.crashtest.points import (
-    Plan,
-    choose,
-    line_points,
-    points,
-    unfinished,
-    with_lines,
-)
+from labkit.crashtest.points import Plan, choose, line_points, points, unfinished, with_lines
 from labkit.crashtest.project import Project
-from labkit.crashtest.seeing import (
-    Gap,
-    PointReading,
-    doubts,
-    gaps,
-    read_logged,
-    unseen_effects,
-)
+from labkit.crashtest.seeing import Gap, PointReading, doubts, gaps, read_logged, unseen_effects
 from labkit.crashtest.subject import Subject
 
 PROCESS = Path(__file__).parents[1] / "support" / "plain_sink_process.py"
@@ -62,9 +50,7 @@ class Place(NamedTuple):
     def evidence(self) -> Path:
         return self.folder / "reached.json"
 
-    def start(
-        self, armed: Point | None = None, asks: str = "", batches: int = 2
-    ) -> "subprocess.Popen[bytes]":
+    def start(self, armed: Point | None = None, asks: str = "", batches: int = 2) -> "subprocess.Popen[bytes]":
         ticket = Ticket(
             str(self.file),
             str(self.log),
@@ -78,9 +64,7 @@ class Place(NamedTuple):
         )
         words = [str(PROCESS), str(self.file), "write_batch"]
         plain = json.dumps(ticket.to_json())
-        return subprocess.Popen(
-            [sys.executable, *words, plain, str(batches)], start_new_session=True
-        )
+        return subprocess.Popen([sys.executable, *words, plain, str(batches)], start_new_session=True)
 
     def healthy(self) -> list[PointReading]:
         """What the reader saw at each place of a run without a crash."""
@@ -111,30 +95,24 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plac
     return made
 
 
-def test_the_statement_that_writes_unseen_is_found_by_its_line(
-    place: Callable[..., Place],
-) -> None:
+def test_the_statement_that_writes_unseen_is_found_by_its_line(place: Callable[..., Place]) -> None:
     made = place()
     readings, log = made.healthy(), read_logged(made.log)
     found = gaps(readings, log)
     copies, marks = line_of("subprocess.run("), line_of("done.touch()")
     assert [tuple(edge.id for edge in gap.edges) for gap in found] == [
-        (f"b{n}.call.line{copies}.before", f"b{n}.call.line{marks}.before")
-        for n in (0, 1)
+        (f"b{n}.call.line{copies}.before", f"b{n}.call.line{marks}.before") for n in (0, 1)
     ]
     said = doubts(readings, log)[0]
     assert "killed before and behind these lines, and never within one" in said
 
 
-def test_a_child_that_writes_is_bounded_by_two_lines(
-    place: Callable[..., Place],
-) -> None:
+def test_a_child_that_writes_is_bounded_by_two_lines(place: Callable[..., Place]) -> None:
     made = place("wrong_child_process.py")
     found = gaps(made.healthy(), read_logged(made.log))
     starts = line_of("subprocess.run(", made.file)
     assert [tuple(edge.id for edge in gap.edges) for gap in found] == [
-        (f"b{n}.call.line{starts}.before", f"b{n}.call.line{starts + 1}.before")
-        for n in (0, 1)
+        (f"b{n}.call.line{starts}.before", f"b{n}.call.line{starts + 1}.before") for n in (0, 1)
     ]
 
 
@@ -152,10 +130,7 @@ def test_whoever_reaches_a_line_stops_before_it(place: Callable[..., Place]) -> 
     with made.start(armed) as process:
         end = time.monotonic() + PATIENCE
         stopped = psutil.STATUS_STOPPED
-        while (
-            psutil.Process(process.pid).status() != stopped
-            or not made.evidence.exists()
-        ):
+        while psutil.Process(process.pid).status() != stopped or not made.evidence.exists():
             if time.monotonic() > end:
                 os.killpg(process.pid, signal.SIGKILL)
                 pytest.fail("the line was not reached")
@@ -175,19 +150,13 @@ def write_batch(df, batch):
 """
 
 
-def test_of_a_loop_the_first_times_and_the_last_are_places(
-    place: Callable[..., Place],
-) -> None:
+def test_of_a_loop_the_first_times_and_the_last_are_places(place: Callable[..., Place]) -> None:
     made = place(LOOP)
-    (made.folder / "helper.py").write_text(
-        "def put(file, row):\n    file.write(f'{row.id}\\n')\n"
-    )
+    (made.folder / "helper.py").write_text("def put(file, row):\n    file.write(f'{row.id}\\n')\n")
     with made.start(batches=1) as process:
         assert process.wait(PATIENCE) == 0
     log = [each.effect for each in read_logged(made.log)]
-    lines = [
-        each for each in log if each.file == "helper.py" and each.kind is Kind.LINE
-    ]
+    lines = [each for each in log if each.file == "helper.py" and each.kind is Kind.LINE]
     assert [(each.file, each.line, each.nth) for each in lines] == [
         ("helper.py", 2, 1),
         ("helper.py", 2, 2),
@@ -202,14 +171,10 @@ def test_of_a_loop_the_first_times_and_the_last_are_places(
     assert [check_id(name) for name in ids] == ids
     order = [ids.index(name) for name in ("b0.call.1.after", "b0.call.2.before")]
     inner = ids.index("b0.call.line2@helper.before")
-    assert (
-        order[0] < inner < order[1]
-    )  # the file is made, and its buffer goes in the end
+    assert order[0] < inner < order[1]  # the file is made, and its buffer goes in the end
 
 
-@pytest.mark.parametrize(
-    "text", ["b0.call.line.before", "b0.call.line3.after", "line3"]
-)
+@pytest.mark.parametrize("text", ["b0.call.line.before", "b0.call.line3.after", "line3"])
 def test_other_names_of_lines_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         check_id(text)

@@ -102,11 +102,7 @@ def test_every_kill_stands_where_it_was(report: Report) -> None:
         "batch 0, call returns",
         "killed at b0.engine.commits",
     ]
-    assert [row.verdict for row in rows if row.what is What.KILL] == [
-        "exactly-once",
-        "at-least-once",
-        "exactly-once",
-    ]
+    assert [row.verdict for row in rows if row.what is What.KILL] == ["exactly-once", "at-least-once", "exactly-once"]
     assert rows[2].code == "2  db.execute('<rows>')"
 
 
@@ -114,9 +110,7 @@ def test_the_picture_has_a_sign_and_a_shade_for_every_verdict() -> None:
     rows = [Row(What.KILL, "killed", verdict=verdict) for verdict in SHADES]
     drawn = effect_line([Row(What.LASTING, "a < b", "3  x < y"), *rows], title="t")
     tree = ET.fromstring(drawn)
-    texts = [
-        "".join(node.itertext()) for node in tree.iter() if node.tag.endswith("text")
-    ]
+    texts = ["".join(node.itertext()) for node in tree.iter() if node.tag.endswith("text")]
     assert {"a < b", "3  x < y"} <= set(texts)
     for verdict, (shade, sign) in SHADES.items():
         assert f"killed: {verdict}" in texts
@@ -125,9 +119,7 @@ def test_the_picture_has_a_sign_and_a_shade_for_every_verdict() -> None:
     assert len({sign for _, sign in SHADES.values()}) == len(SHADES)
 
 
-def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(
-    report: Report,
-) -> None:
+def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(report: Report) -> None:
     rows = effect_rows(LOG, RESULTS, {}, whole=False)
     kills = [row.verdict for row in rows if row.what is What.KILL]
     assert kills == ["nothing broke", "it breaks", "nothing broke"]
@@ -136,9 +128,7 @@ def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(
         rows = effect_rows(LOG, [each], {}, whole=False)
         assert [row.verdict for row in rows if row.what is What.KILL] == [word]
     some = replace(report.settings, only=("b0.call.2.after",))
-    assert "No guarantee: only b0.call.2.after of the test was run." in page(
-        replace(report, settings=some)
-    )
+    assert "No guarantee: only b0.call.2.after of the test was run." in page(replace(report, settings=some))
     assert "No guarantee" not in page(report)
 
 

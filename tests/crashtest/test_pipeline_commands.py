@@ -1,4 +1,6 @@
-"""`labkit crashtest --command`: exit codes, files, one sentence for what cannot be tested, and nothing is left behind."""
+"""`labkit crashtest --command`: exit codes, files, one sentence for what cannot be tested, and nothing is
+left behind.
+"""
 
 import json
 import os
@@ -48,9 +50,7 @@ def sample(name: str, *more: str) -> list[str]:
 
 def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
     return done
 
@@ -75,28 +75,17 @@ BY_HAND = ["--reader", "rows.py:read_all"]
 @pytest.mark.parametrize(
     ("command", "sentences"),
     [
-        (
-            "no-such-command",
-            ["exit code 127, so there is no such command", "not found"],
-        ),
+        ("no-such-command", ["exit code 127, so there is no such command", "not found"]),
         ("./right_move.sh", ["exit code 126, so it may not be run"]),
         ("echo out of fuel; exit 3", ["ended with exit code 3", '"out of fuel"']),
         ("kill -9 $$", ["died of signal 9"]),
         ("true", ["the reader read nothing after the command had ended well"]),
-        (
-            "(sleep 60; cp input/part-1 store/all.txt) &",
-            ["process(es) that the command left running do the work"],
-        ),
-        (
-            "ulimit -f 0; cat input/part-1 > store/all.txt",
-            ["without any crash", "make it run once by hand first"],
-        ),
+        ("(sleep 60; cp input/part-1 store/all.txt) &", ["process(es) that the command left running do the work"]),
+        ("ulimit -f 0; cat input/part-1 > store/all.txt", ["without any crash", "make it run once by hand first"]),
     ],
 )
 @pytest.mark.slow
-def test_a_command_that_does_not_even_do_without_a_crash(
-    command: str, sentences: list[str]
-) -> None:
+def test_a_command_that_does_not_even_do_without_a_crash(command: str, sentences: list[str]) -> None:
     refused(words(command, *BY_HAND, "--expected", "rows.py:expected"), *sentences)
 
 
@@ -112,15 +101,9 @@ READERS = {
         "import random\ndef read():\n    return [random.random()] if Path('store/part-1').exists() else []",
         "it returned other rows each time",
     ),
-    "hangs": (
-        "import time\ndef read():\n    time.sleep(600)",
-        "read took more than 12 s and was stopped",
-    ),
+    "hangs": ("import time\ndef read():\n    time.sleep(600)", "read took more than 12 s and was stopped"),
     "raises": ("def read():\n    return open('store/all.txt').read()", "FileNotFound"),
-    "is none": (
-        "def read():\n    return 1",
-        "returned an object of type int; return an iterable",
-    ),
+    "is none": ("def read():\n    return 1", "returned an object of type int; return an iterable"),
     "ends": ("import os\ndef read():\n    os._exit(3)", "ended the reader's process"),
     "sees other rows": (
         "def read():\n    return [[len(list(Path('store').iterdir()))]]",
@@ -153,15 +136,10 @@ def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
         (["--parallel", "0"], "--parallel 0: write how many runs"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
         (["--only", "write nowhere #1"], "has no such point"),
-        (
-            ["--only", "exit", "--only", "rename store/part-1 #2"],
-            "did you mean 'rename store/part-1 #1'?",
-        ),
+        (["--only", "exit", "--only", "rename store/part-1 #2"], "did you mean 'rename store/part-1 #1'?"),
     ],
 )
-def test_what_stands_beside_the_pipeline_is_checked_too(
-    more: list[str], sentence: str
-) -> None:
+def test_what_stands_beside_the_pipeline_is_checked_too(more: list[str], sentence: str) -> None:
     Path("empty").touch()
     Path("broken").write_text("[1]\n[\n")
     refused(sample("right_move", *more), sentence)
@@ -196,10 +174,7 @@ os.remove("store/lease")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "limit", "lost", "said"),
-    [
-        (6, 60, False, "they came with another start"),
-        (600, 3, True, "as for a lease, count as lost (--limit)"),
-    ],
+    [(6, 60, False, "they came with another start"), (600, 3, True, "as for a lease, count as lost (--limit)")],
 )
 def test_a_command_that_waits_for_a_lease_is_started_again_for_a_while(
     seconds: int, limit: int, lost: bool, said: str
@@ -240,9 +215,7 @@ def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> N
     assert any("no --expected" in note for note in report["notes"])
     assert "run 2 of 2, about" in done.stderr
     assert ET.parse(junit).getroot().attrib["failures"] == "1"
-    assert {each.name for each in out.iterdir()} >= {
-        *("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")
-    }
+    assert {each.name for each in out.iterdir()} >= {*("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")}
     certificate = (out / "certificate.html").read_text()
     assert "No guarantee: only" in certificate
     assert "? unknown</p>" in certificate
@@ -275,9 +248,7 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
     """Starts a test of a pipeline in the folder, and kills the tester alone after so many seconds of it."""
     place = folder / "temporary"
     place.mkdir(exist_ok=True)
-    environment = dict(
-        os.environ, PYTHONPATH=str(ROOT), PWD=str(folder), TMPDIR=str(place)
-    )
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), PWD=str(folder), TMPDIR=str(place))
     tester = subprocess.Popen(
         sample("wrong_endless", "--limit", "30"),
         cwd=folder,
@@ -291,17 +262,13 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
     os.kill(tester.pid, signal.SIGKILL)
     tester.wait()
     tester.stderr.close()
-    assert (
-        len(list(place.iterdir())) <= 2
-    )  # its own; those of testers before it are gone
+    assert len(list(place.iterdir())) <= 2  # its own; those of testers before it are gone
     until(lambda: alive(str(folder)) == [], f"nothing left after {seconds} s", 20)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_is_left_of_a_test_that_is_killed_at_a_random_moment(
-    tmp_path: Path, seed: int
-) -> None:
+def test_nothing_is_left_of_a_test_that_is_killed_at_a_random_moment(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(5):
         kill_at_a_moment(tmp_path / "job", chance.uniform(0, 9))
@@ -324,10 +291,7 @@ def test_pytest_has_a_test_for_each_place() -> None:
         ]
     )
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
-    cases = {
-        case.attrib["name"]: case.find("failure") is not None
-        for case in ET.parse("junit.xml").iter("testcase")
-    }
+    cases = {case.attrib["name"]: case.find("failure") is not None for case in ET.parse("junit.xml").iter("testcase")}
     assert cases["crashtest[write store/progress #1]"]
     assert not cases["crashtest[healthy]"]
     assert not cases["crashtest[create store/all.txt #1]"]

@@ -28,9 +28,7 @@ WHOLE = ("wrong_marker_after", "wrong_rewind", "right_rename", "right_one_transa
 
 
 @pytest.fixture(autouse=True)
-def _place(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def _place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if why := supported():
         pytest.skip(why)
     callspec = getattr(request.node, "callspec", None)
@@ -63,13 +61,7 @@ def check(name: str, report: Report) -> None:
     assert report.summary.coverage.hit == report.summary.coverage.planned
 
 
-@pytest.mark.parametrize(
-    "name",
-    slow_but(
-        FAST,
-        [name for name in expected() if name not in WHOLE],
-    ),
-)
+@pytest.mark.parametrize("name", slow_but(FAST, [name for name in expected() if name not in WHOLE]))
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     check(name, report_on(name, only=expected()[name]["shown_by"]))
 
@@ -128,9 +120,7 @@ def test_a_reader_too_slow_to_be_asked_is_said_to_make_the_sample_smaller() -> N
 
 def test_every_program_has_its_prediction() -> None:
     programs = {path.stem for path in PIPELINES.iterdir() if path.is_file()}
-    assert programs - {"rows", "expected", "cells", "README", "engines"} == set(
-        expected()
-    )
+    assert programs - {"rows", "expected", "cells", "README", "engines"} == set(expected())
     for wanted in expected().values():
         assert set(wanted["axes"]) <= set(AXES)
         assert wanted["shown_by"]

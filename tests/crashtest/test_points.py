@@ -20,20 +20,11 @@ from labkit.crashtest.points import (
 )
 
 
-def call(
-    batch: int, *kinds: Kind, where: str = "call", driver: int = 1
-) -> list[Effect]:
+def call(batch: int, *kinds: Kind, where: str = "call", driver: int = 1) -> list[Effect]:
     """A call of the sink with these effects, the nth by line 10 + n."""
     begin = Effect(batch, where, 0, Kind.BEGIN, "", 0, 1, driver)
-    effects = [
-        Effect(batch, where, n, kind, "t", 10 + n, 1, driver)
-        for n, kind in enumerate(kinds, start=1)
-    ]
-    return [
-        begin,
-        *effects,
-        Effect(batch, where, len(kinds) + 1, Kind.RETURN, "", 0, 1, driver),
-    ]
+    effects = [Effect(batch, where, n, kind, "t", 10 + n, 1, driver) for n, kind in enumerate(kinds, start=1)]
+    return [begin, *effects, Effect(batch, where, len(kinds) + 1, Kind.RETURN, "", 0, 1, driver)]
 
 
 TRANSACTION = (Kind.STATEMENT, Kind.COMMIT)
@@ -54,11 +45,7 @@ def test_a_point_lies_on_both_sides_of_every_effect_and_at_every_edge() -> None:
 
 
 def test_tasks_come_before_the_commit_of_a_writer_and_in_their_order() -> None:
-    log = [
-        *call(0, Kind.RENAME, where="commit"),
-        *call(0, Kind.WRITE, where="task 1"),
-        *call(0, where="task 0"),
-    ]
+    log = [*call(0, Kind.RENAME, where="commit"), *call(0, Kind.WRITE, where="task 1"), *call(0, where="task 0")]
     wheres = list(dict.fromkeys(point.where for point in points(log, [0])))
     assert wheres == ["task 0", "task 1", "commit", "engine"]
 
@@ -69,16 +56,10 @@ def test_an_effect_that_failed_and_another_driver_s_make_no_points() -> None:
     assert points(call(0, Kind.COMMIT, driver=2), [0]) == []
 
 
-def test_a_line_that_does_the_same_again_and_again_is_hit_at_its_first_two_and_its_last() -> (
-    None
-):
+def test_a_line_that_does_the_same_again_and_again_is_hit_at_its_first_two_and_its_last() -> None:
     log = [Effect(0, "call", n, Kind.WRITE, "t", 11, n) for n in range(1, 8)]
     plan = choose(log, 1, quick=False)
-    assert [point.number for point in plan.chosen if point.side is Side.BEFORE] == [
-        1,
-        2,
-        7,
-    ]
+    assert [point.number for point in plan.chosen if point.side is Side.BEFORE] == [1, 2, 7]
     assert plan.found == 7 * 2 + 1
 
 
@@ -127,10 +108,7 @@ def test_what_happens_after_the_return_is_no_point() -> None:
 
 def test_the_same_log_gives_the_same_pairs() -> None:
     first = points(call(0, *TRANSACTION), [0])
-    logs = {
-        point: [*call(0, *TRANSACTION), *call(0, *TRANSACTION, driver=2)]
-        for point in first
-    }
+    logs = {point: [*call(0, *TRANSACTION), *call(0, *TRANSACTION, driver=2)] for point in first}
     chosen, found = pairs(logs, call(0, *TRANSACTION), quick=False)
     assert (chosen, found) == pairs(logs, call(0, *TRANSACTION), quick=False)
     assert found == len(first) * 5
@@ -145,10 +123,7 @@ def test_what_only_a_recovery_does_is_cut_in_any_case() -> None:
     """One of some hundred pairs, and the one at which a repair that dies does harm."""
     usual = call(0, *[Kind.COMMIT] * 20)
     repair = [Effect(0, "call", n, Kind.COMMIT, "t", 90 + n, driver=2) for n in (1, 2)]
-    again = [
-        Effect(0, "call", 2 + n, Kind.COMMIT, "t", 10 + n, driver=2)
-        for n in range(1, 21)
-    ]
+    again = [Effect(0, "call", 2 + n, Kind.COMMIT, "t", 10 + n, driver=2) for n in range(1, 21)]
     # The last crash leads to no repair, as behind a marker that is there.
     first = points(usual, [0])
     logs = {point: [*usual, *repair, *again] for point in first[:-1]}
@@ -171,10 +146,7 @@ def test_a_batch_is_unfinished_until_its_last_lasting_effect() -> None:
 
 
 def test_where_a_task_dies_a_driver_stops_and_a_batch_ends() -> None:
-    log = [
-        *call(1, *TRANSACTION, where="task 0"),
-        *call(1, Kind.RENAME, where="commit"),
-    ]
+    log = [*call(1, *TRANSACTION, where="task 0"), *call(1, Kind.RENAME, where="commit")]
     assert retry_point(log) == Point(1, "task 0", 2, Kind.COMMIT, Side.AFTER, 12)
     assert zombie_point(log) == Point(1, "task 0", 2, Kind.COMMIT, Side.BEFORE, 12)
     assert last_point(log) == Point(1, "commit", 2, Kind.RETURN, Side.AFTER)
@@ -183,15 +155,11 @@ def test_where_a_task_dies_a_driver_stops_and_a_batch_ends() -> None:
 
 def test_a_line_that_was_not_finished_is_no_effect(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    path.write_text(
-        '{"batch": 0, "where": "call", "number": 1, "kind": "commit", "target": "", "line": 3, "driv'
-    )
+    path.write_text('{"batch": 0, "where": "call", "number": 1, "kind": "commit", "target": "", "line": 3, "driv')
     assert read_log(path) == []
 
 
-@pytest.mark.parametrize(
-    "text", ["b0", "b0.call.3", "b0.call.3.after; rm", "healthy+b0.call.begins"]
-)
+@pytest.mark.parametrize("text", ["b0", "b0.call.3", "b0.call.3.after; rm", "healthy+b0.call.begins"])
 def test_another_form_of_an_id_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="write an id of a point"):
         check_id(text)

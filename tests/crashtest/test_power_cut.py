@@ -58,19 +58,13 @@ def run(place: Path, program: str) -> Iterator[Journal]:
 def left(journal: Journal, point: int | None = None) -> dict[str, dict[str, bytes]]:
     """By its extreme, the files of each state before a point (None: behind everything)."""
     at = len(journal.entries) if point is None else point
-    return {
-        state.extreme: state.files() for state in states_after_power_cut(journal, at)
-    }
+    return {state.extreme: state.files() for state in states_after_power_cut(journal, at)}
 
 
 def test_a_rename_without_a_sync(place: Path) -> None:
     (place / "f").write_bytes(b"old")
     with run(place, "put('.f', b'newest'); os.rename('.f', 'f')") as journal:
-        assert left(journal) == {
-            ALL_LOST: {"f": b"old"},
-            NAMES_KEPT: {"f": b""},
-            TORN: {"f": b"new"},
-        }
+        assert left(journal) == {ALL_LOST: {"f": b"old"}, NAMES_KEPT: {"f": b""}, TORN: {"f": b"new"}}
         assert left(journal, 2) == {
             ALL_LOST: {"f": b"old"},
             NAMES_KEPT: {"f": b"old", ".f": b""},
@@ -116,20 +110,12 @@ def test_what_was_written_in_place(place: Path) -> None:
     os.ftruncate(file, 8)
     """
     with run(place, program) as journal:
-        assert left(journal) == {
-            ALL_LOST: {"log": b"0123456789AB"},
-            TORN: {"log": b"01wx456789AB"},
-        }
-        assert left(journal, 1) == {
-            ALL_LOST: {"log": b"0123456789"},
-            TORN: {"log": b"0123456789A"},
-        }
+        assert left(journal) == {ALL_LOST: {"log": b"0123456789AB"}, TORN: {"log": b"01wx456789AB"}}
+        assert left(journal, 1) == {ALL_LOST: {"log": b"0123456789"}, TORN: {"log": b"0123456789A"}}
         assert journal.unexplained() == []
 
 
-def test_a_removed_file_may_come_back_and_a_made_folder_may_be_gone(
-    place: Path,
-) -> None:
+def test_a_removed_file_may_come_back_and_a_made_folder_may_be_gone(place: Path) -> None:
     (place / "gone").write_bytes(b"x")
     program = """
     os.unlink('gone')
@@ -137,10 +123,7 @@ def test_a_removed_file_may_come_back_and_a_made_folder_may_be_gone(
     put('made/f', b'y'); sync('made/f'); sync('made')
     """
     with run(place, program) as journal:
-        assert left(journal) == {
-            ALL_LOST: {"gone": b"x"},
-            NEWEST_KEPT: {"gone": b"x", "made/f": b"y"},
-        }
+        assert left(journal) == {ALL_LOST: {"gone": b"x"}, NEWEST_KEPT: {"gone": b"x", "made/f": b"y"}}
 
 
 def test_a_write_that_is_durable_at_once(place: Path) -> None:
@@ -165,10 +148,7 @@ def test_a_file_that_moves_to_another_folder_and_links(place: Path) -> None:
     with run(place, program) as journal:
         assert left(journal)[ALL_LOST] == {"two/f": b"x"}
         state = states_after_power_cut(journal, len(journal.entries))[0]
-        assert (
-            state.sentence
-            == "everything that was not synced is lost: one/g, one/s not there."
-        )
+        assert state.sentence == "everything that was not synced is lost: one/g, one/s not there."
         assert journal.unexplained() == []
 
 
@@ -196,9 +176,7 @@ def test_a_state_is_built(place: Path, tmp_path: Path) -> None:
                 for path in target.rglob("*")
                 if path.is_file() and not path.is_symlink()
             }
-            assert files == {
-                name: of for name, of in state.files().items() if name != "s"
-            }
+            assert files == {name: of for name, of in state.files().items() if name != "s"}
             assert (target / "s").readlink() == Path("kept")
 
 
@@ -211,10 +189,7 @@ def test_what_is_so_already_stays_with_its_rights(place: Path) -> None:
         (state, *_) = states_after_power_cut(journal, len(journal.entries))
         state.build([place])
         assert sorted(path.name for path in place.iterdir()) == ["program"]
-        assert (program.stat().st_mtime_ns, program.stat().st_mode) == (
-            made.st_mtime_ns,
-            made.st_mode,
-        )
+        assert (program.stat().st_mtime_ns, program.stat().st_mode) == (made.st_mtime_ns, made.st_mode)
         program.unlink()
         state.build([place])
         assert program.stat().st_mode == made.st_mode
@@ -269,15 +244,10 @@ def survives(place: Path, module: str, folder: Path) -> None:
         for point in range(len(journal.entries) + 1):
             for state in states_after_power_cut(journal, point):
                 content = state.files().get(name)
-                assert content in (
-                    (None, b"old") if point <= told else (b"old", b"newest")
-                ), state
+                assert content in ((None, b"old") if point <= told else (b"old", b"newest")), state
                 assert content == b"old" or point != told, state
         last = len(journal.entries)
-        assert all(
-            state.files().get(name) == b"newest"
-            for state in states_after_power_cut(journal, last)
-        )
+        assert all(state.files().get(name) == b"newest" for state in states_after_power_cut(journal, last))
         assert journal.unexplained() == []
 
 
@@ -301,9 +271,7 @@ def test_one_sync_less_is_noticed(place: Path, tmp_path: Path, what: str) -> Non
     without = line
     for sync in ("sync_folder(path.parent)", "os.fsync(file.fileno())"):
         without = without.replace(sync, "pass")
-    (tmp_path / "forgetful.py").write_text(
-        text.replace(line, without) if line else text
-    )
+    (tmp_path / "forgetful.py").write_text(text.replace(line, without) if line else text)
     expected = pytest.raises(AssertionError) if line else nullcontext()
     with expected:
         survives_with_path(place, tmp_path)
@@ -315,17 +283,9 @@ def survives_with_path(place: Path, folder: Path) -> None:
         survives(place, "forgetful", folder)
 
 
-@pytest.mark.parametrize(
-    "mutant", ["a file's sync keeps its name", "a rename needs no sync"]
-)
-def test_a_model_that_keeps_too_much_is_noticed(
-    place: Path, mutant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = (
-        disk_module.Disk._sync
-        if mutant.startswith("a file")
-        else disk_module.Disk._name
-    )
+@pytest.mark.parametrize("mutant", ["a file's sync keeps its name", "a rename needs no sync"])
+def test_a_model_that_keeps_too_much_is_noticed(place: Path, mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = disk_module.Disk._sync if mutant.startswith("a file") else disk_module.Disk._name
 
     def generous(disk: disk_module.Disk, *words: object) -> None:
         real(disk, *words)  # type: ignore[arg-type]  # whatever the real one is given

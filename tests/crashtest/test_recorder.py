@@ -20,11 +20,7 @@ import pytest
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
-from labkit.crashtest.instrument.jvm import (
-    instrument_merge,
-    instrument_session,
-    kind_of_spark,
-)
+from labkit.crashtest.instrument.jvm import instrument_merge, instrument_session, kind_of_spark
 from labkit.crashtest.instrument.recorder import Recorder
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import points, read_log
@@ -46,9 +42,7 @@ class Sink:
         self.code: tuple[str, ...] = ()
         self.ignored: tuple[str, ...] = ()
 
-    def start(
-        self, armed: Point | None = None, then: str = "crash", batches: int = 1
-    ) -> "subprocess.Popen[bytes]":
+    def start(self, armed: Point | None = None, then: str = "crash", batches: int = 1) -> "subprocess.Popen[bytes]":
         ticket = Ticket(
             str(self.file),
             str(self.log),
@@ -59,14 +53,7 @@ class Sink:
             *Project.of(str(self.file), self.code, self.ignored)[1:],
         )
         environment = dict(os.environ, SINK_STORE=str(self.store))
-        command = [
-            sys.executable,
-            str(PROCESS),
-            str(self.file),
-            self.name,
-            json.dumps(ticket.to_json()),
-            str(batches),
-        ]
+        command = [sys.executable, str(PROCESS), str(self.file), self.name, json.dumps(ticket.to_json()), str(batches)]
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def effects(self, batches: int = 1) -> list[Effect]:
@@ -75,11 +62,7 @@ class Sink:
         return read_log(self.log)
 
     def kinds(self) -> list[tuple[str, int]]:
-        return [
-            (each.kind.value, each.line)
-            for each in self.effects()
-            if each.kind not in BOUNDS and not each.failed
-        ]
+        return [(each.kind.value, each.line) for each in self.effects() if each.kind not in BOUNDS and not each.failed]
 
 
 @pytest.fixture
@@ -94,9 +77,7 @@ def sink(tmp_path: Path) -> Callable[..., Sink]:
     return made
 
 
-def test_what_a_thread_does_while_the_next_call_begins_is_recorded(
-    tmp_path: Path,
-) -> None:
+def test_what_a_thread_does_while_the_next_call_begins_is_recorded(tmp_path: Path) -> None:
     """The call waits there for its reader, as long as that takes; a listener of Spark may commit meanwhile."""
     file, asks = tmp_path / "sink.py", tmp_path / "asks"
     asks.mkdir()
@@ -136,21 +117,14 @@ def line_of(file: str, text: str) -> int:
 
 def await_stopped(process: "subprocess.Popen[bytes]", evidence: Path) -> None:
     end = time.monotonic() + PATIENCE
-    while not (
-        evidence.exists()
-        and psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
-    ):
+    while not (evidence.exists() and psutil.Process(process.pid).status() == psutil.STATUS_STOPPED):
         if time.monotonic() > end:
-            os.killpg(
-                process.pid, signal.SIGKILL
-            )  # else whoever opened it would wait for its end
+            os.killpg(process.pid, signal.SIGKILL)  # else whoever opened it would wait for its end
             pytest.fail("the point was not reached")
         time.sleep(0.01)
 
 
-def test_a_transaction_is_its_statements_and_one_commit(
-    sink: Callable[..., Sink],
-) -> None:
+def test_a_transaction_is_its_statements_and_one_commit(sink: Callable[..., Sink]) -> None:
     kinds = sink("right_marker.py").kinds()
     file = "right_marker.py"
     assert kinds[-3:] == [
@@ -160,79 +134,39 @@ def test_a_transaction_is_its_statements_and_one_commit(
     ]
 
 
-def test_a_statement_outside_of_a_transaction_commits(
-    sink: Callable[..., Sink],
-) -> None:
+def test_a_statement_outside_of_a_transaction_commits(sink: Callable[..., Sink]) -> None:
     kinds = [kind for kind, _ in sink("wrong_swallowed.py").kinds()]
     assert kinds == ["schema", *["commit"] * 10]
 
 
-def test_a_file_is_created_written_when_its_buffer_goes_and_renamed(
-    sink: Callable[..., Sink],
-) -> None:
+def test_a_file_is_created_written_when_its_buffer_goes_and_renamed(sink: Callable[..., Sink]) -> None:
     kinds = [kind for kind, _ in sink("right_overwrite.py").kinds()]
-    assert kinds == [
-        "mkdir",
-        "mkdir",
-        "create",
-        "write",
-        "fsync",
-        "create",
-        "write",
-        "rename",
-    ]
+    assert kinds == ["mkdir", "mkdir", "create", "write", "fsync", "create", "write", "rename"]
 
 
 @pytest.mark.parametrize(
     ("code", "kinds"),
     [
         ("open(S, 'w').close()", ["create"]),
-        (
-            "p = open(S, 'a'); p.write('x'); p.flush(); p.write('y'); p.close()",
-            ["create", "write", "write"],
-        ),
+        ("p = open(S, 'a'); p.write('x'); p.flush(); p.write('y'); p.close()", ["create", "write", "write"]),
         ("Path(S).write_text('x'); Path(S).unlink()", ["create", "write", "unlink"]),
-        (
-            "Path(S).write_bytes(b'x'); os.link(S, S + '2'); os.symlink(S, S + '3')",
-            ["create", "write", "link", "link"],
-        ),
-        (
-            "f = os.open(S, os.O_WRONLY | os.O_CREAT); os.write(f, b'x'); os.fsync(f)",
-            ["create", "write", "fsync"],
-        ),
-        (
-            "open(S, 'wb', 0).write(b'x'); os.replace(S, S + '2')",
-            ["create", "write", "rename"],
-        ),
-        (
-            "open(S, 'w').write('x' * 20); f = open(S, 'r+'); f.write('y'); f.close()",
-            ["create", "write", "write"],
-        ),
+        ("Path(S).write_bytes(b'x'); os.link(S, S + '2'); os.symlink(S, S + '3')", ["create", "write", "link", "link"]),
+        ("f = os.open(S, os.O_WRONLY | os.O_CREAT); os.write(f, b'x'); os.fsync(f)", ["create", "write", "fsync"]),
+        ("open(S, 'wb', 0).write(b'x'); os.replace(S, S + '2')", ["create", "write", "rename"]),
+        ("open(S, 'w').write('x' * 20); f = open(S, 'r+'); f.write('y'); f.close()", ["create", "write", "write"]),
         ("open('/dev/null', 'w').close(); os.pipe(); open(__file__).read()", []),
-        (
-            "import shutil; open(S, 'w').write('x'); shutil.move(S, S + '2')",
-            ["create", "write", "rename"],
-        ),
-        (
-            "threading.Thread(target=lambda: open(S, 'w').close()).start(); time.sleep(0.2)",
-            ["create"],
-        ),
+        ("import shutil; open(S, 'w').write('x'); shutil.move(S, S + '2')", ["create", "write", "rename"]),
+        ("threading.Thread(target=lambda: open(S, 'w').close()).start(); time.sleep(0.2)", ["create"]),
     ],
 )
-def test_what_is_done_to_files_is_recorded(
-    sink: Callable[..., Sink], code: str, kinds: list[str]
-) -> None:
+def test_what_is_done_to_files_is_recorded(sink: Callable[..., Sink], code: str, kinds: list[str]) -> None:
     text = "import os, threading, time\nfrom pathlib import Path\nS = os.environ['SINK_STORE']\n"
     found = sink(f"{text}def write_batch(df, batch):\n    {code}\n").kinds()
-    assert [
-        kind for kind, _ in found if kind != "create" or "null" not in code
-    ] == kinds
+    assert [kind for kind, _ in found if kind != "create" or "null" not in code] == kinds
     assert {line for _, line in found} <= {5}
 
 
-def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(
-    sink: Callable[..., Sink],
-) -> None:
+def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(sink: Callable[..., Sink]) -> None:
     code = (
         "import os, sqlite3\ndef write_batch(df, batch):\n    db = sqlite3.connect(os.environ['SINK_STORE'])\n"
         "    db.execute('CREATE TABLE t (n)')\n    db.execute('SELECT 1').fetchall()\n"
@@ -242,29 +176,25 @@ def test_what_a_rolled_back_transaction_and_a_reading_do_is_no_commit(
 
 
 def test_an_effect_that_raises_is_no_point(sink: Callable[..., Sink]) -> None:
-    code = "import os\ndef write_batch(df, batch):\n    try:\n        os.mkdir('/')\n    except OSError:\n        pass\n"
+    code = (
+        "import os\ndef write_batch(df, batch):\n    try:\n        os.mkdir('/')\n    except OSError:\n        pass\n"
+    )
     effects = [each for each in sink(code).effects() if each.kind is Kind.MKDIR]
     assert [each.failed for each in effects] == [True]
 
 
-def test_what_no_line_of_the_user_does_is_not_recorded(
-    sink: Callable[..., Sink],
-) -> None:
+def test_what_no_line_of_the_user_does_is_not_recorded(sink: Callable[..., Sink]) -> None:
     made = sink("def write_batch(df, batch):\n    pass\n")
     assert {each.kind for each in made.effects()} == {Kind.BEGIN, Kind.RETURN}
 
 
 @pytest.mark.parametrize("side", list(Side))
-def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(
-    sink: Callable[..., Sink], side: Side
-) -> None:
+def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(sink: Callable[..., Sink], side: Side) -> None:
     made = sink("wrong_marker_after.py")
     point = next(
         point
         for point in points(made.effects(), [0])
-        if point.kind is Kind.COMMIT
-        and point.side is side
-        and point.line == line_of(made.file.name, "with db:")
+        if point.kind is Kind.COMMIT and point.side is side and point.line == line_of(made.file.name, "with db:")
     )
     made.store.unlink()
     made.log.unlink()
@@ -273,9 +203,7 @@ def test_the_process_stops_at_its_point_and_dies_there_by_sigkill(
         os.killpg(process.pid, signal.SIGKILL)
         assert process.wait(PATIENCE) == -signal.SIGKILL
     assert read_evidence(made.evidence, point)["pid"] == process.pid
-    assert (point.number in {each.number for each in read_log(made.log)}) is (
-        side is Side.AFTER
-    )
+    assert (point.number in {each.number for each in read_log(made.log)}) is (side is Side.AFTER)
     assert rows_in(made.store) == (10 if side is Side.AFTER else 0)
 
 
@@ -287,9 +215,7 @@ def rows_in(store: Path) -> int:
         return int(db.execute("SELECT count(*) FROM orders").fetchone()[0])
 
 
-def test_every_thread_of_the_process_stops(
-    sink: Callable[..., Sink], tmp_path: Path
-) -> None:
+def test_every_thread_of_the_process_stops(sink: Callable[..., Sink], tmp_path: Path) -> None:
     code = (
         "import os, threading, time\nS = os.environ['SINK_STORE']\nstop = []\n"
         "def tick():\n    while True:\n        os.utime(S)\n        time.sleep(0.001)\n"
@@ -305,9 +231,7 @@ def test_every_thread_of_the_process_stops(
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_what_lies_in_a_buffer_is_gone_with_the_process(
-    sink: Callable[..., Sink],
-) -> None:
+def test_what_lies_in_a_buffer_is_gone_with_the_process(sink: Callable[..., Sink]) -> None:
     code = "import os\nFILE = open(os.environ['SINK_STORE'], 'w')\ndef write_batch(df, batch):\n    FILE.write('row')\n"
     made = sink(code)
     with made.start(Point(0, "call", 1, Kind.RETURN, Side.AFTER)) as process:
@@ -316,19 +240,13 @@ def test_what_lies_in_a_buffer_is_gone_with_the_process(
     assert made.store.read_text() == ""
 
 
-def test_a_point_is_found_again_where_another_line_did_more_before_it(
-    sink: Callable[..., Sink],
-) -> None:
+def test_a_point_is_found_again_where_another_line_did_more_before_it(sink: Callable[..., Sink]) -> None:
     code = (
         "import os\nS = os.environ['SINK_STORE']\ndef write_batch(df, batch):\n"
         "    if os.path.exists(S + 'more'):\n        os.mkdir(S + '1')\n    os.mkdir(S + '2')\n"
     )
     made = sink(code)
-    point = next(
-        point
-        for point in points(made.effects(), [0])
-        if point.line == 6 and point.side is Side.AFTER
-    )
+    point = next(point for point in points(made.effects(), [0]) if point.line == 6 and point.side is Side.AFTER)
     Path(f"{made.store}2").rmdir()
     Path(f"{made.store}more").touch()
     with made.start(point) as process:
@@ -351,9 +269,7 @@ def test_evidence_of_something_else_is_none(tmp_path: Path) -> None:
         read_evidence(path, point)
 
 
-def test_the_release_of_the_outermost_savepoint_commits(
-    sink: Callable[..., Sink],
-) -> None:
+def test_the_release_of_the_outermost_savepoint_commits(sink: Callable[..., Sink]) -> None:
     code = (
         "import os, sqlite3\ndef write_batch(df, batch):\n"
         "    db = sqlite3.connect(os.environ['SINK_STORE'], isolation_level=None)\n"
@@ -361,12 +277,7 @@ def test_the_release_of_the_outermost_savepoint_commits(
         "    db.execute('SAVEPOINT b')\n    db.execute('INSERT INTO t VALUES (1)')\n"
         "    db.execute('RELEASE b')\n    db.execute('RELEASE a')\n    db.close()\n"
     )
-    assert sink(code).kinds() == [
-        ("schema", 4),
-        ("statement", 7),
-        ("statement", 8),
-        ("commit", 9),
-    ]
+    assert sink(code).kinds() == [("schema", 4), ("statement", 7), ("statement", 8), ("commit", 9)]
 
 
 def test_what_another_module_of_the_project_does_has_that_module_s_line(
@@ -389,14 +300,9 @@ def test_what_another_module_of_the_project_does_has_that_module_s_line(
     ]
 
 
-def test_an_armed_point_in_another_module_is_reached(
-    sink: Callable[..., Sink], tmp_path: Path
-) -> None:
+def test_an_armed_point_in_another_module_is_reached(sink: Callable[..., Sink], tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("import os\ndef put(p):\n    os.mkdir(p)\n")
-    made = sink(
-        "import os\nfrom beside import put\ndef write_batch(df, batch):\n"
-        "    put(os.environ['SINK_STORE'])\n"
-    )
+    made = sink("import os\nfrom beside import put\ndef write_batch(df, batch):\n    put(os.environ['SINK_STORE'])\n")
     (effect,) = (each for each in made.effects() if each.kind is Kind.MKDIR)
     made.store.rmdir()
     with made.start(effect.point(Side.AFTER)) as process:
@@ -439,9 +345,7 @@ def test_a_file_that_is_to_be_ignored_is_no_effect(sink: Callable[..., Sink]) ->
     assert [line for _, line in made.kinds()] == [8]
 
 
-def test_bytes_for_somebody_else_are_recorded_with_the_receiver(
-    sink: Callable[..., Sink],
-) -> None:
+def test_bytes_for_somebody_else_are_recorded_with_the_receiver(sink: Callable[..., Sink]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         made = sink(
@@ -464,9 +368,7 @@ def test_what_a_logger_sends_is_no_news(sink: Callable[..., Sink]) -> None:
         assert made.kinds() == []
 
 
-def test_what_a_thread_does_after_the_return_is_recorded_as_late(
-    sink: Callable[..., Sink],
-) -> None:
+def test_what_a_thread_does_after_the_return_is_recorded_as_late(sink: Callable[..., Sink]) -> None:
     made = sink(
         "import os, threading\nreturned = threading.Event()\ndef late():\n"
         "    while returned.is_set() is False:\n        pass\n"
@@ -498,21 +400,14 @@ def test_what_a_thread_does_after_the_return_is_recorded_as_late(
         ("SET a = b", None),
     ],
 )
-def test_a_statement_of_spark_sql_is_a_write_by_its_words(
-    sql: str, kind: Kind | None
-) -> None:
+def test_a_statement_of_spark_sql_is_a_write_by_its_words(sql: str, kind: Kind | None) -> None:
     assert kind_of_spark(sql) is kind
 
 
-def test_what_writes_in_spark_sql_and_a_merge_are_tapped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_writes_in_spark_sql_and_a_merge_are_tapped(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.sql import merge, session
 
-    for owner, name in (
-        (session.SparkSession, "sql"),
-        (merge.MergeIntoWriter, "merge"),
-    ):
+    for owner, name in ((session.SparkSession, "sql"), (merge.MergeIntoWriter, "merge")):
         monkeypatch.setattr(owner, name, getattr(owner, name))
     instrument_session(session)
     instrument_merge(merge)
@@ -557,11 +452,7 @@ def test_an_inner_block_and_a_copy_that_reads_commit_nothing(
     ],
 )
 def test_the_samples_with_coroutines_do_what_they_say(
-    sink: Callable[..., Sink],
-    postgres: str,
-    monkeypatch: pytest.MonkeyPatch,
-    file: str,
-    kinds: list[str],
+    sink: Callable[..., Sink], postgres: str, monkeypatch: pytest.MonkeyPatch, file: str, kinds: list[str]
 ) -> None:
     monkeypatch.setenv("SINK_POSTGRES", postgres)
     inserts = line_of(file, "INSERT INTO crashtest_rows")

@@ -84,12 +84,8 @@ def test_a_crash_with_all_its_evidence_counts(harness: Harness, run: Run) -> Non
     assert run.watcher.told == [("crash 1", ())]
 
 
-def test_the_reader_is_told_that_the_batch_is_unfinished(
-    harness: Harness, run: Run
-) -> None:
-    harness.healthy_log = [
-        Effect(1, "call", number, Kind.COMMIT, "t", 12) for number in (2, 3)
-    ]
+def test_the_reader_is_told_that_the_batch_is_unfinished(harness: Harness, run: Run) -> None:
+    harness.healthy_log = [Effect(1, "call", number, Kind.COMMIT, "t", 12) for number in (2, 3)]
     harness.record_crash(run, 1, POINT, Killed(PROOF))
     assert run.watcher.told == [("crash 1", (1,))]
 
@@ -105,20 +101,14 @@ def test_the_reader_is_told_that_the_batch_is_unfinished(
     ],
     ids=str,
 )
-def test_a_driver_that_did_not_die_by_sigkill_alone_proves_nothing(
-    harness: Harness, run: Run, proof: Ending
-) -> None:
+def test_a_driver_that_did_not_die_by_sigkill_alone_proves_nothing(harness: Harness, run: Run, proof: Ending) -> None:
     with pytest.raises(JobFailed, match="did not die by SIGKILL alone"):
         harness.record_crash(run, 1, POINT, proof)
     assert run.crashes == []
 
 
-@pytest.mark.parametrize(
-    "other", [replace(PROOF, session=80), replace(PROOF, killed=[77])], ids=str
-)
-def test_whoever_reached_the_point_must_be_among_the_killed(
-    harness: Harness, run: Run, other: Proof
-) -> None:
+@pytest.mark.parametrize("other", [replace(PROOF, session=80), replace(PROOF, killed=[77])], ids=str)
+def test_whoever_reached_the_point_must_be_among_the_killed(harness: Harness, run: Run, other: Proof) -> None:
     with pytest.raises(JobFailed, match=r"78 that reached .* not among the killed"):
         harness.record_crash(run, 1, POINT, Killed(other))
     assert run.crashes == []
@@ -132,20 +122,14 @@ def test_a_point_without_evidence_is_not_hit(harness: Harness, run: Run) -> None
 
 
 @pytest.mark.parametrize("other", [{"point": "b0.call.2.after"}, {"kind": "write"}])
-def test_evidence_of_another_point_is_none(
-    harness: Harness, run: Run, other: dict
-) -> None:
+def test_evidence_of_another_point_is_none(harness: Harness, run: Run, other: dict) -> None:
     leave_evidence(run.folder, **other)
     with pytest.raises(JobFailed, match="the evidence is of"):
         harness.record_crash(run, 1, POINT, Killed(PROOF))
 
 
-@pytest.mark.parametrize(
-    ("log", "change"), [("offsets/1", "gone"), ("commits/1", "there")]
-)
-def test_the_engine_s_logs_must_say_what_the_point_says(
-    harness: Harness, run: Run, log: str, change: str
-) -> None:
+@pytest.mark.parametrize(("log", "change"), [("offsets/1", "gone"), ("commits/1", "there")])
+def test_the_engine_s_logs_must_say_what_the_point_says(harness: Harness, run: Run, log: str, change: str) -> None:
     path = run.checkpoint / log
     if change == "gone":
         path.unlink()
@@ -166,25 +150,17 @@ def test_behind_commits_n_it_must_be_there(harness: Harness, run: Run) -> None:
 def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
-    running = Campaign(
-        Settings(subject, subject, seconds=1e-9),
-        Adapter.BATCH,
-        nobody,
-        tmp_path,
-        silent,
+    running = Campaign(Settings(subject, subject, seconds=1e-9), Adapter.BATCH, nobody, tmp_path, silent)
+    assert running.run(Job(POINT.id, str(POINT), Group.CRASH, (POINT,))).unknown.startswith(
+        "not run: 0 s were over (--seconds gives more)"
     )
-    assert running.run(
-        Job(POINT.id, str(POINT), Group.CRASH, (POINT,))
-    ).unknown.startswith("not run: 0 s were over (--seconds gives more)")
     assert running.results[0].guarantee is Guarantee.UNKNOWN
 
 
 def test_progress_says_how_many_runs_there_are_and_how_long_they_take() -> None:
     ledger = Ledger(170.0, silent)
     ledger.total = 16
-    ledger.results += [
-        Result(f"r{number}", "a run", Group.CRASH, seconds=2.0) for number in range(6)
-    ]
+    ledger.results += [Result(f"r{number}", "a run", Group.CRASH, seconds=2.0) for number in range(6)]
     ledger.results.append(Result("seeing", "", Group.SEEING, unknown="x"))
     job = Job("next", "", Group.CRASH)
     assert ledger.progress(job) == "run 7 of 16, about 20 s left"
@@ -203,10 +179,7 @@ class Warm:
 
 @pytest.mark.parametrize(("wanted", "started"), [(None, 3 + 2), (3, 3), (2, 3), (4, 4)])
 def test_no_driver_gets_warm_for_nobody(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    wanted: int | None,
-    started: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int | None, started: int
 ) -> None:
     """Three drivers are taken; where nobody said how many will be, two more wait in the end."""
     monkeypatch.setattr(drivers, "Driver", Warm)
@@ -245,9 +218,7 @@ def test_too_few_rows_are_unknown(harness: Harness, run: Run, tmp_path: Path) ->
     assert "too few rows" in running._judged(Job("x", "x", Group.CRASH), run).unknown
 
 
-def test_a_recovery_leaves_the_engine_s_logs_as_they_were(
-    harness: Harness, run: Run
-) -> None:
+def test_a_recovery_leaves_the_engine_s_logs_as_they_were(harness: Harness, run: Run) -> None:
     harness.record_crash(run, 1, POINT, Killed(PROOF))
     point = Point(1, RECOVER, 0, Kind.BEGIN, Side.AFTER)
     seen = {"point": point.id, "kind": point.kind, "pid": 78, "session": 77}
@@ -273,10 +244,7 @@ def test_what_a_driver_says_is_followed_to_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "cores", "most"),
-    [(20, 2, 2), (20, 8, 8), (20, 64, 17), (5, 2, 2), (4, 2, 1), (1, 8, 1), (20, 1, 1)],
+    ("memory", "cores", "most"), [(20, 2, 2), (20, 8, 8), (20, 64, 17), (5, 2, 2), (4, 2, 1), (1, 8, 1), (20, 1, 1)]
 )
-def test_drivers_get_warm_on_all_cores_for_which_there_is_memory(
-    memory: int, cores: int, most: int
-) -> None:
+def test_drivers_get_warm_on_all_cores_for_which_there_is_memory(memory: int, cores: int, most: int) -> None:
     assert at_once(memory * BYTES, cores) == most

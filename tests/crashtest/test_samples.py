@@ -6,40 +6,24 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict, judge
-from labkit.crashtest.rows import (
-    LARGE,
-    Rows,
-    Seen,
-    Shape,
-    generate,
-    generate_large,
-    named,
-    shape_of,
-    tokens,
-)
+from labkit.crashtest.rows import LARGE, Rows, Seen, Shape, generate, generate_large, named, shape_of, tokens
 from labkit.crashtest.samples import Sample, history
 
 ROWS = generate(2, per_batch=4)
 A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)
 
 
-def sample(
-    seen: Sequence[Seen], moment: str = "", unfinished: tuple[int, ...] = ()
-) -> Sample:
+def sample(seen: Sequence[Seen], moment: str = "", unfinished: tuple[int, ...] = ()) -> Sample:
     return Sample(0.0, 1, tuple(seen), moment, unfinished)
 
 
 def judged(*samples: Sample, shape: Shape = Shape.ROWS, rows: Rows = ROWS) -> Verdict:
     due = rows.expected()
-    return judge(
-        [named(each, shape) for each in due], history(samples, rows, shape, due)
-    )
+    return judge([named(each, shape) for each in due], history(samples, rows, shape, due))
 
 
 def violated(verdict: Verdict) -> set[str]:
-    return {
-        name for name, outcome in verdict.properties.items() if outcome == "violated"
-    }
+    return {name for name, outcome in verdict.properties.items() if outcome == "violated"}
 
 
 def test_every_row_once_is_exactly_once() -> None:
@@ -96,9 +80,7 @@ def test_a_key_that_is_gone_at_the_end_has_lost_all_its_rows() -> None:
 
 def test_a_row_that_was_never_written_is_unexpected() -> None:
     assert judged(sample([*A, *B, Seen(999, "k0", 1)], "end")).unexpected == (999,)
-    assert judged(sample([*A, *B[1:], B[0]._replace(amount=5)], "end")).unexpected == (
-        B[0].id,
-    )
+    assert judged(sample([*A, *B[1:], B[0]._replace(amount=5)], "end")).unexpected == (B[0].id,)
 
 
 @pytest.mark.parametrize("times", [0, 1, 2, 63])
@@ -106,9 +88,7 @@ def test_a_sum_says_how_often_each_row_was_added(times: int) -> None:
     rows = generate(3)
     total = 1 + times * 64 + 64**2
     found = tokens([Seen(None, "k0", total)], Shape.SUMS, rows.expected())
-    assert [found[token] for token in sorted(found)] == (
-        [1, times, 1] if times else [1, 1]
-    )
+    assert [found[token] for token in sorted(found)] == ([1, times, 1] if times else [1, 1])
 
 
 def test_a_sum_that_no_rows_give_is_unexpected() -> None:

@@ -16,14 +16,7 @@ from labkit.crashtest.instrument.effects import LISTENER, Effect, Kind
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.project import Project
 from labkit.crashtest.rows import Seen
-from labkit.crashtest.seeing import (
-    Logged,
-    PointReading,
-    doubts,
-    gaps,
-    imports,
-    read_logged,
-)
+from labkit.crashtest.seeing import Logged, PointReading, doubts, gaps, imports, read_logged
 from labkit.crashtest.subject import Subject
 
 PROCESS = Path(__file__).parents[1] / "support" / "plain_sink_process.py"
@@ -45,21 +38,15 @@ def readings(*rows: Sequence[Seen]) -> list[PointReading]:
     return [PointReading(f"p{n}", n, tuple(seen)) for n, seen in enumerate(rows)]
 
 
-@pytest.mark.parametrize(
-    "kind", [Kind.COMMIT, Kind.WRITE, Kind.RENAME, Kind.JVM, Kind.CREATE, Kind.SCHEMA]
-)
+@pytest.mark.parametrize("kind", [Kind.COMMIT, Kind.WRITE, Kind.RENAME, Kind.JVM, Kind.CREATE, Kind.SCHEMA])
 def test_rows_that_appear_by_a_recorded_effect_are_seen(kind: Kind) -> None:
     assert gaps(readings([], [], ROWS), logged(Kind.BEGIN, kind)) == []
 
 
-@pytest.mark.parametrize(
-    "kind", [Kind.STATEMENT, Kind.MKDIR, Kind.FSYNC, Kind.NETWORK, Kind.RETURN]
-)
+@pytest.mark.parametrize("kind", [Kind.STATEMENT, Kind.MKDIR, Kind.FSYNC, Kind.NETWORK, Kind.RETURN])
 def test_rows_that_appear_where_nothing_could_bring_them_are_a_gap(kind: Kind) -> None:
     found = gaps(readings([], [], ROWS), logged(Kind.BEGIN, kind))
-    assert [(gap.earlier, gap.later, gap.appeared) for gap in found] == [
-        ("p1", "p2", 2)
-    ]
+    assert [(gap.earlier, gap.later, gap.appeared) for gap in found] == [("p1", "p2", 2)]
 
 
 def test_a_marker_in_another_store_does_not_explain_rows_beside_it() -> None:
@@ -93,8 +80,7 @@ def test_the_order_of_rows_says_nothing() -> None:
 
 def test_what_a_producer_was_given_may_arrive_until_the_next_call_is_over() -> None:
     sent = logged(
-        *(Kind.BEGIN, Kind.SEND, Kind.FLUSH, Kind.RETURN),
-        *(Kind.BEGIN, Kind.STATEMENT, Kind.BEGIN, Kind.STATEMENT),
+        *(Kind.BEGIN, Kind.SEND, Kind.FLUSH, Kind.RETURN), *(Kind.BEGIN, Kind.STATEMENT, Kind.BEGIN, Kind.STATEMENT)
     )
     until: list[Sequence[Seen]] = [[], [], [], [], [], [], ROWS, ROWS, ROWS]
     assert gaps(readings(*until), sent) == []
@@ -108,17 +94,17 @@ def test_where_no_durable_effect_was_seen_nothing_was_cut() -> None:
     log = logged(Kind.BEGIN, Kind.MKDIR, Kind.RETURN)
     found = doubts(readings(ROWS, ROWS, ROWS, ROWS), log, {"duckdb"})
     assert len(found) == 1
-    assert (
-        "nothing inside of its calls was cut (what duckdb does is not seen; --eyes kernel"
-        in found[0]
-    )
+    assert "nothing inside of its calls was cut (what duckdb does is not seen; --eyes kernel" in found[0]
 
 
 def test_bytes_for_somebody_else_stop_the_claim() -> None:
     log = logged(Kind.BEGIN, Kind.NETWORK, Kind.COMMIT)
     found = doubts(readings([], [], [], ROWS), log)
     assert found == [
-        "bytes were sent to t by line 12, and what became of them is not seen (--ignore t if that is no part of the sink)"
+        (
+            "bytes were sent to t by line 12, and what became of them is not seen (--ignore t if that "
+            "is no part of the sink)"
+        )
     ]
 
 
@@ -167,20 +153,14 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Healthy:
             Reader(Subject(str(path), "read"), tmp_path / "log") as reader,
             Watcher(reader, asks=tmp_path / "asks") as watcher,
         ):
-            subprocess.run(
-                [sys.executable, *words], check=True, env=os.environ, timeout=PATIENCE
-            )
+            subprocess.run([sys.executable, *words], check=True, env=os.environ, timeout=PATIENCE)
             watcher.look("end")
         size = log.stat().st_size
         end = PointReading("the end", size, watcher.samples[-1].seen)
         found = read_logged(log)
         effects = [each.effect for each in found if not each.effect.late]
         assert len(watcher.readings) >= len(effects)
-        return doubts(
-            [PointReading("the start", 0, ()), *watcher.readings, end],
-            found,
-            imports(path),
-        )
+        return doubts([PointReading("the start", 0, ()), *watcher.readings, end], found, imports(path))
 
     return run
 
@@ -198,20 +178,13 @@ def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Healthy:
         "wrong_files_new_names.py",
     ],
 )
-def test_a_sink_of_which_everything_is_seen_leaves_no_doubt(
-    healthy: Healthy, file: str
-) -> None:
+def test_a_sink_of_which_everything_is_seen_leaves_no_doubt(healthy: Healthy, file: str) -> None:
     assert healthy(file) == []
 
 
-def test_rows_that_another_program_writes_are_seen_to_be_unseen(
-    healthy: Healthy,
-) -> None:
+def test_rows_that_another_program_writes_are_seen_to_be_unseen(healthy: Healthy) -> None:
     (found,) = healthy("wrong_copied_unseen.py")
-    assert (
-        "10 row(s) appeared between [batch 0, call, after effect 3 (write by line"
-        in found
-    )
+    assert "10 row(s) appeared between [batch 0, call, after effect 3 (write by line" in found
     assert "what subprocess does is not seen" in found
 
 
@@ -224,9 +197,7 @@ def test_the_answers_of_a_question_are_those_of_its_point(healthy: Healthy) -> N
     """Rows that are there between two statements only: no reading at fixed intervals is sure to meet them."""
     text = (SINKS / "wrong_delete_first.py").read_text()
     assert healthy(text) == []
-    unseen = text.replace(
-        "    db.close()\n\n\ndef read", "    db.close()\n    hidden()\n\n\ndef read"
-    )
+    unseen = text.replace("    db.close()\n\n\ndef read", "    db.close()\n    hidden()\n\n\ndef read")
     hidden = (
         "\n\ndef hidden():\n    import subprocess, sys\n"
         "    code = \"import sqlite3, os; db = sqlite3.connect(os.environ['SINK_STORE']);"

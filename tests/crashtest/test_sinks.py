@@ -24,10 +24,7 @@ FAST = ("wrong_marker_after",)
 
 def kinds() -> dict[tuple[str, str], str]:
     """The first sink of each pattern on each server; `make sinks` tests the others, too."""
-    return {
-        (sample["pattern"], sample.get("needs", "")): name
-        for name, sample in reversed(expected().items())
-    }
+    return {(sample["pattern"], sample.get("needs", "")): name for name, sample in reversed(expected().items())}
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +34,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def server(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The server that a sink needs, if it needs one."""
     needs = expected()[request.getfixturevalue("name")].get("needs")
     if needs == "postgres":
@@ -57,10 +52,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name",
-    slow_but(FAST, kinds().values()),
-)
+@pytest.mark.parametrize("name", slow_but(FAST, kinds().values()))
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     report = report_on(name, tmp_path)
@@ -68,9 +60,7 @@ def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     assert differences(name, report) == []
 
 
-def test_a_listener_and_the_next_call_may_finish_the_same_batch(
-    postgres: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listener_and_the_next_call_may_finish_the_same_batch(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever comes second finds nothing left to do, and no transaction that is busy."""
     monkeypatch.setenv("SINK_POSTGRES", postgres)
     sink = runpy.run_path(str(SINKS / "right_two_phase.py"))

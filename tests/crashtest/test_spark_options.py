@@ -1,4 +1,6 @@
-"""Configuration, jars and packages for the test's own sessions: checked before anything starts, there in every driver."""
+"""Configuration, jars and packages for the test's own sessions: checked before anything starts, there in
+every driver.
+"""
 
 import shutil
 import zipfile
@@ -39,9 +41,7 @@ def jar(path: Path) -> Path:
         ({"packages": ["delta-spark"]}, "write group:artifact:version"),
     ],
 )
-def test_what_cannot_be_set_is_one_sentence(
-    more: dict[str, list[str]], sentence: str
-) -> None:
+def test_what_cannot_be_set_is_one_sentence(more: dict[str, list[str]], sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         spark_options(**more)
     assert sentence in str(refused.value)
@@ -74,12 +74,7 @@ def test_they_reach_the_jvm_beside_what_the_test_sets(tmp_path: Path) -> None:
 def test_the_command_that_repeats_a_test_has_them(tmp_path: Path) -> None:
     file, one = tmp_path / "sink.py", jar(tmp_path / "one.jar")
     file.write_text("")
-    wanted = settings(
-        f"{file}:sink",
-        conf=("spark.a=b c",),
-        jars=(str(one),),
-        packages=("a:b:1",),
-    )
+    wanted = settings(f"{file}:sink", conf=("spark.a=b c",), jars=(str(one),), packages=("a:b:1",))
     more = f"--conf 'spark.a=b c' --jars {one} --packages a:b:1"
     assert more in wanted.command()
 
@@ -94,9 +89,7 @@ def test_a_project_says_them_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_package_that_cannot_be_had_is_one_sentence(
-    java: Java, tmp_path: Path
-) -> None:
+def test_a_package_that_cannot_be_had_is_one_sentence(java: Java, tmp_path: Path) -> None:
     conf = {
         "spark.jars.ivy": str(tmp_path / "ivy"),
         "spark.jars.ivySettings": str(only(tmp_path / "nowhere", tmp_path)),
@@ -140,9 +133,7 @@ def read():
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-def test_a_driver_has_the_configuration_and_the_jars_of_a_package(
-    tmp_path: Path,
-) -> None:
+def test_a_driver_has_the_configuration_and_the_jars_of_a_package(tmp_path: Path) -> None:
     """The package lies in a repository of the test, so that nothing is fetched from elsewhere."""
     place = tmp_path / "repository" / "org" / "labkit" / "hello" / "1.0"
     jar(place / "hello-1.0.jar")
@@ -159,9 +150,7 @@ def test_a_driver_has_the_configuration_and_the_jars_of_a_package(
         f"spark.jars.ivy={tmp_path / 'ivy'}",
         f"spark.jars.ivySettings={ivy}",
     )
-    wanted = settings(
-        f"{file}:sink", batches=2, conf=conf, packages=("org.labkit:hello:1.0",)
-    )
+    wanted = settings(f"{file}:sink", batches=2, conf=conf, packages=("org.labkit:hello:1.0",))
     with campaign(wanted, tmp_path / "out") as running:
         shutil.rmtree(tmp_path / "repository")  # resolved once, before any driver
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE

@@ -8,12 +8,7 @@ import pytest
 from command import labkit
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.blackbox.standing import (
-    own_row,
-    read_names,
-    readings,
-    standing,
-)
+from labkit.crashtest.blackbox.standing import own_row, read_names, readings, standing
 from labkit.crashtest.blackbox.writes import engines
 from labkit.crashtest.engines import RECORDS
 from labkit.sim.writes import Design, parse_order
@@ -54,12 +49,7 @@ def test_rows_of_a_person_give_the_order_and_every_way_to_read_it() -> None:
 def test_without_them_the_kinds_that_are_not_known_are_named() -> None:
     found = standing(NAMES)
     assert found.found is None
-    assert found.unknown == (
-        "create store/done",
-        "create store/all.txt",
-        "write store/all.txt",
-        "write store/done",
-    )
+    assert found.unknown == ("create store/done", "create store/all.txt", "write store/all.txt", "write store/done")
     assert "4 kind(s) of effects are not known" in found.text()
     assert "--write 'create store/done=visible'" in found.text()
 
@@ -67,16 +57,8 @@ def test_without_them_the_kinds_that_are_not_known_are_named() -> None:
 @pytest.mark.parametrize(
     ("name", "order", "told"),
     [
-        (
-            "spark_append_parquet",
-            "plan > staged > visible > clean > decision",
-            "hadoop",
-        ),
-        (
-            "spark_file_sink",
-            "plan > staged > visible+marker > decision",
-            "spark_file_sink",
-        ),
+        ("spark_append_parquet", "plan > staged > visible > clean > decision", "hadoop"),
+        ("spark_file_sink", "plan > staged > visible+marker > decision", "spark_file_sink"),
         ("delta_append", "plan > staged > visible > decision", "delta"),
         ("iceberg_append", "plan > staged > visible > decision", "iceberg"),
         ("spark_psycopg_upsert", "plan > visible > decision", "postgres"),
@@ -87,9 +69,7 @@ def test_without_them_the_kinds_that_are_not_known_are_named() -> None:
         ("flink_kafka_sink", "staged > state+decision > visible", "flink_kafka_sink"),
     ],
 )
-def test_an_engine_is_recognised_by_its_effects(
-    name: str, order: str, told: str
-) -> None:
+def test_an_engine_is_recognised_by_its_effects(name: str, order: str, told: str) -> None:
     found = standing(kept(name))
     assert str(found.found) == order, found.text()
     assert told in found.engines
@@ -100,9 +80,7 @@ def test_every_table_of_an_engine_has_a_sign() -> None:
 
 
 def test_the_names_of_the_table_stand_beside_their_reading() -> None:
-    said = {
-        each.chosen: each.built for each in standing(kept("spark_file_sink")).readings
-    }
+    said = {each.chosen: each.built for each in standing(kept("spark_file_sink")).readings}
     assert "spark-files" in said["transaction; from decision, skips marked"]
     assert not said["transaction; from decision"]
 
@@ -162,9 +140,7 @@ def test_a_report_of_a_crash_test_is_a_record_too(tmp_path: Path) -> None:
         (("--ends", "exit"), "name it with --of"),
     ],
 )
-def test_a_wrong_call_gets_one_sentence(
-    arguments: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
+def test_a_wrong_call_gets_one_sentence(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
     record(tmp_path / "seen")
     (tmp_path / "broken.json").write_text("[1]")
     code, out, err = labkit("orders", *arguments, cwd=tmp_path)

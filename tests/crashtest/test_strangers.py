@@ -1,4 +1,6 @@
-"""Pipelines as strangers write them, each with its verdict written down before its first run; half of them are wrong."""
+"""Pipelines as strangers write them, each with its verdict written down before its first run; half of them
+are wrong.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -56,9 +58,7 @@ for n, row in enumerate(rows[done:], done):
 """
 
 PROGRAMS = {
-    "rows and position in one transaction of SQLite's log": Program(
-        WAL.format(level="''"), "exactly-once"
-    ),
+    "rows and position in one transaction of SQLite's log": Program(WAL.format(level="''"), "exactly-once"),
     "the same, but every statement commits by itself": Program(
         WAL.format(level="None"), "at-least-once", frozenset({"duplicate"})
     ),
@@ -167,11 +167,7 @@ def test_a_stranger_is_told_what_was_predicted(name: str) -> None:
     program = PROGRAMS[name]
     Path("job.py").write_text(LINES + program.text, encoding="utf-8")
     report = crash_test_pipeline(
-        f"{sys.executable} job.py",
-        reader="rd.py:read",
-        expected="rd.py:due",
-        quick=True,
-        seconds=900,
+        f"{sys.executable} job.py", reader="rd.py:read", expected="rd.py:due", quick=True, seconds=900
     )
     print(report.text())
     axes = report.summary.axes

@@ -104,17 +104,12 @@ def test_a_function_that_starts_and_awaits_its_query_is_tested_as_it_is(
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "job.py"
     file.write_text(STARTS + READER.partition("STORE = ")[2].partition("\n")[2])
-    file.write_text(
-        file.read_text().replace("import json, os", "import json, os, shutil")
-    )
+    file.write_text(file.read_text().replace("import json, os", "import json, os, shutil"))
     with campaign(settings(f"{file}:start", batches=2), tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
         effects = [each for each in running.log if each.kind not in BOUNDS]
         assert {each.where for each in running.log} == {"call"}
-        assert [each.kind for each in effects if each.batch == 1][-2:] == [
-            Kind.CREATE,
-            Kind.WRITE,
-        ]
+        assert [each.kind for each in effects if each.batch == 1][-2:] == [Kind.CREATE, Kind.WRITE]
         assert [each.id for each in running.results] == ["healthy"]  # all of it is seen
         jobs = {job.id: job for job in running.jobs()}
         assert running.run(jobs["b0.call.returns"]).violated == ("duplicate",)

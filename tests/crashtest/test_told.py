@@ -1,4 +1,6 @@
-"""What a test of a sink says beside its verdict: where a run left all failure-free ones, and for how long that was seen."""
+"""What a test of a sink says beside its verdict: where a run left all failure-free ones, and for how long that was
+seen.
+"""
 
 import json
 import time
@@ -34,9 +36,7 @@ def read():
 PATIENCE = 20.0
 
 
-def sample(
-    at: float, seen: Sequence[Seen], moment: str = "", before: float | None = None
-) -> Sample:
+def sample(at: float, seen: Sequence[Seen], moment: str = "", before: float | None = None) -> Sample:
     return Sample(at, 1, tuple(seen), moment, since=before, until=at + 0.5)
 
 
@@ -77,9 +77,7 @@ def test_a_row_that_is_there_twice_is_wrong_from_then_on(tmp_path: Path) -> None
     twice, once = (found.exposure.keys[f"k{n}/{n}"] for n in (0, 1))
     assert (twice.wrong, twice.lasts) == (Span(9.5, 11.5), True)
     assert once.wrong == Span(0, 0)
-    assert once.held == Span(1.0, 2.5), (
-        "since the sink got its batch for the first time"
-    )
+    assert once.held == Span(1.0, 2.5), "since the sink got its batch for the first time"
 
 
 def test_a_row_that_is_taken_back_was_wrong_while_it_was_there(tmp_path: Path) -> None:
@@ -114,15 +112,11 @@ def test_text_page_and_json_say_both(tmp_path: Path) -> None:
     file = tmp_path / "sink.py"
     file.write_text("def sink(df, batch):\n    pass\n")
     summary = summarise([found], Coverage(1, 0, 1, 1))
-    report = sink_report(
-        settings(f"{file}:sink"), Adapter.BATCH, Shape.ROWS, summary, []
-    )
+    report = sink_report(settings(f"{file}:sink"), Adapter.BATCH, Shape.ROWS, summary, [])
     told = dict(found.beside_verdict())
     for name in ("breaks", "wrong"):
         assert f"\n{name:<17} {told[name]}\n" in report.text()
-    assert "could have read a wrong value for 9.500 to 11.500 s up to the end" in page(
-        report
-    )
+    assert "could have read a wrong value for 9.500 to 11.500 s up to the end" in page(report)
     plain = json.loads(json.dumps(report.to_json()))["weakest"]
     assert plain["explanation"]["failure_free_run"] == "violated"
     assert plain["exposure"]["keys"]["k0/0"]["wrong"] == [9.5, 11.5]
@@ -132,25 +126,16 @@ def test_a_value_that_a_key_loses_is_wrong_until_there_is_one_again() -> None:
     rows = generate(2, per_batch=4)
     first, second = ([Seen(**row) for row in batch.rows] for batch in rows.batches)
     readings = Readings(
-        [
-            sample(1, first, before=0.5),
-            sample(3, [], before=2.5),
-            sample(7, second, "end", before=6.5),
-        ],
+        [sample(1, first, before=0.5), sample(3, [], before=2.5), sample(7, second, "end", before=6.5)],
         rows,
         Shape.LAST,
     )
     sights = [(each.row.offset, each.goes) for each in readings.sights()]
-    assert sights[:8] == [
-        *((n, False) for n in range(4)),
-        *((n, True) for n in range(4)),
-    ]
+    assert sights[:8] == [*((n, False) for n in range(4)), *((n, True) for n in range(4))]
     assert explained(readings, Shape.LAST, rows.expected()).exists is Outcome.HOLDS
 
 
-def test_the_watcher_knows_between_which_readings_something_changed(
-    tmp_path: Path,
-) -> None:
+def test_the_watcher_knows_between_which_readings_something_changed(tmp_path: Path) -> None:
     (tmp_path / "sink.py").write_text(READ)
     store = tmp_path / "store"
     store.write_text("")

@@ -28,48 +28,28 @@ GOOD, TWICE, MISSING = [*A, *B], [*A, *A, *B], B
 def judged(seen: Sequence[Seen], rows: Rows = ROWS) -> Verdict:
     due = rows.expected()
     seen_at_the_end = [Sample(0, 1, tuple(seen), "end")]
-    return judge(
-        [named(each, Shape.ROWS) for each in due],
-        history(seen_at_the_end, rows, Shape.ROWS, due),
-    )
+    return judge([named(each, Shape.ROWS) for each in due], history(seen_at_the_end, rows, Shape.ROWS, due))
 
 
 def log(*kinds: Kind, where: str = "call") -> list[Effect]:
     begin = Effect(0, where, 0, Kind.BEGIN, "", 0)
-    effects = [
-        Effect(0, where, n, kind, f"t{n}", 10 + n)
-        for n, kind in enumerate(kinds, start=1)
-    ]
+    effects = [Effect(0, where, n, kind, f"t{n}", 10 + n) for n, kind in enumerate(kinds, start=1)]
     return [begin, *effects, Effect(0, where, len(kinds) + 1, Kind.RETURN, "", 0)]
 
 
-def results(
-    effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: str
-) -> list[Result]:
+def results(effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: str) -> list[Result]:
     """A run for every point; from `first` to `last` a reader sees `bad` at the end."""
     found, inside = [], False
     for point in points(effects, [0]):
         inside = inside or point.id == first
         verdict = judged(bad if inside else GOOD)
         inside = inside and point.id != last
-        found.append(
-            Result(
-                point.id,
-                str(point),
-                Group.CRASH,
-                (point,),
-                verdict,
-                evidence=[{"point": point.id}],
-            )
-        )
+        found.append(Result(point.id, str(point), Group.CRASH, (point,), verdict, evidence=[{"point": point.id}]))
     return found
 
 
 def summary(found: Sequence[Result]) -> Summary:
-    return summarise(
-        found,
-        Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)),
-    )
+    return summarise(found, Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)))
 
 
 TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
@@ -78,38 +58,10 @@ TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
 @pytest.mark.parametrize(
     ("effects", "bad", "first", "last", "code", "said"),
     [
-        (
-            TWO,
-            TWICE,
-            "b0.call.2.after",
-            "b0.call.4.before",
-            "marker after the data",
-            "effects 2..4 must be atomic",
-        ),
-        (
-            TWO,
-            MISSING,
-            "b0.call.2.after",
-            "b0.call.4.before",
-            "marker before the data",
-            "commit of t2 by line 12",
-        ),
-        (
-            TWO,
-            TWICE,
-            "b0.call.4.after",
-            "b0.call.returns",
-            "replay not recognised",
-            "commit of t4 by line 14",
-        ),
-        (
-            TWO,
-            MISSING,
-            "b0.engine.commits",
-            "b0.engine.commits",
-            "returned too early",
-            "before its rows were safe",
-        ),
+        (TWO, TWICE, "b0.call.2.after", "b0.call.4.before", "marker after the data", "effects 2..4 must be atomic"),
+        (TWO, MISSING, "b0.call.2.after", "b0.call.4.before", "marker before the data", "commit of t2 by line 12"),
+        (TWO, TWICE, "b0.call.4.after", "b0.call.returns", "replay not recognised", "commit of t4 by line 14"),
+        (TWO, MISSING, "b0.engine.commits", "b0.engine.commits", "returned too early", "before its rows were safe"),
         (
             log(Kind.WRITE),
             TWICE,
@@ -145,35 +97,18 @@ def test_the_diagnosis_names_the_lines_between_which_a_crash_does_harm(
     assert said in f"{found.why} {found.recipe.name}"
 
 
-def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first() -> (
-    None
-):
-    lost = Result(
-        "fresh_checkpoint", "a second query", Group.IDENTITY, verdict=judged(MISSING)
-    )
+def test_a_second_query_whose_rows_are_missing_has_a_key_that_outlives_the_first() -> None:
+    lost = Result("fresh_checkpoint", "a second query", Group.IDENTITY, verdict=judged(MISSING))
     found = diagnose(summary([*results(TWO, GOOD, "", ""), lost]), TWO, Shape.ROWS)
     assert found is not None
     assert found.code == "key outlives the query"
 
 
-@pytest.mark.parametrize(
-    ("readings", "code"),
-    [
-        ([[*A, *B], B], "readable too early"),
-        ([B, [*A, *B, *A]], "recovery"),
-    ],
-)
-def test_what_only_a_crash_of_the_recovery_shows_is_said_so(
-    readings: list[list[Seen]], code: str
-) -> None:
+@pytest.mark.parametrize(("readings", "code"), [([[*A, *B], B], "readable too early"), ([B, [*A, *B, *A]], "recovery")])
+def test_what_only_a_crash_of_the_recovery_shows_is_said_so(readings: list[list[Seen]], code: str) -> None:
     first, second = points(TWO, [0])[-2], points(TWO, [0])[2]._replace(line=12)
-    moments = [
-        Sample(0, 2, tuple(readings[0]), "crash 1"),
-        Sample(1, 2, tuple(readings[1]), "crash 2"),
-    ]
-    moments.append(
-        Sample(2, 3, tuple([*A, *B] if code != "recovery" else readings[1]), "end")
-    )
+    moments = [Sample(0, 2, tuple(readings[0]), "crash 1"), Sample(1, 2, tuple(readings[1]), "crash 2")]
+    moments.append(Sample(2, 3, tuple([*A, *B] if code != "recovery" else readings[1]), "end"))
     due = [named(each, Shape.ROWS) for each in ROWS.expected()]
     verdict = judge(due, history(moments, ROWS, Shape.ROWS, ROWS.expected()))
     pair = Result("pair", "a pair", Group.PAIR, (first, second), verdict)
@@ -195,12 +130,7 @@ def test_loss_and_duplicates_in_different_runs_leave_nothing() -> None:
     assert summary(both).weakest is both[0]
 
 
-UNKNOWN = Result(
-    "b0.call.1.after",
-    "never reached",
-    Group.CRASH,
-    unknown="the point was never reached",
-)
+UNKNOWN = Result("b0.call.1.after", "never reached", Group.CRASH, unknown="the point was never reached")
 
 
 def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
@@ -222,9 +152,7 @@ def test_a_verdict_of_a_run_in_which_nobody_looked_is_never_a_pass() -> None:
 
 
 def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:
-    said = summary(
-        [*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN]
-    )
+    said = summary([*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN])
     assert said.holds(Guarantee.EXACTLY_ONCE) is False
 
 
@@ -238,9 +166,7 @@ def test_lost_rows_promise_nothing_of_duplicates_that_were_not_looked_for() -> N
 
 
 def test_a_condition_is_no_part_of_the_guarantee() -> None:
-    condition = Result(
-        "other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING)
-    )
+    condition = Result("other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING))
     said = summary([*results(TWO, GOOD, "", ""), condition])
     assert said.holds(Guarantee.EXACTLY_ONCE) is True
     assert said.conditions == {"other_rows": Guarantee.AT_MOST_ONCE}
@@ -262,10 +188,7 @@ def report(found: Sequence[Result], folder: Path) -> Report:
 
 
 def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
-    good, bad = (
-        results(TWO, GOOD, "", ""),
-        results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"),
-    )
+    good, bad = (results(TWO, GOOD, "", ""), results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"))
     assert report(good, tmp_path).code(Guarantee.EXACTLY_ONCE) == 0
     assert report(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
     assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE) == 0
@@ -275,12 +198,7 @@ def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
     assert report([*good, UNKNOWN], tmp_path).code(None) == 2
 
 
-SEEING = Result(
-    "seeing",
-    "what the test sees of the sink",
-    Group.SEEING,
-    unknown="something writes unseen",
-)
+SEEING = Result("seeing", "what the test sees of the sink", Group.SEEING, unknown="something writes unseen")
 
 
 def test_where_something_writes_unseen_every_word_is_unknown(tmp_path: Path) -> None:
@@ -295,9 +213,7 @@ def test_where_something_writes_unseen_every_word_is_unknown(tmp_path: Path) -> 
     assert root.attrib["errors"] == "1"
 
 
-def test_what_was_refuted_stays_so_although_something_writes_unseen(
-    tmp_path: Path,
-) -> None:
+def test_what_was_refuted_stays_so_although_something_writes_unseen(tmp_path: Path) -> None:
     bad = results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
     made = report([*bad, SEEING], tmp_path)
     assert made.code(Guarantee.EXACTLY_ONCE) == 1
@@ -328,9 +244,7 @@ def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
     assert only(bad, tmp_path).axes["duplicate"] is Outcome.VIOLATED
 
 
-def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(
-    tmp_path: Path,
-) -> None:
+def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(tmp_path: Path) -> None:
     bad = results(TWO, GOOD, "b0.call.2.after", "b0.call.4.before")
     place = next(n for n, each in enumerate(bad) if each.points)
     more = {"verdict": None, "stuck": "ValueError", "unknown": "the reader raised"}
@@ -360,19 +274,13 @@ def test_a_large_batch_that_lasts_in_parts_is_diagnosed_by_its_line() -> None:
     assert said.guarantee is Guarantee.AT_LEAST_ONCE
 
 
-@pytest.mark.parametrize(
-    ("tried", "said"), [(True, "does no harm"), (False, "was not tried")]
-)
-def test_a_diagnosis_of_a_recovery_names_only_what_was_tried(
-    tried: bool, said: str
-) -> None:
+@pytest.mark.parametrize(("tried", "said"), [(True, "does no harm"), (False, "was not tried")])
+def test_a_diagnosis_of_a_recovery_names_only_what_was_tried(tried: bool, said: str) -> None:
     singles = results(TWO, GOOD, "", "")
     second = singles[3].points[0]
     if not tried:
         del singles[3]
-    pair = Result(
-        "pair", "a pair", Group.PAIR, (singles[0].points[0], second), judged(TWICE)
-    )
+    pair = Result("pair", "a pair", Group.PAIR, (singles[0].points[0], second), judged(TWICE))
     found = diagnose(summary([*singles, pair]), TWO, Shape.ROWS)
     assert found is not None
     assert f"one crash there {said}" in found.why
@@ -385,18 +293,11 @@ def test_a_late_effect_alone_is_returned_too_early() -> None:
     assert found.code == "returned too early"
 
 
-def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(
-    tmp_path: Path,
-) -> None:
-    text = report(
-        results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path
-    ).text()
+def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tmp_path: Path) -> None:
+    text = report(results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), tmp_path).text()
     assert "guarantee         at-least-once" in text
     assert "effects 2..4 must be atomic" in text
-    assert (
-        f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after\n"
-        in text
-    )
+    assert f"repeat            labkit crashtest {tmp_path}/sink.py:write_batch --only b0.call.2.after\n" in text
     assert "loss of power" in text
 
 
@@ -418,10 +319,5 @@ def test_the_badge_says_what_was_measured(tmp_path: Path) -> None:
 def test_every_point_of_a_report_can_be_asked_for_again(tmp_path: Path) -> None:
     plain = report(results(TWO, GOOD, "", ""), tmp_path).to_json()
     assert plain["eyes"] == "instruments"
-    assert {each["id"] for each in plain["runs"]} == {
-        point.id for point in points(TWO, [0])
-    }
-    assert all(
-        isinstance(Point.from_json(point.to_json()), Point)
-        for point in points(TWO, [0])
-    )
+    assert {each["id"] for each in plain["runs"]} == {point.id for point in points(TWO, [0])}
+    assert all(isinstance(Point.from_json(point.to_json()), Point) for point in points(TWO, [0]))

@@ -37,9 +37,7 @@ def await_seen(watcher: Watcher, rows: int) -> None:
         time.sleep(0.01)
 
 
-def test_rows_that_are_taken_back_before_the_end_were_read(
-    store: Path, tmp_path: Path
-) -> None:
+def test_rows_that_are_taken_back_before_the_end_were_read(store: Path, tmp_path: Path) -> None:
     with (
         Reader(Subject(str(tmp_path / "sink.py"), "read"), tmp_path / "log") as reader,
         Watcher(reader, 0.01) as watcher,
@@ -57,9 +55,7 @@ def test_rows_that_are_taken_back_before_the_end_were_read(
     assert verdict.guarantee == "exactly-once"
 
 
-def test_what_does_not_change_is_kept_once_and_quiet_moments_always(
-    store: Path, tmp_path: Path
-) -> None:
+def test_what_does_not_change_is_kept_once_and_quiet_moments_always(store: Path, tmp_path: Path) -> None:
     store.write_text("0\n")
     with (
         Reader(Subject(str(tmp_path / "sink.py"), "read"), tmp_path / "log") as reader,
@@ -73,9 +69,7 @@ def test_what_does_not_change_is_kept_once_and_quiet_moments_always(
     ]
 
 
-def test_a_reader_that_fails_meanwhile_is_counted_and_at_a_quiet_moment_heard(
-    store: Path, tmp_path: Path
-) -> None:
+def test_a_reader_that_fails_meanwhile_is_counted_and_at_a_quiet_moment_heard(store: Path, tmp_path: Path) -> None:
     store.unlink()
     with (
         Reader(Subject(str(tmp_path / "sink.py"), "read"), tmp_path / "log") as reader,

@@ -3,38 +3,21 @@
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.blackbox.writes import (
-    Orders,
-    known,
-    meaning,
-    meanings,
-    orders,
-    unknown,
-)
+from labkit.crashtest.blackbox.writes import Orders, known, meaning, meanings, orders, unknown
 from labkit.sim.writes import Write, parse_order
 
-TABLE = {
-    "create *": "nothing",
-    "write data": "visible",
-    "write done": "marker",
-    "rename plan": "plan",
-}
+TABLE = {"create *": "nothing", "write data": "visible", "write done": "marker", "rename plan": "plan"}
 
 
 def told(
-    names: list[str],
-    table: dict[str, str] = TABLE,
-    ends: str | None = None,
-    idle: tuple[Write, ...] = (),
+    names: list[str], table: dict[str, str] = TABLE, ends: str | None = None, idle: tuple[Write, ...] = ()
 ) -> Orders:
     return orders(names, meanings(table), ends, idle)
 
 
 def numbered(*kinds: str) -> list[str]:
     """Names as effects have them: the same kind again has the next number."""
-    return [
-        f"{kind} #{kinds[: place + 1].count(kind)}" for place, kind in enumerate(kinds)
-    ]
+    return [f"{kind} #{kinds[: place + 1].count(kind)}" for place, kind in enumerate(kinds)]
 
 
 STEP = ("rename plan", "write data", "write data", "write done")
@@ -81,11 +64,7 @@ def test_an_effect_that_no_row_knows_is_refused_by_name() -> None:
 
 
 def test_effects_of_one_transaction_are_one_set_at_its_commit() -> None:
-    table = {
-        "send INSERT": "(visible)",
-        "send MARK": "(marker)",
-        "send COMMIT": "commits",
-    }
+    table = {"send INSERT": "(visible)", "send MARK": "(marker)", "send COMMIT": "commits"}
     both = ("send INSERT", "send MARK", "send COMMIT")
     found = told(numbered(*both, *both), table, ends="send COMMIT")
     assert str(found) == "visible+marker"
@@ -101,24 +80,14 @@ def test_what_no_commit_follows_has_not_happened() -> None:
 
 
 def test_one_effect_may_stage_now_and_show_later() -> None:
-    table = {
-        "send ROW": "staged (visible)",
-        "rename done": "decision",
-        "send END": "commits",
-    }
+    table = {"send ROW": "staged (visible)", "rename done": "decision", "send END": "commits"}
     step = ("send ROW", "rename done", "send END")
     assert str(told(numbered(*step, *step), table)) == "staged > decision > visible"
 
 
 def test_a_row_may_speak_of_one_number_alone() -> None:
-    table = {
-        "write data #[12]": "nothing",
-        "write data": "visible",
-        "write done": "marker",
-    }
-    found = told(
-        numbered("write data", "write data", "write data", "write done"), table
-    )
+    table = {"write data #[12]": "nothing", "write data": "visible", "write done": "marker"}
+    found = told(numbered("write data", "write data", "write data", "write done"), table)
     assert found.steps[0].made[0].effects == ("write data #3",)
 
 
@@ -153,18 +122,12 @@ def test_a_step_without_output_is_none() -> None:
     assert len(told(names).steps) == 1
 
 
-CHECKPOINTS = {
-    "write part": "staged",
-    "rename chk": "decision",
-    "rename part": "visible",
-}
+CHECKPOINTS = {"write part": "staged", "rename chk": "decision", "rename part": "visible"}
 
 
 def test_only_the_last_idle_write_before_output_belongs_to_its_step() -> None:
     step = ("write part", "rename chk", "write part", "rename chk", "rename part")
-    names = numbered(
-        "rename chk", *step, "rename chk", "rename chk", *step, "rename chk"
-    )
+    names = numbered("rename chk", *step, "rename chk", "rename chk", *step, "rename chk")
     found = told(names, CHECKPOINTS, idle=(Write.DECISION,))
     assert str(found) == "staged > decision > visible"
     assert found.before(1, 1) == "rename chk #3"

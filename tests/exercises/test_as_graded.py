@@ -1,4 +1,6 @@
-"""What passes for the learner passes for the grader: which cell counts, and an answer alone, in the notebook and saved."""
+"""What passes for the learner passes for the grader: which cell counts, and an answer alone, in the notebook
+and saved.
+"""
 
 import json
 from collections.abc import Iterator
@@ -42,11 +44,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def submitted(*edits: str, instead: str | None = None) -> str:
     """The released notebook 05 with cells added behind the stub, and perhaps something in place of the stub."""
     notebook = json.loads((shipped.notebooks() / f"{NOTEBOOK}.ipynb").read_text())
-    place = next(
-        number
-        for number, cell in enumerate(notebook["cells"])
-        if "".join(cell["source"]) == STUB.strip()
-    )
+    place = next(number for number, cell in enumerate(notebook["cells"]) if "".join(cell["source"]) == STUB.strip())
     if instead is not None:
         notebook["cells"][place]["source"] = instead
     notebook["cells"][place + 1 : place + 1] = [
@@ -79,27 +77,15 @@ CASES = {
     "in the stub": (submitted(instead=RIGHT), RIGHT),
     "in a new cell below the stub": (submitted(BARE), BARE),
     "a marked copy below the stub": (submitted(RIGHT), RIGHT),
-    "in the check cell": (
-        submitted(f'{BARE}\nfrom labkit import lab\nlab.check("{NAME}")'),
-        "lab.check",
-    ),
+    "in the check cell": (submitted(f'{BARE}\nfrom labkit import lab\nlab.check("{NAME}")'), "lab.check"),
     "above the stub that a reset gave back": (submitted(STUB, instead=RIGHT), RIGHT),
-    "above a stub with one more comment": (
-        submitted(f"{STUB}    # to do", instead=RIGHT),
-        RIGHT,
-    ),
-    "%%time above the mark": (
-        submitted(instead=f"%%time\n{RIGHT}"),
-        f"%%time\n{RIGHT}",
-    ),
+    "above a stub with one more comment": (submitted(f"{STUB}    # to do", instead=RIGHT), RIGHT),
+    "%%time above the mark": (submitted(instead=f"%%time\n{RIGHT}"), f"%%time\n{RIGHT}"),
     "a comment above the mark": (submitted(instead=f"# mine\n\n{RIGHT}"), "# mine"),
     "the last of two": (submitted(RIGHT, instead=WRONG), RIGHT),
     "the last of two, also where it is wrong": (submitted(WRONG, instead=RIGHT), WRONG),
     "a definition below the marked one": (submitted(BARE, instead=WRONG), BARE),
-    "within an if": (
-        submitted(f"if True:\n    {BARE.replace(chr(10), chr(10) + '    ')}"),
-        "if True",
-    ),
+    "within an if": (submitted(f"if True:\n    {BARE.replace(chr(10), chr(10) + '    ')}"), "if True"),
     "imported": (submitted("from mine import recover"), "from mine"),
     "untouched": (submitted(), ""),
     "only a comment more": (submitted(instead=f"{STUB}\n# later"), ""),
@@ -116,10 +102,7 @@ def test_the_last_cell_that_gives_the_answer_counts(case: str) -> None:
 
 def test_what_an_answer_needs_and_does_not_get_is_said_before_it_runs() -> None:
     named = prepared(submitted(instead=f"{RIGHT}\nnaive.states"))
-    assert (
-        "It uses naive, which only a cell defines that is as you got it"
-        in (named.troubles[NAME])
-    )
+    assert "It uses naive, which only a cell defines that is as you got it" in (named.troubles[NAME])
     asked = prepared(submitted(instead=f"name = input()\n{RIGHT}"))
     assert "calls input()" in asked.troubles[NAME]
     given = prepared(submitted(instead=f"{RIGHT}\nparticipants + 1"))
@@ -177,9 +160,7 @@ def executed(shell: InteractiveShell, capsys, *sources: str) -> str:
 
 def test_an_answer_that_leans_on_a_demonstration_does_not_pass(shell, capsys) -> None:
     leaning = RIGHT.replace("if not log:", "if naive and not log:")
-    said = executed(
-        shell, capsys, "naive = [1]  # as the demonstration leaves it", STUB
-    )
+    said = executed(shell, capsys, "naive = [1]  # as the demonstration leaves it", STUB)
     assert "not attempted" in said
     shell.user_ns["naive"] = [1]
     shell.history_manager.reset()
@@ -189,9 +170,7 @@ def test_an_answer_that_leans_on_a_demonstration_does_not_pass(shell, capsys) ->
     assert progress.of(NAME)["state"] == "not yet"
 
 
-def test_an_answer_may_use_what_the_learner_wrote_and_the_parameters(
-    shell, capsys
-) -> None:
+def test_an_answer_may_use_what_the_learner_wrote_and_the_parameters(shell, capsys) -> None:
     helped = RIGHT.replace('"abort"', "gives_up(participants)")
     said = executed(shell, capsys, "def gives_up(count):\n    return 'abort'", helped)
     assert "2 of 2 public checks passed" in said
@@ -203,9 +182,7 @@ def test_answer_and_check_in_one_cell_are_judged_once(shell, capsys) -> None:
     assert said.count("2 of 2 public checks passed") == 1
 
 
-def test_behind_a_reset_the_stub_is_not_attempted_and_an_answer_run_again_is(
-    shell, capsys
-) -> None:
+def test_behind_a_reset_the_stub_is_not_attempted_and_an_answer_run_again_is(shell, capsys) -> None:
     executed(shell, capsys, RIGHT)
     said = executed(shell, capsys, f'lab.reset("{NAME}", confirm=True)', STUB)
     assert "not attempted" in said
@@ -252,9 +229,7 @@ def test_a_saved_notebook_is_checked_without_being_opened(tmp_path: Path) -> Non
         (f'{RIGHT}\nprint({{"name": "{NAME}"}})', "passed", ""),
     ],
 )
-def test_every_exercise_of_a_saved_notebook_has_its_reason(
-    tmp_path: Path, instead: str, state: str, said: str
-) -> None:
+def test_every_exercise_of_a_saved_notebook_has_its_reason(tmp_path: Path, instead: str, state: str, said: str) -> None:
     path = saved(tmp_path, submitted(instead=instead))
     found = {each.name: each for each in standalone.check_all(path)}
     assert found[NAME].state == state
@@ -269,9 +244,7 @@ def test_a_notebook_that_ends_its_process_fails(tmp_path: Path) -> None:
 def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
     path = saved(tmp_path, submitted(instead=RIGHT))
     assert command_line(["check", str(path), "--only", NAME, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
-        str(path): [{"name": NAME, "state": "passed", "message": ""}]
-    }
+    assert json.loads(capsys.readouterr().out) == {str(path): [{"name": NAME, "state": "passed", "message": ""}]}
     assert command_line(["check", str(tmp_path)]) == 1
     assert "1 of 3 exercises pass." in capsys.readouterr().out
     assert command_line(["check", str(path), "--only", "06-key"]) == 64
@@ -280,14 +253,9 @@ def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [
-        ("{", "this is no notebook"),
-        (nbformat.writes(nbformat.v4.new_notebook()), "holds no exercise"),
-    ],
+    [("{", "this is no notebook"), (nbformat.writes(nbformat.v4.new_notebook()), "holds no exercise")],
 )
-def test_what_is_no_notebook_of_the_lab_is_refused(
-    tmp_path: Path, text: str, complaint: str
-) -> None:
+def test_what_is_no_notebook_of_the_lab_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint):
         checked(saved(tmp_path, text, "something"))
     with pytest.raises(InvalidInput, match="name a notebook"):

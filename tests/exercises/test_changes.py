@@ -9,14 +9,7 @@ from labkit.sim.models.changelog.parts import Kind
 from labkit.sim.models.changelog.query import messages
 from labkit.sim.models.changelog.settings import settings
 from labkit.sim.trace import make, parse, replay
-from labkit.teach.exercises.changes import (
-    MEANS,
-    REFUSED,
-    WAYS,
-    judge_apply,
-    judge_messages,
-    really_sent,
-)
+from labkit.teach.exercises.changes import MEANS, REFUSED, WAYS, judge_apply, judge_messages, really_sent
 from labkit.teach.exercises.contract import Variant
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import find

@@ -37,13 +37,7 @@ def call(code: str, cell: str = "") -> dict[str, object]:
 
 def test_the_course_is_as_it_should_be():
     kinds = [exercise.kind for exercise in EXERCISES.values()]
-    least = {
-        Kind.PREDICT: 5,
-        Kind.CONFIGURE: 4,
-        Kind.COMPLETE: 6,
-        Kind.INVARIANT: 3,
-        Kind.EXPLAIN: 4,
-    }
+    least = {Kind.PREDICT: 5, Kind.CONFIGURE: 4, Kind.COMPLETE: 6, Kind.INVARIANT: 3, Kind.EXPLAIN: 4}
     assert len(kinds) >= 24
     assert all(kinds.count(kind) >= count for kind, count in least.items())
     assert {exercise.level for exercise in EXERCISES.values()} == set(Level)
@@ -55,10 +49,7 @@ def test_the_course_is_as_it_should_be():
         assert len(exercise.hints) >= 2
         assert exercise.points >= 1
         assert exercise.public
-    assert [name for name, exercise in EXERCISES.items() if exercise.by_hand] == [
-        "07-why",
-        "14-report",
-    ]
+    assert [name for name, exercise in EXERCISES.items() if exercise.by_hand] == ["07-why", "14-report"]
 
 
 def test_every_answer_has_a_name_of_its_own():
@@ -68,33 +59,22 @@ def test_every_answer_has_a_name_of_its_own():
 
 def test_a_stub_is_called_not_attempted_and_nothing_is_noted(capsys):
     call('lab.check("05-recovery")', SOURCES["05-recovery"][0])
-    assert (
-        capsys.readouterr().out
-        == '05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.\n'
-    )
+    assert capsys.readouterr().out == '05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.\n'
     call('lab.check("06-predict")')
-    assert (
-        capsys.readouterr().out
-        == "06-predict: not attempted (1 point); write it, and the run unlocks.\n"
-    )
+    assert capsys.readouterr().out == "06-predict: not attempted (1 point); write it, and the run unlocks.\n"
     assert not Path(progress.NAME).exists()
 
 
 def test_a_solution_passes_and_is_noted(capsys):
     call('lab.check("05-recovery"); lab.progress("05")', SOURCES["05-recovery"][1])
     said = capsys.readouterr().out
-    assert (
-        "05-recovery, a participant comes back: 2 of 2 public checks passed. When it is graded,"
-        in said
-    )
+    assert "05-recovery, a participant comes back: 2 of 2 public checks passed. When it is graded," in said
     assert "05-recovery  complete   medium  done           4 of 4" in said
     assert "05-atomic    invariant  medium  not attempted  0 of 3" in said
     assert said.splitlines()[-1].endswith("4 of 8")
 
 
-def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the_failing_step(
-    capsys, monkeypatch
-):
+def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the_failing_step(capsys, monkeypatch):
     shown = []
     monkeypatch.setattr(checking, "_show", shown.append)
     call('lab.check("05-recovery")', 'def recover(log):\n    return "abort"\n')
@@ -103,12 +83,8 @@ def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the
     assert "On the way recover(['prepared']) answered 'abort'." in said
     assert "Expected: Who voted yes aborts only if that was decided." in said
     [finding] = shown
-    assert finding.at == finding.trace.count(".") + 1 - finding.trace.partition("~~")[
-        0
-    ].count(".")
-    assert (
-        json.loads(Path(progress.NAME).read_text())["05-recovery"]["state"] == "not yet"
-    )
+    assert finding.at == finding.trace.count(".") + 1 - finding.trace.partition("~~")[0].count(".")
+    assert json.loads(Path(progress.NAME).read_text())["05-recovery"]["state"] == "not yet"
 
 
 def test_a_counterexample_opens_in_the_player_without_the_learners_code(monkeypatch):
@@ -155,17 +131,12 @@ def test_a_reset_asks_first_and_gives_the_stub_back(capsys):
 
 
 def test_all_can_be_reset(capsys):
-    names = call(
-        'lab.check("05-recovery")', SOURCES["05-recovery"][1] + "\nlinks = 1\n"
-    )
+    names = call('lab.check("05-recovery")', SOURCES["05-recovery"][1] + "\nlinks = 1\n")
     exec("lab.reset()", names)
     assert "links" in names
     exec("lab.reset(confirm=True)", names)
     assert not {"links", "recover"} & set(names)
-    assert (
-        f"all {len(EXERCISES)} exercises: back to the beginning."
-        in capsys.readouterr().out
-    )
+    assert f"all {len(EXERCISES)} exercises: back to the beginning." in capsys.readouterr().out
 
 
 def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
@@ -175,10 +146,7 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     assert "lost: you said [0], it was []  <- not so" in said
     assert "Your first prediction was lost=[0], duplicate=[]; it is kept." in said
     noted = progress.of("06-predict")
-    assert (noted["predicted"], noted["came"]) == (
-        "lost=[0], duplicate=[]",
-        "lost=[], duplicate=[2, 3]",
-    )
+    assert (noted["predicted"], noted["came"]) == ("lost=[0], duplicate=[]", "lost=[], duplicate=[2, 3]")
     assert noted["points"] == 1
 
 
@@ -187,29 +155,13 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     [
         ("06-predict", '{"lost": []}', "must be a dict with the keys lost, duplicate"),
         ("06-predict", '{"lost": [], "duplicate": True}', "must be of type list"),
-        (
-            "06-predict",
-            '{"lost": [], "duplicate": ...}',
-            "has a '...' that is not filled in",
-        ),
-        (
-            "01-links",
-            '{"source": "log", "engine": "spark", "sink": "wal"}',
-            "choose from 'commit-then-log'",
-        ),
+        ("06-predict", '{"lost": [], "duplicate": ...}', "has a '...' that is not filled in"),
+        ("01-links", '{"source": "log", "engine": "spark", "sink": "wal"}', "choose from 'commit-then-log'"),
         ("01-weakest", '"e"', "choose from 'a', 'b', 'c', 'd'"),
         ("01-weakest", '"a"', "No. a)"),
         ("07-why", '"short"', "at least 40 characters"),
-        (
-            "04-settings",
-            '{"mode": "aligned", "sink": "append", "retention": "keep"}',
-            "come out more than once",
-        ),
-        (
-            "02-chain",
-            '{"retry": False, "dedup": "durable", "ids": "derived"}',
-            "retry=false",
-        ),
+        ("04-settings", '{"mode": "aligned", "sink": "append", "retention": "keep"}', "come out more than once"),
+        ("02-chain", '{"retry": False, "dedup": "durable", "ids": "derived"}', "retry=false"),
         ("05-recovery", "1", "must be a function"),
     ],
 )
@@ -249,9 +201,7 @@ def test_a_function_that_is_not_written_is_missing(body):
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(capsys, monkeypatch):
-    monkeypatch.setattr(
-        Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("read-only"))
-    )
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("read-only")))
     lab.hint("05-recovery")
     lab.hint("05-recovery")
     assert "Hint 2 of 3" in capsys.readouterr().out
@@ -280,32 +230,19 @@ def test_an_answer_of_no_sensible_size_is_no_fault_of_the_judge():
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_stub_is_answered_as_the_notebook_expects(name, capsys):
     """What the checked copies hold, also those that `make test` does not run."""
-    source = (
-        Path(__file__).parent.parent.parent
-        / "notebooks"
-        / "src"
-        / f"{EXERCISES[name].notebook}.py"
-    )
+    source = Path(__file__).parent.parent.parent / "notebooks" / "src" / f"{EXERCISES[name].notebook}.py"
     call(f'lab.check("{name}")', SOURCES[name][0])
     said = "".join(f"# {line}\n" for line in capsys.readouterr().out.splitlines())
-    assert (
-        f'lab.check("{name}")\n\n# %% [raw] tags=["expected"]\n{said}'
-        in source.read_text(encoding="utf-8")
-    )
+    assert f'lab.check("{name}")\n\n# %% [raw] tags=["expected"]\n{said}' in source.read_text(encoding="utf-8")
 
 
 def test_a_list_without_end_is_refused(capsys):
-    call(
-        'lab.check("02-dedup")',
-        'def receive(id, table, memory):\n    return ["remember"] * 51\n',
-    )
+    call('lab.check("02-dedup")', 'def receive(id, table, memory):\n    return ["remember"] * 51\n')
     assert "returned 51 steps, more than 50" in capsys.readouterr().out
 
 
 def test_the_guide_lists_every_exercise():
-    guide = (Path(__file__).parent.parent.parent / "docs" / "instructors.md").read_text(
-        encoding="utf-8"
-    )
+    guide = (Path(__file__).parent.parent.parent / "docs" / "instructors.md").read_text(encoding="utf-8")
     rows = [line for line in guide.splitlines() if line.startswith("| `")]
     wanted = []
     for name, exercise in EXERCISES.items():
@@ -318,12 +255,6 @@ def test_the_guide_lists_every_exercise():
             if exercise.axes
             else ""
         )
-        parts = (
-            f"`{name}`",
-            exercise.title,
-            exercise.kind.value,
-            exercise.level.value,
-            f"{exercise.points}{more}",
-        )
+        parts = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{more}")
         wanted.append(f"| {' | '.join(parts)} |")
     assert rows == wanted

@@ -1,4 +1,6 @@
-"""The course as a folder: whole, without a solution, every command and link of its page works, and so does the release's."""
+"""The course as a folder: whole, without a solution, every command and link of its page works, and so does the
+release's.
+"""
 
 import json
 import re
@@ -25,9 +27,7 @@ COMMAND = re.compile(r"(?:\.venv/bin/)?labkit (\w+)([^\n`]*)")
 
 
 @pytest.fixture(scope="module", params=["course", "release"])
-def folder(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place: Path = tmp_path_factory.mktemp("made") / request.param
     if request.param == "course":
         course.write(place, f"labkit=={__version__}")
@@ -47,11 +47,7 @@ def pages(folder: Path) -> Iterator[tuple[Path, str]]:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".ipynb":
             found = json.loads(text)["cells"]
-            text = "\n".join(
-                "".join(cell["source"])
-                for cell in found
-                if cell["cell_type"] == "markdown"
-            )
+            text = "\n".join("".join(cell["source"]) for cell in found if cell["cell_type"] == "markdown")
         yield path, text
 
 
@@ -81,12 +77,8 @@ def test_every_command_of_its_page_works(folder: Path, capsys) -> None:
     for name in re.findall(r"\d\d[a-z]?-[a-z]+", text):
         assert name in EXERCISES
     if "make " in text:
-        verbs = re.findall(
-            r"^([a-z-]+):", (folder / "Makefile").read_text(), re.MULTILINE
-        )
-        assert set(re.search(r"^make (.*)$", text, re.MULTILINE)[1].split()) <= set(
-            verbs
-        )
+        verbs = re.findall(r"^([a-z-]+):", (folder / "Makefile").read_text(), re.MULTILINE)
+        assert set(re.search(r"^make (.*)$", text, re.MULTILINE)[1].split()) <= set(verbs)
 
 
 def test_its_page_speaks_of_nothing_that_learners_lack(folder: Path) -> None:
@@ -120,9 +112,7 @@ def test_the_files_for_other_places_say_the_same(written: Path) -> None:
     assert wanted[1] in project["dependency-groups"]["java"]
     python = (written / "runtime.txt").read_text().strip().removeprefix("python-")
     least = project["project"]["requires-python"].removeprefix(">=")
-    assert [int(part) for part in python.split(".")] >= [
-        int(part) for part in least.split(".")
-    ]
+    assert [int(part) for part in python.split(".")] >= [int(part) for part in least.split(".")]
     container = json.loads((written / ".devcontainer/devcontainer.json").read_text())
     assert f"python:1-{python}-" in container["image"]
     assert "requirements.txt" in container["postCreateCommand"]
@@ -130,9 +120,7 @@ def test_the_files_for_other_places_say_the_same(written: Path) -> None:
     [job] = steps["jobs"].values()
     ran = [step["run"] for step in job["steps"] if "run" in step]
     assert ran == [course.INSTALLED["install"], "labkit check notebooks"]
-    [setup] = [
-        step for step in job["steps"] if "python-version" in step.get("with", {})
-    ]
+    [setup] = [step for step in job["steps"] if "python-version" in step.get("with", {})]
     assert setup["with"]["python-version"] == python
 
 
@@ -145,21 +133,13 @@ def test_a_folder_with_something_in_it_is_left_alone(written: Path, capsys) -> N
         course.write(written / "README.md", "labkit")
 
 
-def test_the_command_writes_what_the_installed_version_is(
-    tmp_path: Path, capsys
-) -> None:
+def test_the_command_writes_what_the_installed_version_is(tmp_path: Path, capsys) -> None:
     assert execute(["course", str(tmp_path / "new")]) == 0
     assert f"{len(course.listed())} notebooks" in capsys.readouterr().out
-    assert (
-        (tmp_path / "new" / "requirements.txt")
-        .read_text()
-        .startswith(f"labkit=={__version__}\n")
-    )
+    assert (tmp_path / "new" / "requirements.txt").read_text().startswith(f"labkit=={__version__}\n")
 
 
-def test_the_list_says_what_each_notebook_asks_and_needs(
-    tmp_path: Path, capsys, monkeypatch
-) -> None:
+def test_the_list_says_what_each_notebook_asks_and_needs(tmp_path: Path, capsys, monkeypatch) -> None:
     assert execute(["course", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -168,9 +148,7 @@ def test_the_list_says_what_each_notebook_asks_and_needs(
     for name, needs in (("01_a", []), ("02_b", ["01_a"])):
         cells = [{"cell_type": "markdown", "source": [f"# Why {name}?\n", "Text."]}]
         metadata = {"labkit": {"needs": needs}}
-        (tmp_path / f"{name}.ipynb").write_text(
-            json.dumps({"cells": cells, "metadata": metadata})
-        )
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells, "metadata": metadata}))
     monkeypatch.setattr(course, "notebooks", lambda: tmp_path)
     assert execute(["course", "--list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -189,9 +167,7 @@ def test_a_list_writes_nothing_and_refuses_a_folder(tmp_path: Path, capsys) -> N
     assert not (tmp_path / "new").exists()
 
 
-def test_without_notebooks_listing_and_writing_say_the_same(
-    tmp_path: Path, capsys, monkeypatch
-) -> None:
+def test_without_notebooks_listing_and_writing_say_the_same(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(course, "notebooks", lambda: tmp_path / "none")
     said = []
     for arguments in (["--list"], [str(tmp_path / "new")]):
@@ -205,10 +181,7 @@ def test_without_notebooks_listing_and_writing_say_the_same(
 
 
 def test_the_pages_count_notebooks_and_exercises(folder: Path) -> None:
-    assert (
-        f"\n{len(course.listed())} notebooks in which"
-        in (folder / "README.md").read_text()
-    )
+    assert f"\n{len(course.listed())} notebooks in which" in (folder / "README.md").read_text()
     assert f"have {len(EXERCISES)} graded" in (ROOT / "README.md").read_text()
 
 

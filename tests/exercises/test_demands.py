@@ -5,13 +5,7 @@ import pytest
 from labkit.teach.exercises.demands import really_broken
 from labkit.teach.study import explore
 
-GOOD = {
-    "shows": "committed",
-    "open": None,
-    "sealed": None,
-    "ends": "anybody",
-    "again": "nothing",
-}
+GOOD = {"shows": "committed", "open": None, "sealed": None, "ends": "anybody", "again": "nothing"}
 JOB = {"interval": 2, "checkpoint": 1, "downtime": 2}
 KAFKA = {
     "partitions": 1,
@@ -33,27 +27,9 @@ KAFKA = {
             "pipeline",
             {"store": "sqlite", "reader": "table", "words": "hello-world"},
         ),
-        (
-            {"again": "error"},
-            5,
-            "ends",
-            "pipeline",
-            {"committed_again": "raise", "words": "hello-world"},
-        ),
-        (
-            {"again": "next"},
-            5,
-            "no_duplicate",
-            "kafka_log",
-            {"naming": "one", "retries": 1, "partitions": 1},
-        ),
-        (
-            {"ends": "its session"},
-            4,
-            "no_loss",
-            "kafka_log",
-            {"broken": "init_first", "partitions": 1},
-        ),
+        ({"again": "error"}, 5, "ends", "pipeline", {"committed_again": "raise", "words": "hello-world"}),
+        ({"again": "next"}, 5, "no_duplicate", "kafka_log", {"naming": "one", "retries": 1, "partitions": 1}),
+        ({"ends": "its session"}, 4, "no_loss", "kafka_log", {"broken": "init_first", "partitions": 1}),
     ],
 )
 def test_a_broken_demand_breaks_a_claim(differs, demand, claim, model, parameters):
@@ -65,9 +41,7 @@ def test_a_store_that_keeps_all_demands_breaks_no_claim_about_rows():
     assert really_broken(GOOD, JOB) == []
     found = explore("pipeline", words="hello-world", crashes=2)
     assert found.exhausted
-    assert not {"no_loss", "no_duplicate", "no_aborted_read", "ends"} & set(
-        found.violated
-    )
+    assert not {"no_loss", "no_duplicate", "no_aborted_read", "ends"} & set(found.violated)
 
 
 def test_a_limit_must_be_longer_than_the_wait():

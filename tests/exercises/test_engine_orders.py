@@ -1,4 +1,6 @@
-"""The rules of the exercises about engines, held against every order that can be made, and against files left by hand."""
+"""The rules of the exercises about engines, held against every order that can be made, and against files left
+by hand.
+"""
 
 from collections.abc import Iterator
 from itertools import permutations
@@ -6,14 +8,7 @@ from itertools import permutations
 import pytest
 
 from labkit.sim.writes import AtomicSet, Write, atomic
-from labkit.teach.exercises.engines import (
-    OUTPUTS,
-    forbidden,
-    harm,
-    has_order,
-    really_next,
-    stores,
-)
+from labkit.teach.exercises.engines import OUTPUTS, forbidden, harm, has_order, really_next, stores
 
 MORE = ((), (Write.STAGED,), (Write.MARKER,), (Write.STAGED, Write.MARKER))
 
@@ -25,11 +20,7 @@ def all_orders() -> Iterator[tuple[AtomicSet, ...]]:
         for order in permutations(writes):
             alone = tuple((each,) for each in order)
             yield ((Write.PLAN,), *alone)
-        for joined in (
-            (Write.DECISION,),
-            (Write.MARKER,),
-            (Write.DECISION, Write.MARKER),
-        ):
+        for joined in ((Write.DECISION,), (Write.MARKER,), (Write.DECISION, Write.MARKER)):
             if set(joined) <= set(writes):
                 rest = [(each,) for each in writes[1:] if each not in joined]
                 together = atomic((Write.VISIBLE, *joined))
@@ -39,15 +30,9 @@ def all_orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 @pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("rows", OUTPUTS)
-def test_there_is_an_order_just_where_one_of_all_is_right(
-    rows: str, quiet: bool
-) -> None:
+def test_there_is_an_order_just_where_one_of_all_is_right(rows: str, quiet: bool) -> None:
     for store in stores(rows):
-        right = [
-            order
-            for order in all_orders()
-            if not forbidden(order, store) and not harm(order, store, quiet=quiet)
-        ]
+        right = [order for order in all_orders() if not forbidden(order, store) and not harm(order, store, quiet=quiet)]
         assert bool(right) == has_order(store, quiet=quiet), store
 
 
@@ -74,7 +59,5 @@ def test_what_was_predicted_by_hand_of_each_store() -> None:
         ("flink", [], 1),
     ],
 )
-def test_the_next_step_of_files_that_were_left(
-    engine: str, left: list[str], step: int
-) -> None:
+def test_the_next_step_of_files_that_were_left(engine: str, left: list[str], step: int) -> None:
     assert really_next(engine, left) == step

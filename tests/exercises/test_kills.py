@@ -46,9 +46,7 @@ def sink_of(requests: kills.Requests) -> Any:
 
 
 @pytest.mark.parametrize("requests", WITH_THREE_ROWS, ids=" ".join)
-def test_a_real_database_gives_the_same_after_real_kills(
-    requests: kills.Requests,
-) -> None:
+def test_a_real_database_gives_the_same_after_real_kills(requests: kills.Requests) -> None:
     words = set(lab.try_sink(sink_of(requests), "table").kills)
     twice = bool(words & {Guarantee.AT_LEAST_ONCE, Guarantee.NONE})
     lost = bool(words & {Guarantee.AT_MOST_ONCE, Guarantee.NONE})

@@ -34,9 +34,7 @@ def test_it_is_found_and_one_sentence_says_so(capsys):
     assert find("04-atomic").name == "05-atomic"
     lab.hint("04-atomic")
     assert progress.of("05-atomic")["hints"] == 1
-    assert capsys.readouterr().out.startswith(
-        "04-atomic has moved: it is 05-atomic now.\nHint 1"
-    )
+    assert capsys.readouterr().out.startswith("04-atomic has moved: it is 05-atomic now.\nHint 1")
     lab.check("04-atomic")
     lab.reset("04-atomic", confirm=True)
     said = capsys.readouterr().out
@@ -55,9 +53,7 @@ def test_progress_is_carried_over_and_what_is_newer_wins(capsys, tmp_path):
     progress.note("05-atomic", points=2)
     assert list(json.loads(path.read_text())) == ["05-atomic"]
     assert progress.of("05-atomic") == {"state": "done", "points": 2}
-    path.write_text(
-        json.dumps({"05-atomic": {"points": 1}, "04-atomic": {"points": 3}})
-    )
+    path.write_text(json.dumps({"05-atomic": {"points": 1}, "04-atomic": {"points": 3}}))
     assert progress.of("05-atomic") == {"points": 1}
 
 
@@ -71,17 +67,13 @@ def test_a_cell_with_the_name_before_counts():
 
 
 def saved(path, *sources):
-    cells = [
-        {"cell_type": "code", "source": source, "metadata": {}} for source in sources
-    ]
+    cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in sources]
     path.write_text(json.dumps({"cells": cells}))
     return path
 
 
 def test_a_copy_from_before_is_still_the_notebook_that_it_was(tmp_path):
-    both = saved(
-        tmp_path / "mine.ipynb", "# exercise 04-align\n", "# exercise 04-atomic\n"
-    )
+    both = saved(tmp_path / "mine.ipynb", "# exercise 04-align\n", "# exercise 04-atomic\n")
     assert {each.notebook for each in opened(both).exercises} == {"04_barriers"}
     one = saved(tmp_path / "other.ipynb", "# exercise 04-atomic\n")
     assert {each.notebook for each in opened(one).exercises} == {"05_two_phase_commit"}

@@ -36,15 +36,9 @@ def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names(
     assert not judged("SELECT 'COMMIT PREPARED ''counts/1/0'''").passed
     assert judged(RIGHT).passed
     with psycopg.connect(orphans._server(), autocommit=True) as connection:
-        [waiting] = connection.execute(
-            "SELECT count(*) FROM pg_prepared_xacts"
-        ).fetchall()
-        [roles] = connection.execute(
-            "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'case%'"
-        ).fetchall()
-        [schemas] = connection.execute(
-            "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'case%'"
-        ).fetchall()
+        [waiting] = connection.execute("SELECT count(*) FROM pg_prepared_xacts").fetchall()
+        [roles] = connection.execute("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'case%'").fetchall()
+        [schemas] = connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'case%'").fetchall()
     assert (waiting, schemas, roles) == ((0,), (0,), (0,))
 
 
@@ -96,9 +90,7 @@ def test_what_an_answer_cannot_do_is_said(query: object, said: str):
     ],
 )
 def test_another_statement_is_refused_before_any_is_sent(statement: str):
-    found = judged(
-        f"VALUES ('COMMIT PREPARED ''sales/1/0'''), ($answer${statement}$answer$)"
-    )
+    found = judged(f"VALUES ('COMMIT PREPARED ''sales/1/0'''), ($answer${statement}$answer$)")
     assert not found.passed
     assert "so nothing was sent" in found.message
     assert "sales" not in found.message
@@ -117,36 +109,22 @@ def test_another_statement_is_refused_before_any_is_sent(statement: str):
     ],
 )
 def test_every_form_of_a_constant_is_sent(form: str):
-    found = judged(
-        f"VALUES ($answer${form}$answer$), ('ROLLBACK PREPARED ''counts/2/0''')"
-    )
+    found = judged(f"VALUES ($answer${form}$answer$), ('ROLLBACK PREPARED ''counts/2/0''')")
     assert found.passed, found.message
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        (
-            "SELECT set_config('default_transaction_read_only', 'on', false)",
-            "gives 'on'",
-        ),
-        (
-            "SELECT set_config('transaction_read_only', 'off', false)",
-            "read-write mode",
-        ),
+        ("SELECT set_config('default_transaction_read_only', 'on', false)", "gives 'on'"),
+        ("SELECT set_config('transaction_read_only', 'off', false)", "read-write mode"),
         ("SELECT set_config('statement_timeout', '0', false)", "gives '0'"),
         ("SELECT set_config('role', 'labkit', false)", "permission denied"),
-        (
-            "SELECT set_config('client_encoding', 'SJIS', false) || '\u2460'",
-            "codec",
-        ),
+        ("SELECT set_config('client_encoding', 'SJIS', false) || '\u2460'", "codec"),
         ("SELECT lo_from_bytea(4711, 'x')::text", "read-only"),
         ("SELECT pg_logical_emit_message(false, 'x', 'y')::text", "permission denied"),
         ("SELECT pg_notify('x', 'y')::text", "gives ''"),
-        (
-            "SELECT query_to_xml('DELETE FROM job', true, true, '')::text",
-            "not allowed",
-        ),
+        ("SELECT query_to_xml('DELETE FROM job', true, true, '')::text", "not allowed"),
         ("SELECT pg_advisory_lock(1)::text", "gives ''"),
         ("DELETE FROM job RETURNING name", "syntax error"),
         ("SELECT 'x' FROM generate_series(1, 10000)", "more than 50 rows"),
@@ -155,10 +133,7 @@ def test_every_form_of_a_constant_is_sent(form: str):
             FROM generate_series(1, 10000), (SELECT 1""",
             "syntax error",
         ),
-        (
-            "SELECT format('COMMIT PREPARED %L', gid) FROM pg_prepared_xacts",
-            "not this job's",
-        ),
+        ("SELECT format('COMMIT PREPARED %L', gid) FROM pg_prepared_xacts", "not this job's"),
         (
             """SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
             WHERE pid <> pg_backend_pid()""",
@@ -176,10 +151,7 @@ def test_what_a_query_does_to_its_session_reaches_nobody(query: str, said: str):
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "SELECT pg_sleep(60)::text",
-        "SELECT pg_sleep(60)::text WHERE set_config('statement_timeout', '0', false) = '0'",
-    ],
+    ["SELECT pg_sleep(60)::text", "SELECT pg_sleep(60)::text WHERE set_config('statement_timeout', '0', false) = '0'"],
 )
 def test_a_query_without_end_is_ended(query: str):
     found = judged(query)
@@ -224,9 +196,7 @@ def test_no_session_may_lift_its_limit_or_have_helpers():
     assert helpers == "0"
 
 
-def test_a_session_that_its_server_does_not_end_is_cut(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_session_that_its_server_does_not_end_is_cut(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(orphans, "LONGEST", 1.0)
     before = orphans._server()
     found = judged("SELECT pg_sleep(60)::text")
@@ -236,9 +206,7 @@ def test_a_session_that_its_server_does_not_end_is_cut(
     assert orphans._server() != before
 
 
-def test_a_server_that_dies_under_an_answer_is_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_server_that_dies_under_an_answer_is_replaced(monkeypatch: pytest.MonkeyPatch):
     asked = orphans._Place.asked
 
     def and_dies(place: orphans._Place, query: str) -> list[str]:

@@ -75,10 +75,10 @@ def test_a_right_sink_is_called_right_and_nothing_more() -> None:
     assert "guarantee" not in str(tried)
 
 
-def marked_together(
-    db: Any, query: str, batch: int, rows: list[dict[str, Any]]
-) -> None:
-    """Writes the query's name and the batch's number into one word: of two queries `orders1` and 11 is `orders11` both."""
+def marked_together(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
+    """Writes the query's name and the batch's number into one word: of two queries `orders1` and 11 is
+    `orders11` both.
+    """
     db.execute(CREATE)
     db.execute("CREATE TABLE IF NOT EXISTS marks (name)")
     db.execute("BEGIN")
@@ -103,17 +103,11 @@ def pasted(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     ("sink", "axis", "said"),
     [
-        (
-            marked_together,
-            "a second query",
-            'Queries called "orders" and "orders1", 12',
-        ),
+        (marked_together, "a second query", 'Queries called "orders" and "orders1", 12'),
         (pasted, "an older checkpoint", 'near "Brien"'),
     ],
 )
-def test_what_survives_is_tried_with_more_batches_and_names(
-    sink: Callable[..., None], axis: str, said: str
-) -> None:
+def test_what_survives_is_tried_with_more_batches_and_names(sink: Callable[..., None], axis: str, said: str) -> None:
     tried = lab.try_sink(sink)
     assert not tried[axis]
     assert tried["a crash at every place"]
@@ -143,11 +137,7 @@ def exits(db: Any, query: str, batch: int, rows: Any) -> None:
         (hangs, "table", "hangs took longer than 1 seconds."),
         (asks_for_ever, "table", "asks for more than 40 things in one batch"),
         (exits, "table", "exits raised SystemExit: 3."),
-        (
-            append,
-            "tabel",
-            'kind="tabel" will not do; write "table", "folder" or "writers".',
-        ),
+        (append, "tabel", 'kind="tabel" will not do; write "table", "folder" or "writers".'),
         (append, "folder", "append: not yet"),
         (3, "table", "sink=3 will not do; write a function"),
         (None, "table", "will not do; write a function"),
@@ -201,9 +191,7 @@ def takes_too_few(db: Any) -> None:
     ],
     ids=["raises", "later", "partial", "too few", "lambda"],
 )
-def test_a_sink_that_fails_without_any_crash_is_wrong_and_says_why(
-    sink: Callable[..., Any], said: str
-) -> None:
+def test_a_sink_that_fails_without_any_crash_is_wrong_and_says_why(sink: Callable[..., Any], said: str) -> None:
     tried = lab.try_sink(sink)
     assert not tried.holds
     assert not tried["a second query"]
@@ -253,9 +241,7 @@ def test_a_sink_that_forks_leaves_no_second_notebook() -> None:
     assert [each for each in left if each.is_running()] == []
 
 
-def test_nothing_of_a_trial_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_of_a_trial_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     children = set(psutil.Process().children(recursive=True))
     lab.try_sink(append)
@@ -284,9 +270,7 @@ class Sink:
     [lambda *_: None, Sink().write, Sink, partial(append), print],
     ids=["lambda", "method", "class", "partial", "built in"],
 )
-def test_what_is_no_function_with_a_def_is_not_saved(
-    sink: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_is_no_function_with_a_def_is_not_saved(sink: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="define it in a cell, with def"):
         lab.save_sink(sink, str(tmp_path / "my_sink.py"))
     assert list(tmp_path.iterdir()) == []
@@ -403,9 +387,7 @@ def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> 
 DUE = [Record(0, "k", 1), Record(1, "l", 1)]
 
 
-def crash_tested(
-    folder: Path, copies: int = 1, group: Group = Group.CRASH, **more: Any
-) -> own.Tested:
+def crash_tested(folder: Path, copies: int = 1, group: Group = Group.CRASH, **more: Any) -> own.Tested:
     """A crash test with one kill, after which the first of two rows is there so many times."""
     file = folder / "my_sink.py"
     file.write_text("def sink(df, batch): ...\n")
@@ -479,9 +461,7 @@ def test_runs_that_are_no_kills_are_no_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", [Group.CONDITION, Group.IDENTITY, Group.LARGE])
-def test_whatever_was_asked_for_is_told_if_it_breaks(
-    tmp_path: Path, group: Group
-) -> None:
+def test_whatever_was_asked_for_is_told_if_it_breaks(tmp_path: Path, group: Group) -> None:
     (tmp_path / "only").mkdir()
     found = crash_tested(tmp_path / "only", 2, group=group)
     assert str(found).splitlines()[:2] == [
@@ -509,17 +489,13 @@ def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
         lab.crash_test("my_sink.py:foreach_batch", only=only)
 
 
-def test_one_place_may_be_named_without_a_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_place_may_be_named_without_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match="--only nowhere: write an id of a point"):
         lab.crash_test(lab.save_sink(append), only="nowhere")
 
 
-def test_a_stub_is_not_crash_tested_and_its_card_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stub_is_not_crash_tested_and_its_card_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     def write_batch(db: Any, query: str, batch: int, rows: Any) -> None:
@@ -533,9 +509,7 @@ def test_a_stub_is_not_crash_tested_and_its_card_says_so(
     assert [path.name for path in tmp_path.iterdir()] == ["my_sink.py"]
 
 
-def test_a_crash_test_in_a_program_prints_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_crash_test_in_a_program_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     tell = own._teller()
     tell("run", "run 2 of 17, about 9 s left: somewhere")
     assert capsys.readouterr() == ("", "")

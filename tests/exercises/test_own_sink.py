@@ -1,4 +1,6 @@
-"""A learner's own sink: real stores, real kills, and nothing that a sink asks for gets any further than its own trial."""
+"""A learner's own sink: real stores, real kills, and nothing that a sink asks for gets any further than its
+own trial.
+"""
 
 import os
 import re
@@ -24,24 +26,12 @@ from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
 from labkit.teach.exercises.own_sink.axes import guarantee
-from labkit.teach.exercises.own_sink.trials import (
-    Kill,
-    Steps,
-    stores,
-    told,
-    trial,
-    verdict_of,
-)
+from labkit.teach.exercises.own_sink.trials import Kill, Steps, stores, told, trial, verdict_of
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
 Sink = Callable[..., Any]
-PUBLIC = {
-    "batches": capstone.PUBLIC,
-    "query": ["orders"],
-    "others": capstone.OTHERS,
-    "other": ["refunds"],
-}
+PUBLIC = {"batches": capstone.PUBLIC, "query": ["orders"], "others": capstone.OTHERS, "other": ["refunds"]}
 INSERT = "INSERT INTO orders VALUES (?, ?, ?)"
 
 
@@ -82,16 +72,12 @@ def upsert(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     db.execute("COMMIT")
 
 
-def delete_and_insert(
-    db: Any, query: str, batch: int, rows: list[dict[str, Any]]
-) -> None:
+def delete_and_insert(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount, query, batch)")
     db.execute("BEGIN")
     db.execute("DELETE FROM orders WHERE query = ? AND batch = ?", [query, batch])
     for row in rows:
-        db.execute(
-            "INSERT INTO orders VALUES (?, ?, ?, ?, ?)", [*row.values(), query, batch]
-        )
+        db.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", [*row.values(), query, batch])
     db.execute("COMMIT")
 
 
@@ -149,16 +135,10 @@ def test_a_right_sink_of_another_style_gets_all_points(sink: Sink) -> None:
 
 @pytest.mark.slow
 def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
-    def write_files(
-        folder: Any, query: str, batch: int, rows: list[dict[str, Any]]
-    ) -> None:
+    def write_files(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
         import json
 
-        names = (
-            json.loads(folder.read("manifest.json"))
-            if "manifest.json" in folder.names()
-            else []
-        )
+        names = json.loads(folder.read("manifest.json")) if "manifest.json" in folder.names() else []
         stage = f"{query}-{batch}.new"
         if stage in folder.names():
             folder.remove(stage)
@@ -204,11 +184,7 @@ QUICK = ("a", "d", "h")
 
 
 @pytest.mark.parametrize(
-    "letter",
-    [
-        letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow)
-        for letter in capstone.EIGHT
-    ],
+    "letter", [letter if letter in QUICK else pytest.param(letter, marks=pytest.mark.slow) for letter in capstone.EIGHT]
 )
 def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
@@ -233,9 +209,7 @@ def test_of_the_eight_every_single_wrong_answer_fails() -> None:
     right: dict[str, Plain] = {key: each.value for key, each in capstone.EIGHT.items()}
     for letter in right:
         for other in set(Guarantee) - {capstone.EIGHT[letter], Guarantee.UNKNOWN}:
-            answer = InNotebook(
-                "guarantees", {"guarantees": right | {letter: other.value}}
-            )
+            answer = InNotebook("guarantees", {"guarantees": right | {letter: other.value}})
             found = exercise.judge(answer, exercise.public[0])
             assert not found.passed
             assert found.message.startswith("7 of 8")
@@ -256,9 +230,7 @@ def marked(exercise: Exercise, sink: Sink) -> Any:
 
 
 def test_points_are_given_by_axis() -> None:
-    def batch_alone(
-        db: Any, query: str, batch: int, rows: list[dict[str, Any]]
-    ) -> None:
+    def batch_alone(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
         made(db)
         db.execute("BEGIN")
         if not db.execute("SELECT 1 FROM marks WHERE batch = ?", [batch]):
@@ -301,9 +273,7 @@ def test_a_statement_beyond_tables_and_rows_is_refused(statement: str) -> None:
 
     found = judged("14-table", write_batch)
     assert not found.passed
-    assert re.search(
-        r"not authorized|prohibited|authorization denied", found.message
-    ), found.message
+    assert re.search(r"not authorized|prohibited|authorization denied", found.message), found.message
 
 
 LONG = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
@@ -320,9 +290,7 @@ LONG = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
         ("nonsense", "syntax error"),
     ],
 )
-def test_what_takes_too_much_or_is_nonsense_gets_a_sentence(
-    statement: str, said: str
-) -> None:
+def test_what_takes_too_much_or_is_nonsense_gets_a_sentence(statement: str, said: str) -> None:
     def write_batch(db: Any, *_: Any) -> None:
         db.execute(statement)
 
@@ -339,14 +307,10 @@ def test_a_store_that_grows_too_large_is_refused() -> None:
 
     found = judged("14-table", write_batch)
     assert not found.passed
-    assert re.search(r"full|disk I/O|stuck|ended the process", found.message), (
-        found.message
-    )
+    assert re.search(r"full|disk I/O|stuck|ended the process", found.message), found.message
 
 
-@pytest.mark.parametrize(
-    "name", ["../out", "/etc/passwd", "a/b", "", ".hidden", 3, "x" * 300]
-)
+@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/b", "", ".hidden", 3, "x" * 300])
 def test_a_file_outside_of_the_folder_is_refused(name: Any, tmp_path: Path) -> None:
     def write_files(folder: Any, *_: Any) -> None:
         folder.write(name, "text")
@@ -374,15 +338,11 @@ def test_a_sink_that_asks_for_ever_or_for_something_else_is_told_so() -> None:
 
 
 def test_a_finally_that_goes_on_asking_and_a_bare_except_do_no_harm() -> None:
-    def write_batch(
-        db: Any, query: str, batch: int, rows: list[dict[str, Any]]
-    ) -> None:
+    def write_batch(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
         made(db)
         db.execute("BEGIN")
         try:
-            if not db.execute(
-                "SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]
-            ):
+            if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
                 table_of(db, rows)
                 db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
         except:  # noqa: E722  # as learners write it
@@ -412,9 +372,7 @@ def test_a_finally_that_goes_on_asking_and_a_bare_except_do_no_harm() -> None:
         7,
     ],
 )
-def test_a_reply_of_a_sandbox_that_is_no_request_fails_the_answer_and_not_the_judge(
-    reply: Any,
-) -> None:
+def test_a_reply_of_a_sandbox_that_is_no_request_fails_the_answer_and_not_the_judge(reply: Any) -> None:
     class Hostile(InNotebook):
         def step(self, *_: Any) -> Any:
             return reply
@@ -427,9 +385,7 @@ def test_a_reply_of_a_sandbox_that_is_no_request_fails_the_answer_and_not_the_ju
 
 
 def test_the_largest_number_of_all_queries_is_no_marker() -> None:
-    def write_batch(
-        db: Any, _query: str, _batch: int, rows: list[dict[str, Any]]
-    ) -> None:
+    def write_batch(db: Any, _query: str, _batch: int, rows: list[dict[str, Any]]) -> None:
         made(db)
         db.execute("BEGIN")
         [[most]] = db.execute("SELECT coalesce(max(id), 0) FROM orders")
@@ -443,15 +399,11 @@ def test_the_largest_number_of_all_queries_is_no_marker() -> None:
 # --- the trial itself
 
 
-def test_the_kill_is_a_sigkill_of_the_process_that_has_the_store(
-    tmp_path: Path,
-) -> None:
+def test_the_kill_is_a_sigkill_of_the_process_that_has_the_store(tmp_path: Path) -> None:
     def write_batch(db: Any, *_: Any) -> None:
         db.execute("BEGIN")
 
-    ask = Asker(
-        Steps(InNotebook("write_batch", {"write_batch": write_batch})), "write_batch"
-    )
+    ask = Asker(Steps(InNotebook("write_batch", {"write_batch": write_batch})), "write_batch")
     with stores() as server, trial(server, ask, "table") as begun:
         process = psutil.Process(begun.process()._pid)
         begun.run(["orders"], capstone.PUBLIC[:1], [Kill(0, 1)])
@@ -492,10 +444,7 @@ def test_a_stub_is_missing_and_a_step_is_plain() -> None:
     def sink(db: Any, *_: Any) -> None:
         db.execute("SELECT ?", [1])
 
-    assert step(sink, "table", [], ["orders", 0, []]) == [
-        "do",
-        ["execute", "SELECT ?", [1]],
-    ]
+    assert step(sink, "table", [], ["orders", 0, []]) == ["do", ["execute", "SELECT ?", [1]]]
     known = [[["execute", "SELECT ?", [1]], ["gave", [[1]]]]]
     assert step(sink, "table", known, ["orders", 0, []]) == ["end", None]
     known = [[["execute", "SELECT ?", [2]], ["gave", [[2]]]]]

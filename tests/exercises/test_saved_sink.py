@@ -30,9 +30,7 @@ def takes_one(db: Any) -> None:
     db.execute(ORDERS)
 
 
-def raises_behind_a_crash(
-    db: Any, query: str, batch: int, rows: list[dict[str, Any]]
-) -> None:
+def raises_behind_a_crash(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     db.execute(f"CREATE TABLE seen_{query}_{batch} (x)")
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     values = ", ".join("(?, ?, ?)" for _ in rows)
@@ -46,24 +44,17 @@ def raises_behind_a_crash(
         (raises, "stuck: the sink raised ValueError: no"),
         (raises_later, "stuck: the sink raised ValueError: no"),
         (takes_one, "stuck: the sink raised TypeError"),
-        (
-            raises_behind_a_crash,
-            "the batch came again, and the sink raised Operational",
-        ),
+        (raises_behind_a_crash, "the batch came again, and the sink raised Operational"),
     ],
 )
-def test_a_sink_that_raises_is_a_result_and_no_traceback(
-    sink: Callable[..., Any], said: str
-) -> None:
+def test_a_sink_that_raises_is_a_result_and_no_traceback(sink: Callable[..., Any], said: str) -> None:
     tried = lab.try_sink(sink)
     assert not tried.holds
     assert said in str(tried)
     assert said in tried.card().html()
 
 
-def test_a_sink_goes_into_a_file_that_is_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sink_goes_into_a_file_that_is_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert lab.save_sink(raises_later, "my_sink.py") == "my_sink.py:foreach_batch"
     names: dict[str, Any] = {"Any": Any}
@@ -94,11 +85,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(
-    sink: Callable[..., Any],
-    file: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    sink: Callable[..., Any], file: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match=said):
@@ -106,9 +93,7 @@ def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(
     assert not list(tmp_path.iterdir())
 
 
-def torn_manifest(
-    folder: Any, query: str, batch: int, rows: list[dict[str, Any]]
-) -> None:
+def torn_manifest(folder: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
     import json
 
     name, known = f"{query}-{batch}", []
@@ -124,9 +109,7 @@ def test_a_file_that_nobody_can_read_is_told_with_its_kill() -> None:
     assert "Killed in batch 0, in the middle of write('manifest.json'" in said
 
 
-def test_the_file_has_no_statement_but_those_of_the_sink(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_has_no_statement_but_those_of_the_sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash test names the innermost line of the file: it has to be the sink's own."""
     monkeypatch.chdir(tmp_path)
     lab.save_sink(raises_later, "my_sink.py")
@@ -175,16 +158,11 @@ WHERE_OTHERS_BREAK = ("b0.call.returns", "two_queries")
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("exercise", "answer", "kind"),
-    [("14-table", "write_batch", "table"), ("14b-folder", "write_files", "folder")],
+    ("exercise", "answer", "kind"), [("14-table", "write_batch", "table"), ("14b-folder", "write_files", "folder")]
 )
 @pytest.mark.usefixtures("java")
 def test_a_sink_that_passes_its_exercise_is_exactly_once_on_real_spark(
-    exercise: str,
-    answer: str,
-    kind: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    exercise: str, answer: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     solution = tmp_path / "solution.py"

@@ -26,9 +26,7 @@ def test_the_notebooks_and_the_registry_name_the_same_exercises():
     assert set(SOURCES) == set(EXERCISES)
     for source in build_notebooks.sources(ROOT):
         asked = list(build_notebooks.exercises(source))
-        assert asked == [
-            each.name for each in EXERCISES.values() if each.notebook == source.stem
-        ]
+        assert asked == [each.name for each in EXERCISES.values() if each.notebook == source.stem]
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -44,18 +42,13 @@ def test_a_stub_is_not_attempted(name: str):
 @pytest.mark.parametrize(
     "name",
     # A sink of one's own is killed some hundred times.
-    [
-        pytest.param(name, marks=pytest.mark.slow) if EXERCISES[name].axes else name
-        for name in QUICK
-    ],
+    [pytest.param(name, marks=pytest.mark.slow) if EXERCISES[name].axes else name for name in QUICK],
 )
 def test_a_solution_passes_every_public_and_hidden_variant(name: str):
     exercise, (_, solution) = EXERCISES[name], SOURCES[name]
     found = judged(exercise, run(solution))
     assert found is not None
-    assert [each.passed for each in found] == [True] * len(exercise.public), found[
-        -1
-    ].message
+    assert [each.passed for each in found] == [True] * len(exercise.public), found[-1].message
     answer = InNotebook(exercise.answer, run(solution))
     # A sink of one's own is killed some hundred times for each seed.
     for seed in SEEDS[:1] if exercise.axes else SEEDS:
@@ -67,19 +60,14 @@ def test_a_solution_passes_every_public_and_hidden_variant(name: str):
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
-def test_a_solution_survives_on_real_spark_and_a_wrong_one_does_not(
-    name: str, java: object
-):
+def test_a_solution_survives_on_real_spark_and_a_wrong_one_does_not(name: str, java: object):
     exercise, (_, solution) = EXERCISES[name], SOURCES[name]
     answer = InNotebook(exercise.answer, run(solution))
     for variant in [*exercise.public, variants(name, 1)[-1]]:
         finding = exercise.judge(answer, variant)
         assert finding.passed, (variant.name, finding.message)
     said = []
-    for sink, store, order in (
-        ("idempotent", "sqlite", None),
-        ("two_phase", "files", "engine"),
-    ):
+    for sink, store, order in (("idempotent", "sqlite", None), ("two_phase", "files", "engine")):
         wrong = {exercise.answer: {"sink": sink, "store": store, "order": order}}
         [finding] = judged(exercise, wrong) or []
         assert not finding.passed
@@ -104,11 +92,7 @@ def test_variants_are_the_same_for_the_same_seed_and_differ_between_seeds():
 
 def test_a_solution_is_about_as_long_as_its_exercise_says():
     for name, (_, solution) in SOURCES.items():
-        body = [
-            line
-            for line in solution.splitlines()
-            if line.strip() and not re.match(r'def |#|    """', line)
-        ]
+        body = [line for line in solution.splitlines() if line.strip() and not re.match(r'def |#|    """', line)]
         assert abs(len(body) - EXERCISES[name].lines) <= 2, name
 
 
@@ -128,18 +112,14 @@ def given_away() -> dict[str, str]:
     for source in build_notebooks.sources(ROOT):
         for copy in build_notebooks.build(source):
             cells = nbformat.reads(copy, as_version=4).cells
-            found[f"{source.stem} {len(found)}"] = "\n".join(
-                cell.source for cell in cells
-            )
+            found[f"{source.stem} {len(found)}"] = "\n".join(cell.source for cell in cells)
     return found
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_no_solution_is_given_away(name: str):
     stub, solution = SOURCES[name]
-    telling = {line.strip() for line in solution.splitlines()} - {
-        line.strip() for line in stub.splitlines()
-    }
+    telling = {line.strip() for line in solution.splitlines()} - {line.strip() for line in stub.splitlines()}
     telling = {line for line in telling if len(line) >= 16}
     assert telling
     for place, text in given_away().items():
@@ -148,9 +128,7 @@ def test_no_solution_is_given_away(name: str):
 
 def test_no_hidden_variant_is_given_away():
     drawn = {variant.name for name in EXERCISES for variant in variants(name, 3)}
-    public = {
-        variant.name for exercise in EXERCISES.values() for variant in exercise.public
-    }
+    public = {variant.name for exercise in EXERCISES.values() for variant in exercise.public}
     hidden = {name for name in drawn - public if len(name) > 12}
     assert len(hidden) > 10
     for place, text in given_away().items():
@@ -171,28 +149,18 @@ def test_the_instructors_copy_has_the_solution_in_place_of_the_stub():
 
 
 def test_the_stubs_in_the_package_are_those_of_the_notebooks():
-    assert build_notebooks.stubs(ROOT) == (ROOT / build_notebooks.STUBS).read_text(
-        encoding="utf-8"
-    )
+    assert build_notebooks.stubs(ROOT) == (ROOT / build_notebooks.STUBS).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [
         ('# %% tags=["exercise"]\nx = ...\n', "begins with a line"),
-        (
-            '# %% tags=["exercise"]\n# exercise 05-x\nx = ...\n\n# %%\n1\n',
-            "no solution follows the stub of 05-x",
-        ),
-        (
-            '# %% tags=["solution"]\n# exercise 05-x\nx = 1\n',
-            "does not follow its stub",
-        ),
+        ('# %% tags=["exercise"]\n# exercise 05-x\nx = ...\n\n# %%\n1\n', "no solution follows the stub of 05-x"),
+        ('# %% tags=["solution"]\n# exercise 05-x\nx = 1\n', "does not follow its stub"),
     ],
 )
-def test_an_exercise_without_its_parts_is_not_built(
-    tmp_path: Path, source: str, complaint: str
-):
+def test_an_exercise_without_its_parts_is_not_built(tmp_path: Path, source: str, complaint: str):
     path = tmp_path / "05_x.py"
     path.write_text(source)
     with pytest.raises(build_notebooks.NotebookError, match=complaint):

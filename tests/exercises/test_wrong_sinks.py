@@ -17,9 +17,7 @@ Row = dict[str, Any]
 
 
 def orders(db: Any) -> None:
-    db.execute(
-        "CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)"
-    )
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
     db.execute("CREATE TABLE IF NOT EXISTS done (q TEXT, b)")
 
 
@@ -129,17 +127,13 @@ def quoted(db: Any, query: str, batch: int, rows: list[Row]) -> None:
     db.execute("BEGIN")
     known = is_done(db, query, batch)
     for row in [] if known else rows:
-        db.execute(
-            f"INSERT INTO orders VALUES ({row['id']}, '{row['item']}', {row['amount']})"
-        )
+        db.execute(f"INSERT INTO orders VALUES ({row['id']}, '{row['item']}', {row['amount']})")
     once(db, known, [], [query, batch])
 
 
 def numbers(db: Any, query: str, batch: int, rows: list[Row]) -> None:
     """An item may look like a number."""
-    db.execute(
-        "CREATE TABLE IF NOT EXISTS orders (id INTEGER, item INTEGER, amount INTEGER)"
-    )
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item INTEGER, amount INTEGER)")
     orders(db)
     db.execute("BEGIN")
     once(db, is_done(db, query, batch), rows, [query, batch])
@@ -282,9 +276,7 @@ def nothing_to_do(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) 
     return "written"
 
 
-def guards_each_row(
-    db: Any, epoch: int, query: str, batch: int, rows: list[Row]
-) -> str:
+def guards_each_row(db: Any, epoch: int, query: str, batch: int, rows: list[Row]) -> str:
     """Half of an older writer's batch stays beside the plan of the newer one."""
     orders(db)
     db.execute("CREATE TABLE IF NOT EXISTS writers (q TEXT PRIMARY KEY, e INTEGER)")
@@ -294,14 +286,9 @@ def guards_each_row(
     for row in rows:
         fresh = "NOT EXISTS (SELECT 1 FROM orders WHERE id = ?)"
         db.execute(
-            f"INSERT INTO orders SELECT ?, ?, ? WHERE {fresh} AND {newest}",
-            [*row.values(), row["id"], query, epoch],
+            f"INSERT INTO orders SELECT ?, ?, ? WHERE {fresh} AND {newest}", [*row.values(), row["id"], query, epoch]
         )
-    return (
-        "written"
-        if db.execute(f"SELECT 1 WHERE {newest}", [query, epoch])
-        else "fenced"
-    )
+    return "written" if db.execute(f"SELECT 1 WHERE {newest}", [query, epoch]) else "fenced"
 
 
 @pytest.mark.parametrize(
@@ -331,9 +318,7 @@ def guards_each_row(
         ("14b-writers", guards_each_row, axes.STOPPED),
     ],
 )
-def test_a_wrong_sink_of_a_stranger_fails(
-    exercise: str, sink: Callable[..., Any], axis: str
-) -> None:
+def test_a_wrong_sink_of_a_stranger_fails(exercise: str, sink: Callable[..., Any], axis: str) -> None:
     asked = find(exercise)
     answer = InNotebook(asked.answer, {asked.answer: sink})
     drawn = [each for each in variants(exercise, 3) if each["axis"] == axis]

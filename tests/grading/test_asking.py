@@ -12,18 +12,9 @@ from labkit.core.errors import MissingSolution
 from labkit.grading.asking import Patience, RemoteAnswer
 from labkit.grading.marking import mark
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.teach.exercises.contract import (
-    AnswerFailed,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 
-PATIENCE = Patience(
-    call_seconds=0.5, item_seconds=3, calls=50, value_bytes=1000, total_bytes=5000
-)
+PATIENCE = Patience(call_seconds=0.5, item_seconds=3, calls=50, value_bytes=1000, total_bytes=5000)
 Other = Callable[[socket.socket, bytes], None]
 
 
@@ -57,11 +48,7 @@ def says(text: str) -> Other:
 
 @pytest.mark.parametrize(
     ("reply", "value"),
-    [
-        ('{"plain": 3}', 3),
-        ('{"plain": null}', None),
-        ('{"plain": {"a": [1.5, true]}}', {"a": [1.5, True]}),
-    ],
+    [('{"plain": 3}', 3), ('{"plain": null}', None), ('{"plain": {"a": [1.5, true]}}', {"a": [1.5, True]})],
 )
 def test_a_plain_value_comes_back_with_its_exact_type(
     reply: str, value: object, ask: Callable[[Other], RemoteAnswer]
@@ -74,32 +61,12 @@ def test_a_plain_value_comes_back_with_its_exact_type(
 @pytest.mark.parametrize(
     "reply",
     [
-        *(
-            "",
-            "{}",
-            "[]",
-            "nonsense",
-            '{"plain": NaN}',
-            '{"plain": 1e999}',
-            '{"plain": Infinity}',
-            '{"plain": 1',
-        ),
-        *(
-            '{"passed": true}',
-            '{"points": 2}',
-            '{"plain": "\\ud800"}',
-            '{"failed": "it says so"}',
-        ),
-        *(
-            '{"plain":' + "[" * 400 + "]" * 400 + "}",
-            '{"missing": 1}',
-            '{"plain": 1} {"plain": 2}',
-        ),
+        *("", "{}", "[]", "nonsense", '{"plain": NaN}', '{"plain": 1e999}', '{"plain": Infinity}', '{"plain": 1'),
+        *('{"passed": true}', '{"points": 2}', '{"plain": "\\ud800"}', '{"failed": "it says so"}'),
+        *('{"plain":' + "[" * 400 + "]" * 400 + "}", '{"missing": 1}', '{"plain": 1} {"plain": 2}'),
     ],
 )
-def test_anything_else_is_a_failed_answer(
-    reply: str, ask: Callable[[Other], RemoteAnswer]
-) -> None:
+def test_anything_else_is_a_failed_answer(reply: str, ask: Callable[[Other], RemoteAnswer]) -> None:
     with pytest.raises(AnswerFailed):
         ask(says(reply)).value()
 
@@ -109,9 +76,7 @@ def test_not_attempted_is_said(ask: Callable[[Other], RemoteAnswer]) -> None:
         ask(says('{"missing": true}')).call(1)
 
 
-def test_too_large_too_late_too_slow_and_gone(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_too_large_too_late_too_slow_and_gone(ask: Callable[[Other], RemoteAnswer]) -> None:
     def trickle(connection: socket.socket, question: bytes) -> None:
         connection.sendall((1000).to_bytes(4, "big"))
         for _ in range(1000):
@@ -148,9 +113,7 @@ def call_often(answer: RemoteAnswer) -> None:
         answer.call(number)
 
 
-def test_a_question_is_asked_once_and_its_answer_cannot_be_changed(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_a_question_is_asked_once_and_its_answer_cannot_be_changed(ask: Callable[[Other], RemoteAnswer]) -> None:
     answer = ask(says('{"plain": [1]}'))
     first = answer.call({"a": 1})
     assert isinstance(first, list)
@@ -172,9 +135,7 @@ def counting() -> Other:
     return other
 
 
-def test_another_answer_to_the_same_question_fails(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_another_answer_to_the_same_question_fails(ask: Callable[[Other], RemoteAnswer]) -> None:
     answer = ask(counting())
     answer.call(1)
     with pytest.raises(AnswerFailed, match="two different answers"):
@@ -200,34 +161,20 @@ def judged_by_value(answer: RemoteAnswer, variant: Variant) -> Finding:
 VARIANTS = [Variant(f"v{n}", (("n", n),)) for n in range(4)]
 
 
-def test_points_come_only_with_every_variant(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_points_come_only_with_every_variant(ask: Callable[[Other], RemoteAnswer]) -> None:
     one = exercise(judged_by_value, VARIANTS[0])
     item = mark(one, ask(says('{"plain": 1}')), VARIANTS[1:])
-    assert (item.points, item.status, item.public, item.hidden) == (
-        3,
-        "right",
-        (1, 1),
-        (3, 3),
-    )
+    assert (item.points, item.status, item.public, item.hidden) == (3, "right", (1, 1), (3, 3))
 
     def last_is_wrong(connection: socket.socket, question: bytes) -> None:
         send(connection, b'{"plain": 1}' if b"3" not in question else b'{"plain": 2}')
 
     item = mark(one, ask(last_is_wrong), VARIANTS[1:])
-    assert (item.points, item.status, item.public, item.hidden) == (
-        0,
-        "wrong",
-        (1, 1),
-        (2, 3),
-    )
+    assert (item.points, item.status, item.public, item.hidden) == (0, "wrong", (1, 1), (2, 3))
     assert item.reason == "It is not one."
 
 
-def test_a_state_that_no_judge_asks_for_is_noticed(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[[Other], RemoteAnswer]) -> None:
     def wears_out(
         connection: socket.socket,
         question: bytes,
@@ -241,28 +188,12 @@ def test_a_state_that_no_judge_asks_for_is_noticed(
     assert "two different answers" in item.reason
 
 
-def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(
-    ask: Callable[[Other], RemoteAnswer],
-) -> None:
+def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callable[[Other], RemoteAnswer]) -> None:
     def judge(answer: RemoteAnswer, variant: Variant) -> Finding:
-        return Finding(
-            variant["n"] < 2,
-            f"n is {variant['n']}",
-            "seen",
-            "wanted",
-            general=variant["told"],
-        )
+        return Finding(variant["n"] < 2, f"n is {variant['n']}", "seen", "wanted", general=variant["told"])
 
-    told = [
-        Variant(f"v{n}", (("n", n), ("told", "It is too large." if n == 2 else "")))
-        for n in (1, 2, 3)
-    ]
-    assert (
-        mark(exercise(judge, told[0]), ask(says("{}")), told[1:2]).shown
-        == "It is too large."
-    )
-    assert mark(exercise(judge, told[0]), ask(says("{}")), told[2:]).shown.startswith(
-        "A hidden variant"
-    )
+    told = [Variant(f"v{n}", (("n", n), ("told", "It is too large." if n == 2 else ""))) for n in (1, 2, 3)]
+    assert mark(exercise(judge, told[0]), ask(says("{}")), told[1:2]).shown == "It is too large."
+    assert mark(exercise(judge, told[0]), ask(says("{}")), told[2:]).shown.startswith("A hidden variant")
     item = mark(exercise(judge, told[1]), ask(says("{}")), ())
     assert item.shown == "n is 2 Observed: seen Expected: wanted"

@@ -19,24 +19,14 @@ from labkit.grading.gradebook import write_all
 
 
 @pytest.mark.slow
-def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
-    tmp_path: Path,
-) -> None:
+def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(tmp_path: Path) -> None:
     count = 6
     generate(tmp_path / "in", count)
-    subprocess.run(
-        command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True
-    )
+    subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)
 
-    batch = subprocess.Popen(
-        command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL
-    )
+    batch = subprocess.Popen(command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL)
     records = tmp_path / "killed" / "records"
-    until(
-        lambda: len(list(records.glob("*.json"))) >= count // 3,
-        "a third of the records",
-        seconds=300,
-    )
+    until(lambda: len(list(records.glob("*.json"))) >= count // 3, "a third of the records", seconds=300)
     below = psutil.Process(batch.pid).children(recursive=True)
     assert below
     batch.send_signal(signal.SIGKILL)
@@ -46,37 +36,22 @@ def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(
     done = len(list((tmp_path / "killed" / "records").glob("*.json")))
     assert done < count
 
-    told = subprocess.run(
-        command(tmp_path / "in", tmp_path / "killed"),
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    told = subprocess.run(command(tmp_path / "in", tmp_path / "killed"), check=True, capture_output=True, text=True)
     assert 0 < json.loads(told.stdout)["graded"] < count
     assert grades(tmp_path / "killed") == grades(tmp_path / "whole")
     for name in ("grades.csv",):
-        assert (tmp_path / "killed" / name).read_text() == (
-            tmp_path / "whole" / name
-        ).read_text()
+        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
     assert not (tmp_path / "killed" / ".work").exists()
 
 
 def grade(folder: Path, **more: object) -> object:
-    done = run(
-        Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more),
-        lambda *_: None,
-    )
+    done = run(Order([folder / "in"], folder / "out", submitted.COURSE, workers=1, **more), lambda *_: None)
     write_all(folder / "out", load(submitted.COURSE))
     return done
 
 
 def record(folder: Path, student: str) -> records.Record:
-    found = records.read(
-        folder
-        / "out"
-        / "records"
-        / f"{records.file_name(student, submitted.NOTEBOOK)}.json"
-    )
+    found = records.read(folder / "out" / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
     assert found is not None
     return found
 
@@ -88,9 +63,7 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     assert grade(tmp_path).graded == 3
     again = grade(tmp_path)
     assert (again.graded, again.kept) == (0, 3)
-    submitted.hand_in(
-        tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"])
-    )
+    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"]))
     again = grade(tmp_path)
     assert (again.graded, again.kept) == (1, 2)
     rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
@@ -102,9 +75,7 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     ]
 
 
-def test_folders_may_be_named_from_where_one_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_may_be_named_from_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     monkeypatch.chdir(tmp_path)
     assert grade(Path()).graded == 1
@@ -112,9 +83,7 @@ def test_folders_may_be_named_from_where_one_is(
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_costs_one_more_try_and_no_grade(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_dies_costs_one_more_try_and_no_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     killed = []
 
@@ -151,9 +120,7 @@ def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
         patch.setattr("labkit.grading.batch.subprocess.Popen", start)
         assert grade(tmp_path).failed == 1
     assert {item.status for item in record(tmp_path, "ada").items} == {"not graded"}
-    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[
-        1
-    ] == "ada,,,,,0,no"
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,0,no"
     assert grade(tmp_path).graded == 1
     assert records.total([record(tmp_path, "ada")]) == 6
 

@@ -29,9 +29,7 @@ def record(key: str, points: Mapping[str, int] | None = None, **more: object) ->
     """What a batch leaves of a submission; right where nothing else is said, its text not read yet."""
     items = []
     for exercise in COURSE.exercises.values():
-        item = ItemRecord(
-            exercise.name, exercise.points, code=submitted.RIGHT[exercise.name]
-        )
+        item = ItemRecord(exercise.name, exercise.points, code=submitted.RIGHT[exercise.name])
         if exercise.by_hand:
             item.points, item.status, item.written = None, "by hand", TEXT
         else:
@@ -40,15 +38,9 @@ def record(key: str, points: Mapping[str, int] | None = None, **more: object) ->
             item.public, item.hidden = (1, 1), (3 if item.points else 0, 3)
         items.append(item)
     fields: dict[str, object] = {
-        "student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME, "sha256": key, "items": items,
+        "student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME, "sha256": key, "items": items,  # noqa: E501
     }  # fmt: skip
-    fields |= {
-        "course": "sample",
-        "notebook": submitted.NOTEBOOK,
-        "seed": 1,
-        "digest": "d",
-        "versions": {},
-    }
+    fields |= {"course": "sample", "notebook": submitted.NOTEBOOK, "seed": 1, "digest": "d", "versions": {}}
     fields["isolation"] = Isolation("namespaces")
     return Record(**(fields | more))
 
@@ -57,9 +49,7 @@ def booked(folder: Path, *kept: Record, **said: object) -> Gradebook:
     (folder / "records").mkdir(parents=True, exist_ok=True)
     (folder / "feedback").mkdir(exist_ok=True)
     for one in kept:
-        records.write(
-            one, folder / "records" / f"{records.file_name(one.key, one.notebook)}.json"
-        )
+        records.write(one, folder / "records" / f"{records.file_name(one.key, one.notebook)}.json")
     return write_book(folder, COURSE, Policy(**said))[1]
 
 
@@ -88,13 +78,8 @@ def totals(book: Gradebook) -> dict[str, float]:
     return {row.name: row.total for row in book.rows}
 
 
-def test_equal_names_are_two_rows_told_apart_by_the_platforms_id(
-    tmp_path: Path,
-) -> None:
-    twins = [
-        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
-        for n in (1001, 1002)
-    ]
+def test_equal_names_are_two_rows_told_apart_by_the_platforms_id(tmp_path: Path) -> None:
+    twins = [record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n)) for n in (1001, 1002)]
     twins[1].items[0].points = 0
     book = booked(tmp_path, *twins)
     assert totals(book) == {"Max Muster (1001)": 6, "Max Muster (1002)": 4}
@@ -103,13 +88,8 @@ def test_equal_names_are_two_rows_told_apart_by_the_platforms_id(
     assert [row["id"] for row in rows(tmp_path)] == ["moodle-1001", "moodle-1002"]
 
 
-def test_whom_the_roster_tells_apart_by_more_than_a_name_is_not_asked_about(
-    tmp_path: Path,
-) -> None:
-    twins = [
-        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
-        for n in (1001, 1002, 1003)
-    ]
+def test_whom_the_roster_tells_apart_by_more_than_a_name_is_not_asked_about(tmp_path: Path) -> None:
+    twins = [record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n)) for n in (1001, 1002, 1003)]
     known = "s1,Max Muster,1001\ns2,Max Muster,1002\n"
     members = class_list(tmp_path, f"id,name,moodle\n{known}")
     book = booked(tmp_path, *twins[:2], members=members)
@@ -119,9 +99,7 @@ def test_whom_the_roster_tells_apart_by_more_than_a_name_is_not_asked_about(
     assert any("3 students have this name (1003, s1, s2)" in one for one in doubts)
 
 
-def test_a_student_of_the_table_is_called_by_the_name_or_id_that_stands_there(
-    tmp_path: Path,
-) -> None:
+def test_a_student_of_the_table_is_called_by_the_name_or_id_that_stands_there(tmp_path: Path) -> None:
     members = class_list(tmp_path, "id,name,moodle\ns1,Ada,1\ns2,Bob,2\ns3,Eve,3\n")
     kept = [record(f"moodle-{n}", platform="moodle", account=str(n)) for n in (1, 2)]
     booked(tmp_path, *kept, members=members)
@@ -135,15 +113,9 @@ def test_a_student_of_the_table_is_called_by_the_name_or_id_that_stands_there(
     assert (called("s9"), called("s3"), called("Eve")) == (["s9"], ["s3"], ["Eve"])
 
 
-@pytest.mark.parametrize(
-    "names", [("Zoe", "zoe"), ("carl", "carl "), ("J\u00f6rg", "Jo\u0308rg")]
-)
-def test_names_that_look_alike_are_asked_about(
-    names: tuple[str, str], tmp_path: Path
-) -> None:
-    book = booked(
-        tmp_path, *(record(name, student=" ".join(name.split())) for name in names)
-    )
+@pytest.mark.parametrize("names", [("Zoe", "zoe"), ("carl", "carl "), ("J\u00f6rg", "Jo\u0308rg")])
+def test_names_that_look_alike_are_asked_about(names: tuple[str, str], tmp_path: Path) -> None:
+    book = booked(tmp_path, *(record(name, student=" ".join(name.split())) for name in names))
     assert len(book.rows) == len({row.name for row in book.rows}) == 2
     assert len(list((tmp_path / "feedback").iterdir())) == 2
     assert "2 students have this name" in book.doubts[0]
@@ -157,71 +129,44 @@ s3,Grace Hopper,grace@example.org,,,
 
 
 def test_a_roster_shows_who_is_missing_and_who_is_unknown(tmp_path: Path) -> None:
-    kept = [
-        record("s1"),
-        record("moodle-7", student="Max  MUSTER", platform="moodle", account="7"),
-        record("mallory"),
-    ]
+    kept = [record("s1"), record("moodle-7", student="Max  MUSTER", platform="moodle", account="7"), record("mallory")]
     book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
     assert [row.name for row in book.missing] == ["Grace Hopper"]
     assert [row.name for row in book.unknown] == ["mallory"]
-    assert totals(book) == {
-        "Ada Lovelace": 6,
-        "Max Muster": 6,
-        "Grace Hopper": 0,
-        "mallory": 6,
-    }
-    assert any(
-        "mallory (mallory) is not in the roster" in doubt for doubt in book.doubts
-    )
-    assert {row["student"]: row["handed in"] for row in rows(tmp_path)}[
-        "Grace Hopper"
-    ] == "no"
+    assert totals(book) == {"Ada Lovelace": 6, "Max Muster": 6, "Grace Hopper": 0, "mallory": 6}
+    assert any("mallory (mallory) is not in the roster" in doubt for doubt in book.doubts)
+    assert {row["student"]: row["handed in"] for row in rows(tmp_path)}["Grace Hopper"] == "no"
     assert "Grace Hopper" in (tmp_path / "summary.html").read_text()
 
 
 def test_a_name_that_two_could_have_belongs_to_neither(tmp_path: Path) -> None:
-    twins = [
-        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
-        for n in (1, 2)
-    ]
+    twins = [record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n)) for n in (1, 2)]
     book = booked(tmp_path, *twins, members=class_list(tmp_path, ROSTER))
     assert "Max Muster" in {row.name.split(" (")[0] for row in book.missing}
     assert len(book.unknown) == 2
-    assert any(
-        "add the platform's number or account to the roster" in doubt
-        for doubt in book.doubts
-    )
-    list_ = class_list(
-        tmp_path, ROSTER.replace("id,name", "moodle,name").replace("s2", "2")
-    )
+    assert any("add the platform's number or account to the roster" in doubt for doubt in book.doubts)
+    list_ = class_list(tmp_path, ROSTER.replace("id,name", "moodle,name").replace("s2", "2"))
     book = booked(tmp_path, *twins, members=list_)
     assert [row.key for row in book.unknown] == ["moodle-1"]
-    book = booked(
-        tmp_path, *twins, members=class_list(tmp_path, "id,name\n1,Max Muster\n")
-    )
+    book = booked(tmp_path, *twins, members=class_list(tmp_path, "id,name\n1,Max Muster\n"))
     assert len({row.name for row in book.rows}) == len(book.rows) == 3
 
 
 def test_a_number_of_the_school_is_not_a_number_of_the_platform(tmp_path: Path) -> None:
     kept = [record("moodle-1001", student="Mallory", platform="moodle", account="1001")]
-    book = booked(
-        tmp_path, *kept, members=class_list(tmp_path, "id,name\n1001,Frida Kahlo\n")
-    )
+    book = booked(tmp_path, *kept, members=class_list(tmp_path, "id,name\n1001,Frida Kahlo\n"))
     assert [row.name for row in book.missing] == ["Frida Kahlo"]
 
 
 def test_one_person_of_two_assignments_is_one_row(tmp_path: Path) -> None:
     kept = [record("moodle-1", student="Ada Lovelace", platform="moodle", account="1"),
-            record("moodle-2", student="Ada Lovelace", platform="moodle", account="2", notebook="", items=[])]  # fmt: skip
+            record("moodle-2", student="Ada Lovelace", platform="moodle", account="2", notebook="", items=[])]  # fmt: skip  # noqa: E501
     book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
     assert {row.name: len(row.records) for row in book.rows}["Ada Lovelace"] == 2
 
 
 def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
-    list_ = class_list(
-        tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\nc,Cem,G2\nd,Dora,G2\ne,Eve,\n"
-    )
+    list_ = class_list(tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\nc,Cem,G2\nd,Dora,G2\ne,Eve,\n")
     kept = [
         record("a", {"01-double": 0}),
         record("b", submitted=LATE),
@@ -230,25 +175,15 @@ def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
     ]
     book = booked(tmp_path, *kept, members=list_)
     assert totals(book) == {"Ada": 6, "Bob": 6, "Cem": 6, "Dora": 6, "Eve": 6}
-    assert (
-        "counts for all of the group"
-        in {row.name: row.notes for row in book.rows}["Ada"][0]
-    )
+    assert "counts for all of the group" in {row.name: row.notes for row in book.rows}["Ada"][0]
     assert not book.unknown
 
 
 def test_several_people_of_one_submission(tmp_path: Path) -> None:
-    people = [
-        Person("Ada Lovelace", "s1", "ada@example.org"),
-        Person("Grace Hopper", "", "GRACE@example.org"),
-    ]
+    people = [Person("Ada Lovelace", "s1", "ada@example.org"), Person("Grace Hopper", "", "GRACE@example.org")]
     kept = [
         record(
-            "gradescope-s1",
-            student="Ada Lovelace, Grace Hopper",
-            platform="gradescope",
-            account="s1",
-            people=people,
+            "gradescope-s1", student="Ada Lovelace, Grace Hopper", platform="gradescope", account="s1", people=people
         )
     ]
     book = booked(tmp_path, *kept, members=class_list(tmp_path, ROSTER))
@@ -267,9 +202,7 @@ CANVAS = (
     '"Student, Test",1,,,A,\n'
 )
 BLACKBOARD = "Last Name\tFirst Name\tUsername\tStudent ID\nMuster\tMax\tmmuster\ts2\n"
-CLASSROOM = (
-    'identifier,github_username,github_id,name\n"max@x.org",octomax,12,Max Muster\n'
-)
+CLASSROOM = 'identifier,github_username,github_id,name\n"max@x.org",octomax,12,Max Muster\n'
 
 
 @pytest.mark.parametrize(
@@ -277,15 +210,13 @@ CLASSROOM = (
     [
         (WORKSHEET, {"platform": "moodle", "account": "1002", "key": "moodle-1002", "student": "Max Muster"}),
         (CANVAS, {"platform": "canvas", "account": "4711", "key": "canvas-4711", "student": "mustermax_4711"}),
-        (BLACKBOARD, {"platform": "blackboard", "account": "mmuster", "key": "blackboard-mmuster", "student": "mmuster"}),
+        (BLACKBOARD, {"platform": "blackboard", "account": "mmuster", "key": "blackboard-mmuster", "student": "mmuster"}),  # noqa: E501
         (CLASSROOM, {"platform": "github", "account": "octomax", "key": "github-octomax", "student": "octomax"}),
         ("name;e-mail\nMax Muster;m@x.org\n", {"key": "m@x.org"}),
         ("NAME\nMüster Max\n".encode("cp1252").decode("cp1252"), {"key": "x", "student": "Müster Max"}),
     ],
 )  # fmt: skip
-def test_lists_as_platforms_and_spreadsheets_write_them(
-    text: str, kept: dict[str, str], tmp_path: Path
-) -> None:
+def test_lists_as_platforms_and_spreadsheets_write_them(text: str, kept: dict[str, str], tmp_path: Path) -> None:
     book = booked(
         tmp_path,
         record(**{"key": kept["key"]} | {n: v for n, v in kept.items() if n != "key"}),
@@ -336,9 +267,7 @@ def test_points_by_hand_count_and_survive(tmp_path: Path) -> None:
     assert "still to be given" not in page
     before = {path.name: path.read_bytes() for path in template.parent.iterdir()}
     booked(tmp_path, marks=given)
-    assert {
-        path.name: path.read_bytes() for path in template.parent.iterdir()
-    } == before
+    assert {path.name: path.read_bytes() for path in template.parent.iterdir()} == before
 
 
 def test_the_last_word_is_a_persons(tmp_path: Path) -> None:
@@ -349,40 +278,23 @@ def test_the_last_word_is_a_persons(tmp_path: Path) -> None:
     book = booked(tmp_path, record("ada", {"01-double": 0}), record("bob"), marks=given)
     assert totals(book) == {"ada": 5.5, "bob": 4}
     assert "half right" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
-    assert (
-        "half right" not in (tmp_path / "feedback" / "bob--feedback.html").read_text()
-    )
+    assert "half right" not in (tmp_path / "feedback" / "bob--feedback.html").read_text()
 
 
 def test_a_rubric_is_complete_when_all_its_parts_are_given(tmp_path: Path) -> None:
     parts = ruled(tmp_path, '[rubric."01-why"]\n"the crash" = 1.5\n"own words" = 0.5\n')
     booked(tmp_path, record("ada"), rules=parts)
-    assert [row["part"] for row in rows(tmp_path / "by_hand", "marks.csv")] == [
-        "the crash",
-        "own words",
-    ]
+    assert [row["part"] for row in rows(tmp_path / "by_hand", "marks.csv")] == ["the crash", "own words"]
     begun = "student,exercise,part,points,comment\nada,01-why,the crash,1,\n"
-    assert totals(
-        booked(tmp_path, record("ada"), rules=parts, marks=by_hand(tmp_path, begun))
-    ) == {"ada": 6}
+    assert totals(booked(tmp_path, record("ada"), rules=parts, marks=by_hand(tmp_path, begun))) == {"ada": 6}
     done = by_hand(tmp_path, f"{begun}ada,01-why,own words,0.5,yours\n")
-    assert totals(booked(tmp_path, record("ada"), rules=parts, marks=done)) == {
-        "ada": 7.5
-    }
-    assert (
-        "own words: yours" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
-    )
+    assert totals(booked(tmp_path, record("ada"), rules=parts, marks=done)) == {"ada": 7.5}
+    assert "own words: yours" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
 
 
 def test_a_mark_that_could_be_anybodys_is_nobodys(tmp_path: Path) -> None:
-    twins = [
-        record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n))
-        for n in (1, 2)
-    ]
-    given = by_hand(
-        tmp_path,
-        "student,exercise,points\nMax Muster,01-why,2\nnobody,01-why,2\nmoodle-2,01-why,1\n",
-    )
+    twins = [record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n)) for n in (1, 2)]
+    given = by_hand(tmp_path, "student,exercise,points\nMax Muster,01-why,2\nnobody,01-why,2\nmoodle-2,01-why,1\n")
     book = booked(tmp_path, *twins, marks=given)
     assert totals(book) == {"Max Muster (1)": 6, "Max Muster (2)": 7}
     assert sum("so these points are not counted" in doubt for doubt in book.doubts) == 2
@@ -401,16 +313,10 @@ def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None
     [
         ("student,exercise\nada,01-why\n", "no column points"),
         ("student,exercise,points\nada,01-wyh,2\n", "line 2: 01-wyh is no exercise"),
-        (
-            "student,exercise,points\nada,01-why,two\n",
-            "line 2: two points; write a number",
-        ),
+        ("student,exercise,points\nada,01-why,two\n", "line 2: two points; write a number"),
         ("student,exercise,points\nada,01-why,-1\n", "line 2: -1 points"),
         ("student,exercise,points\nada,01-why,nan\n", "line 2: nan points"),
-        (
-            "student,exercise,points\n,01-why,2\n",
-            "line 2: it does not say which student",
-        ),
+        ("student,exercise,points\n,01-why,2\n", "line 2: it does not say which student"),
     ],
 )
 def test_bad_marks_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
@@ -428,33 +334,16 @@ def test_weights_penalties_and_parts_as_computed_by_hand(tmp_path: Path) -> None
     first = record("first", submitted="2027-01-31T18:31:00+00:00")
     second = record("second", submitted=LATE)
     part = record("part", {"01-double": 0})
-    book = booked(
-        tmp_path,
-        record("ada"),
-        within,
-        first,
-        second,
-        part,
-        rules=said,
-        deadline=DEADLINE,
-    )
+    book = booked(tmp_path, record("ada"), within, first, second, part, rules=said, deadline=DEADLINE)
     # 2 * 2 + 2 + 0.5 * 2 = 7; with 1 instead of 2 for the first 5
-    assert totals(book) == {
-        "ada": 7,
-        "grace": 7,
-        "first": 6.3,
-        "second": 5.95,
-        "part": 5,
-    }
+    assert totals(book) == {"ada": 7, "grace": 7, "first": 6.3, "second": 5.95, "part": 5}
     assert {row.name for row in book.rows if row.late} == {"grace", "first", "second"}
     assert {row.most for row in book.rows} == {9}
     assert [row["penalty"] for row in rows(tmp_path)] == ["", "10 %", "", "", "15 %"]
 
 
 def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
-    list_ = class_list(
-        tmp_path, "id,deadline,extension\na,2027-02-03T00:00+00:00,\nb,,3\nc,,1\nd,,\n"
-    )
+    list_ = class_list(tmp_path, "id,deadline,extension\na,2027-02-03T00:00+00:00,\nb,,3\nc,,1\nd,,\n")
     said = ruled(tmp_path, "[late]\npercent_a_day = 50\n")
     kept = [record(key, submitted=LATE) for key in "abcd"]
     book = booked(tmp_path, *kept, members=list_, rules=said, deadline=DEADLINE)
@@ -503,40 +392,24 @@ def test_exports_are_what_each_platform_takes(tmp_path: Path) -> None:
         record("brightspace-4", student="Dora", platform="brightspace", account="4",
                upload="4-9 - Dora - Jan 30, 2027 1200 PM"),
     ]  # fmt: skip
-    book = booked(
-        tmp_path,
-        *kept,
-        marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"),
-    )
+    book = booked(tmp_path, *kept, marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"))
     exports = tmp_path / "exports"
     (moodle,) = rows(exports, "moodle.csv")
-    assert (moodle["Identifier"], moodle["Grade"], moodle["Maximum Grade"]) == (
-        "Participant 1",
-        "6",
-        "8",
-    )
+    assert (moodle["Identifier"], moodle["Grade"], moodle["Maximum Grade"]) == ("Participant 1", "6", "8")
     assert moodle["Feedback comments"] == "01-why: fine"
     possible, canvas = rows(exports, "canvas.csv")
     assert (possible["Student"], possible["sample"]) == ("    Points Possible", "8")
     assert (canvas["ID"], canvas["sample"]) == ("2", "6")
     (blackboard,) = rows(exports, "blackboard.csv")
-    assert (blackboard["Username"], blackboard["sample [Total Pts: 8 Score]"]) == (
-        "c",
-        "6",
-    )
-    packed = {
-        path.name: zipfile.ZipFile(path).namelist() for path in exports.glob("*.zip")
-    }
+    assert (blackboard["Username"], blackboard["sample [Total Pts: 8 Score]"]) == ("c", "6")
+    packed = {path.name: zipfile.ZipFile(path).namelist() for path in exports.glob("*.zip")}
     assert packed == {
         "moodle-feedback.zip": ["Ada_1_assignsubmission_file_/feedback.html"],
         "canvas-feedback.zip": ["bob_2_99_01_sample-feedback.html"],
         "brightspace-feedback.zip": ["4-9 - Dora - Jan 30, 2027 1200 PM/feedback.html"],
     }
     before = {path.name: path.read_bytes() for path in exports.iterdir()}
-    booked(
-        tmp_path,
-        marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"),
-    )
+    booked(tmp_path, marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"))
     assert {path.name: path.read_bytes() for path in exports.iterdir()} == before
     assert len(book.rows) == 4
 
@@ -545,8 +418,7 @@ def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> 
     nothing = record("moodle-2", platform="moodle", account="2", notebook="", items=[])
     booked(tmp_path, record("moodle-1", platform="moodle", account="1"), nothing)
     points = {
-        row["Identifier"]: (row["Grade"], row["Maximum Grade"])
-        for row in rows(tmp_path / "exports", "moodle.csv")
+        row["Identifier"]: (row["Grade"], row["Maximum Grade"]) for row in rows(tmp_path / "exports", "moodle.csv")
     }
     assert points == {"Participant 1": ("6", "8"), "Participant 2": ("0", "8")}
 
@@ -580,24 +452,16 @@ def test_all_of_one_assignment_of_moodle_have_the_same_maximum(tmp_path: Path) -
         known = course.exercises.values()
         return str(sum(one.points for one in known if one.notebook in notebooks))
 
-    maxima = {
-        row["Identifier"]: row["Maximum Grade"]
-        for row in rows(tmp_path / "exports", "moodle.csv")
-    }
+    maxima = {row["Identifier"]: row["Maximum Grade"] for row in rows(tmp_path / "exports", "moodle.csv")}
     both = most("01_guarantees", "02_delivery")
     numbered = {"1": both, "2": both, "3": both, "9": most("03_snapshots")}
-    assert maxima == {
-        f"Participant {number}": each for number, each in numbered.items()
-    }
+    assert maxima == {f"Participant {number}": each for number, each in numbered.items()}
 
 
 def test_points_go_into_the_column_that_a_platform_has(tmp_path: Path) -> None:
     said = ruled(tmp_path, '[export]\ncanvas = "Five (4711)"\n')
     booked(tmp_path, record("canvas-2", platform="canvas", account="2"), rules=said)
-    assert [row["Five (4711)"] for row in rows(tmp_path / "exports", "canvas.csv")] == [
-        "8",
-        "6",
-    ]
+    assert [row["Five (4711)"] for row in rows(tmp_path / "exports", "canvas.csv")] == ["8", "6"]
 
 
 def test_an_id_of_the_roster_is_not_a_folder_of_somebody_else(tmp_path: Path) -> None:
@@ -614,17 +478,9 @@ def test_a_groups_text_is_marked_once_for_all(tmp_path: Path) -> None:
     list_ = class_list(tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\n")
     given = by_hand(tmp_path, "student,exercise,points\nmoodle-9,01-why,2\n")
     kept = record("moodle-9", student="G1", platform="moodle", account="9")
-    assert totals(booked(tmp_path, kept, members=list_, marks=given)) == {
-        "Ada": 8,
-        "Bob": 8,
-    }
-    alone = by_hand(
-        tmp_path, "student,exercise,points\nmoodle-9,01-why,2\nb,01-why,1\n"
-    )
-    assert totals(booked(tmp_path, kept, members=list_, marks=alone)) == {
-        "Ada": 8,
-        "Bob": 7,
-    }
+    assert totals(booked(tmp_path, kept, members=list_, marks=given)) == {"Ada": 8, "Bob": 8}
+    alone = by_hand(tmp_path, "student,exercise,points\nmoodle-9,01-why,2\nb,01-why,1\n")
+    assert totals(booked(tmp_path, kept, members=list_, marks=alone)) == {"Ada": 8, "Bob": 7}
 
 
 def test_a_table_holds_no_formula_at_any_separator(tmp_path: Path) -> None:
@@ -645,7 +501,9 @@ def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> 
         "        if row == record and row is not None:\n            return True\n"
         "    return False  # no"
     )
-    second = "def seen(t: list, r) -> bool:\n  for x in t:\n    if x == r and x is not None: return True\n  return False"
+    second = (
+        "def seen(t: list, r) -> bool:\n  for x in t:\n    if x == r and x is not None: return True\n  return False"
+    )
     other = second.replace("return True", "return not False")
     kept = [record(name, sha256=name) for name in ("ada", "bob", "cem", "dora")]
     kept[3].sha256 = "ada"
@@ -689,29 +547,19 @@ def test_grades_from_the_level_plain_are_called_unsafe(tmp_path: Path) -> None:
 
 def test_one_damaged_record_costs_one_row(tmp_path: Path) -> None:
     booked(tmp_path, record("ada"), record("bob"))
-    (
-        tmp_path / "records" / f"{records.file_name('bob', submitted.NOTEBOOK)}.json"
-    ).write_text("{")
+    (tmp_path / "records" / f"{records.file_name('bob', submitted.NOTEBOOK)}.json").write_text("{")
     book = booked(tmp_path)
     assert totals(book) == {"ada": 6}
     assert any("not a record of this version" in doubt for doubt in book.doubts)
 
 
-def test_what_was_said_about_a_class_holds_until_something_else_is_said(
-    tmp_path: Path,
-) -> None:
+def test_what_was_said_about_a_class_holds_until_something_else_is_said(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    said = {
-        "deadline": "2027-01-31T18:00",
-        "roster": str(table(tmp_path / "r.csv", ROSTER)),
-    }
+    said = {"deadline": "2027-01-31T18:00", "roster": str(table(tmp_path / "r.csv", ROSTER))}
     with outputs.opened(out, "sample", 1, policy.options(out, said)):
         pass
     assert policy.options(out, {"deadline": None}) == said
-    assert policy.options(out, {"roster": "none", "rules": "x"}) == {
-        "deadline": said["deadline"],
-        "rules": "x",
-    }
+    assert policy.options(out, {"roster": "none", "rules": "x"}) == {"deadline": said["deadline"], "rules": "x"}
     assert len(policy.read(out, policy.options(out, {}), COURSE).members) == 3
     (out / "by_hand").mkdir()
     table(out / "by_hand" / "marks.csv", "student,exercise,points\nada,01-why,1\n")
@@ -741,8 +589,5 @@ def test_records_of_another_version_are_not_mixed(tmp_path: Path) -> None:
         records.write(record("ada"), out / "records" / "ada--01_sample.json")
     head = json.loads((out / outputs.HEAD).read_text()) | {"format": 1}
     (out / outputs.HEAD).write_text(json.dumps(head))
-    with (
-        pytest.raises(InvalidInput, match="another version of labkit"),
-        outputs.opened(out, "sample", 1, {}),
-    ):
+    with pytest.raises(InvalidInput, match="another version of labkit"), outputs.opened(out, "sample", 1, {}):
         pass

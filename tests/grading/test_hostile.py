@@ -34,25 +34,13 @@ class Graded:
             submitted.hand_in(folder / "in", one.name, one.cells)
         for student in GOOD:
             submitted.hand_in(folder / "in", student, submitted.answers())
-        order = Order(
-            [folder / "in"],
-            self.out,
-            submitted.COURSE,
-            limits=LIMITS,
-            patience=PATIENCE,
-        )
+        order = Order([folder / "in"], self.out, submitted.COURSE, limits=LIMITS, patience=PATIENCE)
         self.done = run(order, lambda *_: None)
         write_all(self.out, load(submitted.COURSE))
-        self.left = {
-            process for process in psutil.process_iter() if _is_of(process, self.out)
-        }
+        self.left = {process for process in psutil.process_iter() if _is_of(process, self.out)}
 
     def record(self, student: str) -> Record:
-        found = records.read(
-            self.out
-            / "records"
-            / f"{records.file_name(student, submitted.NOTEBOOK)}.json"
-        )
+        found = records.read(self.out / "records" / f"{records.file_name(student, submitted.NOTEBOOK)}.json")
         assert found is not None
         return found
 
@@ -63,23 +51,14 @@ class Graded:
 def _is_of(process: psutil.Process, out: Path) -> bool:
     """Whether a process is one of the batch: a worker of this test, or one that imports the batch's copy of the lab."""
     try:
-        worker = (
-            process.ppid() == os.getpid()
-            and "labkit.grading.worker" in process.cmdline()
-        )
+        worker = process.ppid() == os.getpid() and "labkit.grading.worker" in process.cmdline()
         return worker or process.environ().get("PYTHONPATH", "").startswith(str(out))
     except psutil.Error:
         return False
 
 
-@pytest.fixture(
-    scope="module",
-    params=[False, pytest.param(True, marks=pytest.mark.slow)],
-    ids=["quick", "slow"],
-)
-def graded(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Graded]:
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["quick", "slow"])
+def graded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graded]:
     os.environ[SECRET] = "hidden"
     attackers = [one for one in hostile.ALL if one.slow == request.param]
     WAS_HERE.unlink(missing_ok=True)
@@ -97,10 +76,7 @@ def test_every_hostile_file_says_what_it_attacks() -> None:
 
 
 def test_what_is_attacked_scores_nothing(graded: Graded) -> None:
-    won = {
-        one.name: [name for name in one.attacks if graded.points(one.name)[name] != 0]
-        for one in graded.attackers
-    }
+    won = {one.name: [name for name in one.attacks if graded.points(one.name)[name] != 0] for one in graded.attackers}
     assert {name: items for name, items in won.items() if items} == {}
 
 
@@ -114,15 +90,9 @@ def test_every_zero_has_its_reason(graded: Graded) -> None:
     assert silent == []
 
 
-def test_what_is_answered_honestly_beside_an_attack_keeps_its_points(
-    graded: Graded,
-) -> None:
+def test_what_is_answered_honestly_beside_an_attack_keeps_its_points(graded: Graded) -> None:
     lost = {
-        one.name: [
-            (name, graded.record(one.name))
-            for name in one.keeps
-            if graded.points(one.name)[name] != 2
-        ]
+        one.name: [(name, graded.record(one.name)) for name in one.keeps if graded.points(one.name)[name] != 2]
         for one in graded.attackers
     }
     assert {name: items for name, items in lost.items() if items} == {}
@@ -131,27 +101,14 @@ def test_what_is_answered_honestly_beside_an_attack_keeps_its_points(
 def test_nobody_else_suffers(graded: Graded) -> None:
     assert graded.done.failed == 0
     for student in GOOD:
-        assert graded.points(student) == {
-            "01-double": 2,
-            "01-dedup": 2,
-            "01-setting": 2,
-            "01-why": None,
-        }
+        assert graded.points(student) == {"01-double": 2, "01-dedup": 2, "01-setting": 2, "01-why": None}
 
 
 def test_nothing_is_left_behind(graded: Graded) -> None:
     assert graded.left == set()
     assert not WAS_HERE.exists()
     assert sorted(path.name for path in graded.out.iterdir()) == [
-        *(
-            "by_hand",
-            "executed",
-            "feedback",
-            "grades.csv",
-            "grading.json",
-            "records",
-            "summary.html",
-        ),
+        *("by_hand", "executed", "feedback", "grades.csv", "grading.json", "records", "summary.html")
     ]
     assert "labkit" not in Path("/proc/self/mounts").read_text()
 
@@ -168,9 +125,7 @@ def test_feedback_shows_no_hidden_value_and_no_trick(graded: Graded) -> None:
     for page in (graded.out / "feedback").iterdir():
         text = page.read_text()
         said = re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)  # their own code
-        said = said.replace(
-            "name &#39;leaked&#39; is not defined", ""
-        )  # and their names
+        said = said.replace("name &#39;leaked&#39; is not defined", "")  # and their names
         assert "leak" not in said.replace("leaks_what_it_is_asked", "")
         assert "hidden-" not in text
         assert not [value for value in hidden if len(value) > 3 and value in text]

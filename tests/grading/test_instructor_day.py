@@ -1,4 +1,6 @@
-"""An instructor's day with real sandboxes: classes of several platforms, by the command line, to grades computed by hand."""
+"""An instructor's day with real sandboxes: classes of several platforms, by the command line, to grades computed by
+hand.
+"""
 
 import csv
 import io
@@ -53,21 +55,11 @@ CASES = {
 
 
 def command(*words: object) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "labkit",
-        "grade",
-        *map(str, words),
-        "--course",
-        str(submitted.COURSE),
-    ]
+    return [sys.executable, "-m", "labkit", "grade", *map(str, words), "--course", str(submitted.COURSE)]
 
 
 def graded(*words: object) -> dict[str, object]:
-    done = subprocess.run(
-        command(*words, "--json"), check=False, capture_output=True, text=True
-    )
+    done = subprocess.run(command(*words, "--json"), check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     told: dict[str, object] = json.loads(done.stdout)
     return told
@@ -84,27 +76,18 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, cells in CASES.items():
         raw = json.dumps(json.loads(submitted.notebook(*cells)), ensure_ascii=False)
         write(folder / "in" / name / cohorts.NOTEBOOK, raw)
-    folder.joinpath("told.json").write_text(
-        json.dumps(graded(folder / "in", "--out", folder / "out", "--seed", 5))
-    )
+    folder.joinpath("told.json").write_text(json.dumps(graded(folder / "in", "--out", folder / "out", "--seed", 5)))
     return folder
 
 
 def record(folder: Path, name: str) -> Record:
-    found = records.read(
-        folder
-        / "out"
-        / "records"
-        / f"{records.file_name(name, submitted.NOTEBOOK)}.json"
-    )
+    found = records.read(folder / "out" / "records" / f"{records.file_name(name, submitted.NOTEBOOK)}.json")
     assert found is not None
     return found
 
 
 def page(folder: Path, name: str) -> str:
-    return (
-        folder / "out" / "feedback" / f"{records.file_name(name, 'feedback')}.html"
-    ).read_text()
+    return (folder / "out" / "feedback" / f"{records.file_name(name, 'feedback')}.html").read_text()
 
 
 def test_a_notebook_that_grows_when_it_is_written_is_graded(cases: Path) -> None:
@@ -139,29 +122,17 @@ def test_answers_of_one_structure_are_shown_together(cases: Path) -> None:
 
 def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
     before = {name: record(cases, name) for name in CASES}
-    told = graded(
-        cases / "in",
-        "--out",
-        cases / "out",
-        "--only",
-        "undefined",
-        "--exercise",
-        "01-dedup",
-    )
+    told = graded(cases / "in", "--out", cases / "out", "--only", "undefined", "--exercise", "01-dedup")
     assert told["graded"] == 1
     after = record(cases, "undefined")
-    assert [item.points for item in after.items] == [
-        item.points for item in before["undefined"].items
-    ]
+    assert [item.points for item in after.items] == [item.points for item in before["undefined"].items]
     assert after.items[0] == before["undefined"].items[0]
     assert after.items[1].seconds != before["undefined"].items[1].seconds
     assert record(cases, "leak") == before["leak"]
     assert graded(cases / "in", "--out", cases / "out")["kept"] == len(CASES)
 
 
-def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, cells in (("ada", CASES["undefined"]), ("bob", RIGHT)):
         write(tmp_path / "in" / name / cohorts.NOTEBOOK, submitted.notebook(*cells))
     out, work = tmp_path / "out", tmp_path / "work"
@@ -169,9 +140,7 @@ def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(
         folder.mkdir(parents=True)
     course = load(submitted.COURSE)
     found = collect([tmp_path / "in"], course, work / "files", None)
-    setting = batch._setting(
-        Order([tmp_path / "in"], out, submitted.COURSE), course, 1, work
-    )
+    setting = batch._setting(Order([tmp_path / "in"], out, submitted.COURSE), course, 1, work)
 
     def breaks_off(*_: object) -> None:
         raise FrameError("the other side has closed")
@@ -182,27 +151,15 @@ def test_a_word_on_an_error_that_cannot_be_had_costs_no_points(
     assert [(one.graded, one.points) for one in outcomes] == [(True, 4), (True, 6)]
 
 
-def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand(
-    tmp_path: Path,
-) -> None:
+def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand(tmp_path: Path) -> None:
     chance = random.Random(11)
     learners, expected = [], {}
     for number in range(12):
         wrong = {name for name in submitted.WRONG if chance.random() < 0.4}
-        cells = submitted.answers(
-            **{name.removeprefix("01-"): submitted.WRONG[name] for name in wrong}
-        )
+        cells = submitted.answers(**{name.removeprefix("01-"): submitted.WRONG[name] for name in wrong})
         name = "Max Muster" if number < 4 else f"Student {number}"
         when = cohorts.LATE if number % 3 == 0 else cohorts.ON_TIME
-        learners.append(
-            Learner(
-                name,
-                1000 + number,
-                f"s{number}",
-                submitted.notebook(*cells, f"n = {number}"),
-                when,
-            )
-        )
+        learners.append(Learner(name, 1000 + number, f"s{number}", submitted.notebook(*cells, f"n = {number}"), when))
         points = 6 - 2 * len(wrong) + (1.5 if number == 2 else 0)
         expected[f"s{number}"] = round(points * (0.8 if when == cohorts.LATE else 1), 4)
     given = [
@@ -210,57 +167,31 @@ def test_a_class_from_three_platforms_gets_the_grades_that_were_computed_by_hand
         cohorts.blackboard(tmp_path / "b", learners[4:8]),
         cohorts.archives(tmp_path / "a", learners[8:]),
     ]
-    lines = [
-        f"s{n},{one.name},{one.number if n < 4 else ''}"
-        for n, one in enumerate(learners)
-    ]
-    write(
-        tmp_path / "roster.csv",
-        "\n".join(["id,name,moodle", *lines, "s99,Nobody There,"]),
-    )
-    write(
-        tmp_path / "marks.csv",
-        "student,exercise,points,comment\ns2,01-why,1.5,well said\n",
-    )
+    lines = [f"s{n},{one.name},{one.number if n < 4 else ''}" for n, one in enumerate(learners)]
+    write(tmp_path / "roster.csv", "\n".join(["id,name,moodle", *lines, "s99,Nobody There,"]))
+    write(tmp_path / "marks.csv", "student,exercise,points,comment\ns2,01-why,1.5,well said\n")
     write(tmp_path / "rules.toml", "[late]\npercent_a_day = 10\n")
-    told = graded(*given, "--out", tmp_path / "out", "--roster", tmp_path / "roster.csv", "--marks", tmp_path / "marks.csv",
+    told = graded(*given, "--out", tmp_path / "out", "--roster", tmp_path / "roster.csv", "--marks", tmp_path / "marks.csv",  # noqa: E501
                   "--rules", tmp_path / "rules.toml", "--deadline", "2027-01-31T18:00", "--seed", 3)  # fmt: skip
     assert told["missing_students"] == ["Nobody There"]
     assert told["unknown_students"] == []
-    assert {
-        key: float(row["total"]) for key, row in table(tmp_path / "out").items()
-    } == expected | {"s99": 0}
+    assert {key: float(row["total"]) for key, row in table(tmp_path / "out").items()} == expected | {"s99": 0}
     before = (tmp_path / "out" / "grades.csv").read_text()
     assert graded(*given, "--out", tmp_path / "out")["graded"] == 0
     assert (tmp_path / "out" / "grades.csv").read_text() == before
-    assert (
-        len((tmp_path / "out" / "exports" / "moodle.csv").read_text().splitlines()) == 5
-    )
+    assert len((tmp_path / "out" / "exports" / "moodle.csv").read_text().splitlines()) == 5
 
 
-def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(
-    tmp_path: Path,
-) -> None:
+def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_path: Path) -> None:
     for number in range(10):
-        cells = (
-            submitted.answers()
-            if number % 2
-            else submitted.answers(double=submitted.WRONG["01-double"])
-        )
-        write(
-            tmp_path / "in" / f"s{number}" / cohorts.NOTEBOOK,
-            submitted.notebook(*cells, f"n = {number}"),
-        )
+        cells = submitted.answers() if number % 2 else submitted.answers(double=submitted.WRONG["01-double"])
+        write(tmp_path / "in" / f"s{number}" / cohorts.NOTEBOOK, submitted.notebook(*cells, f"n = {number}"))
     whole = subprocess.Popen(
-        command(tmp_path / "in", "--out", tmp_path / "whole", "--seed", 9, "--json"),
-        stdout=subprocess.DEVNULL,
+        command(tmp_path / "in", "--out", tmp_path / "whole", "--seed", 9, "--json"), stdout=subprocess.DEVNULL
     )
     until((tmp_path / "whole" / ".work").exists, "a batch under way", seconds=300)
     second = subprocess.run(
-        command(tmp_path / "in", "--out", tmp_path / "whole", "--json"),
-        capture_output=True,
-        text=True,
-        check=False,
+        command(tmp_path / "in", "--out", tmp_path / "whole", "--json"), capture_output=True, text=True, check=False
     )
     assert (second.returncode, second.stdout) == (64, "")
     assert "another labkit grade writes there" in second.stderr
@@ -268,19 +199,14 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(
         _killed_after(count, tmp_path)
     assert whole.wait(300) == 0
     graded(tmp_path / "in", "--out", tmp_path / "killed")
-    assert (tmp_path / "killed" / "grades.csv").read_text() == (
-        tmp_path / "whole" / "grades.csv"
-    ).read_text()
+    assert (tmp_path / "killed" / "grades.csv").read_text() == (tmp_path / "whole" / "grades.csv").read_text()
     assert not (tmp_path / "killed" / ".work").exists()
 
 
 def _killed_after(count: int, folder: Path) -> None:
     """Starts the batch and kills it when so many records are there."""
     out = folder / "killed"
-    running = subprocess.Popen(
-        command(folder / "in", "--out", out, "--seed", 9, "--json"),
-        stdout=subprocess.DEVNULL,
-    )
+    running = subprocess.Popen(command(folder / "in", "--out", out, "--seed", 9, "--json"), stdout=subprocess.DEVNULL)
 
     def is_under_way() -> bool:
         there = len(list((out / "records").glob("*.json")))

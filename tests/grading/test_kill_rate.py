@@ -37,12 +37,7 @@ def test_every_code_item_has_at_least_five_wrong_solutions():
 
 def slow_with_axes(paths: list[Path]) -> list:
     """A sink of one's own is killed some hundred times."""
-    return [
-        pytest.param(path, marks=pytest.mark.slow)
-        if EXERCISES[path.parent.name].axes
-        else path
-        for path in paths
-    ]
+    return [pytest.param(path, marks=pytest.mark.slow) if EXERCISES[path.parent.name].axes else path for path in paths]
 
 
 @pytest.mark.parametrize("path", slow_with_axes(FILES), ids=name_of)
@@ -55,15 +50,13 @@ def test_a_wrong_solution_fails_with_its_own_message(path: Path):
 
 
 def of_hidden() -> list[Path]:
-    """All; of exercises with axes, whose hidden variants are some hundred kills, the first: the tool runs the others."""
+    """All; of exercises with axes, whose hidden variants are some hundred kills, the first: the tool runs the
+    others.
+    """
     first: dict[str, Path] = {}
     for path in FILES:
         first.setdefault(path.parent.name, path)
-    return [
-        path
-        for path in FILES
-        if not EXERCISES[path.parent.name].axes or path in first.values()
-    ]
+    return [path for path in FILES if not EXERCISES[path.parent.name].axes or path in first.values()]
 
 
 @pytest.mark.parametrize("path", slow_with_axes(of_hidden()), ids=name_of)
@@ -73,9 +66,7 @@ def test_a_wrong_solution_fails_by_the_hidden_variants_of_a_seed(path: Path):
         assert found is not None, seed
         assert found.general
         # Nothing of a hidden variant: no question with its arguments, no word of its input, no number.
-        assert not re.search(
-            r"\w\(|\d|hello|world|stream|table-|spark|flink", found.general
-        ), found.general
+        assert not re.search(r"\w\(|\d|hello|world|stream|table-|spark|flink", found.general), found.general
 
 
 QUICK = ("05-recovery", "06-key", "06-jump")
@@ -87,16 +78,11 @@ def test_both_kill_rates_are_printed(capsys: pytest.CaptureFixture[str]):
     assert kill_rate.main([*words, "--seeds", "2"]) == 0
     printed = capsys.readouterr().out
     files = [path for path in FILES if path.parent.name in QUICK]
-    assert (
-        f"kill rate: {len(files)} of {len(files)} wrong solutions, 100 %, 2 seeds"
-        in printed
-    )
+    assert f"kill rate: {len(files)} of {len(files)} wrong solutions, 100 %, 2 seeds" in printed
     assert re.search(r"kill rate: (\d\d) of \1 mutants, 100 %, 2 seeds", printed)
 
 
-def test_a_check_that_is_weakened_lets_one_survive(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Without a look for runs that never end, a receiver that is silent about duplicates would pass."""
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
@@ -104,10 +90,7 @@ def test_a_check_that_is_weakened_lets_one_survive(
     assert kill_rate.wrong_rate(["02-dedup"], [1])
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
     assert not kill_rate.wrong_rate(["02-dedup"], [1])
-    assert (
-        "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py"
-        in capsys.readouterr().out
-    )
+    assert "SURVIVES tests/grading/wrong/02-dedup/duplicates_are_silent.py" in capsys.readouterr().out
 
 
 def test_a_check_that_is_weakened_lets_mutants_survive(
@@ -116,11 +99,7 @@ def test_a_check_that_is_weakened_lets_mutants_survive(
     """Without states that are put together, a reader who looks at some rows only would pass."""
     drawn = kill_rate.variants
     monkeypatch.setattr(
-        kill_rate,
-        "variants",
-        lambda name, seed: [
-            each for each in drawn(name, seed) if each.name != "put together"
-        ],
+        kill_rate, "variants", lambda name, seed: [each for each in drawn(name, seed) if each.name != "put together"]
     )
     assert not kill_rate.mutant_rate(["06-jump"], [1])
     assert "SURVIVES 06-jump with seed 1: a capped loop" in capsys.readouterr().out
@@ -132,12 +111,7 @@ def test_a_change_that_is_no_mistake_has_its_reason_and_must_be_there(
     named = kill_rate.Equivalents().reasons
     assert set(named) <= set(CODE)
     for name, reasons in named.items():
-        assert (
-            kill_rate.Equivalents().unknown(
-                name, mutants.mutants(kill_rate.solutions()[name])
-            )
-            == []
-        )
+        assert kill_rate.Equivalents().unknown(name, mutants.mutants(kill_rate.solutions()[name])) == []
         assert all(len(reason) > 15 for reason in reasons.values())
     other = tmp_path / "equivalents.toml"
     other.write_text('["06-key"]\n"a wish: return 0" = "There is none."\n')

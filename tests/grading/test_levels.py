@@ -42,32 +42,18 @@ def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
     if why := offered(tmp_path)[level]:
         pytest.skip(f"{level}: {why}")
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
-    order = Order(
-        [tmp_path / "in"],
-        tmp_path / "out",
-        submitted.COURSE,
-        isolation=level,
-        trust=True,
-    )
+    order = Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, isolation=level, trust=True)
     run(order, lambda *_: None)
     record = records.read(tmp_path / "out" / "records" / "ada--01_sample.json")
     assert record is not None
     assert record.isolation.level == level
-    assert {item.name: item.points for item in record.items} == dict.fromkeys(
-        submitted.JUDGED, 2
-    ) | {"01-why": None}
+    assert {item.name: item.points for item in record.items} == dict.fromkeys(submitted.JUDGED, 2) | {"01-why": None}
     assert record.executed is not None
     assert "double" in (tmp_path / "out" / "executed" / record.executed).read_text()
 
 
-def test_a_level_that_is_missing_is_named_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        levels,
-        "missing",
-        lambda level, *_: None if level is Level.PLAIN else "It has none.",
-    )
+def test_a_level_that_is_missing_is_named_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "missing", lambda level, *_: None if level is Level.PLAIN else "It has none.")
     here = levels.place_of(tmp_path, (), (), 0)
     with pytest.raises(InvalidInput, match=r"namespaces: It has none.*--trust"):
         levels.choose("best", here, tmp_path, trust=False)
@@ -78,9 +64,7 @@ def test_a_level_that_is_missing_is_named_with_its_reason(
 
 
 @pytest.mark.slow
-def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(
-    tmp_path: Path,
-) -> None:
+def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(tmp_path: Path) -> None:
     """Two batches at once on one machine give their sandboxes the same user id, and the kernel counts by user."""
     level = Level.NAMESPACES
     if why := offered(tmp_path)[level]:
@@ -96,33 +80,23 @@ def test_a_sandbox_that_is_full_of_processes_takes_none_from_another_batch(
         (tmp_path / folder).mkdir()
         here = levels.place_of(tmp_path / folder, root_layout.shown(lab), (), 0)
         notebook = submitted.notebook(first, "import time; time.sleep(100)")
-        with (
-            Sandbox(level, here, lab, Limits()) as sandbox,
-            sandbox.run(notebook, [], deadline) as running,
-        ):
+        with Sandbox(level, here, lab, Limits()) as sandbox, sandbox.run(notebook, [], deadline) as running:
             yield running.until_cell(1)
 
-    with (
-        at_its_second_cell("one", crowd) as crowded,
-        at_its_second_cell("two", "import threading") as other,
-    ):
+    with at_its_second_cell("one", crowd) as crowded, at_its_second_cell("two", "import threading") as other:
         assert crowded is None
         assert other is None
 
 
 def test_plain_needs_trust(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="add --trust"):
-        levels.choose(
-            "plain", levels.place_of(tmp_path, (), (), 0), tmp_path, trust=False
-        )
+        levels.choose("plain", levels.place_of(tmp_path, (), (), 0), tmp_path, trust=False)
 
 
 def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
     import subprocess
 
-    root_layout.copy_lab(
-        tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"]
-    )
+    root_layout.copy_lab(tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"])
     code = (
         "from labkit import lab; from labkit.sim.models.two_phase_commit import model as m\n"
         "try: m.TwoPhaseCommit(2)\nexcept ImportError as e: print(e)"
@@ -150,10 +124,7 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
         tmp_path / "labkit" / "teach" / "glossary.toml",
     ]
     told = subprocess.run(
-        [
-            *(sys.executable, "-P", "-c"),
-            'from labkit import lab\nprint(lab.ask("00-rows"), lab.answer("00-rows", 6))',
-        ],
+        [*(sys.executable, "-P", "-c"), 'from labkit import lab\nprint(lab.ask("00-rows"), lab.answer("00-rows", 6))'],
         check=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
@@ -177,8 +148,7 @@ def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) ->
         'lab.simulate("sink.mid_commit", sink="wal")',  # 06-wal
     ]
     tried = "\n".join(
-        f"try:\n    {call}\nexcept ImportError as error: print(error)\nelse: print('answers')"
-        for call in answering
+        f"try:\n    {call}\nexcept ImportError as error: print(error)\nelse: print('answers')" for call in answering
     )
     said = subprocess.run(
         [sys.executable, "-P", "-c", f"from labkit import lab\n{tried}"],
@@ -205,23 +175,13 @@ def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> 
 
         threading.Thread(target=accept, daemon=True).start()
         ask = f"import socket\nsocket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 1)\n"
-        cells = submitted.answers(
-            double=f"{ask}def double(number):\n    return 2 * number"
-        )
+        cells = submitted.answers(double=f"{ask}def double(number):\n    return 2 * number")
         submitted.hand_in(tmp_path / "in", "eve", cells)
-        run(
-            Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE),
-            lambda *_: None,
-        )
+        run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
         assert not reached.is_set()
     record = records.read(tmp_path / "out" / "records" / "eve--01_sample.json")
     assert record is not None
-    assert [item.status for item in record.items] == [
-        "failed",
-        "right",
-        "right",
-        "by hand",
-    ]
+    assert [item.status for item in record.items] == ["failed", "right", "right", "by hand"]
     assert "is not defined: its cell failed" in record.items[0].reason
 
 
@@ -232,40 +192,27 @@ def outside() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(
-    outside: Path,
-) -> None:
+def test_of_what_is_private_only_what_would_be_seen_is_masked_and_nothing_twice(outside: Path) -> None:
     for name in ("shown/tests/deep", "elsewhere"):
         (outside / name).mkdir(parents=True)
-    private = [
-        outside / "shown" / "tests",
-        outside / "shown" / "tests" / "deep",
-        outside / "elsewhere",
-    ]
+    private = [outside / "shown" / "tests", outside / "shown" / "tests" / "deep", outside / "elsewhere"]
     visible = [str(outside / "shown")]
     assert root_layout.masked(visible, private) == (str(outside / "shown" / "tests"),)
 
 
 @pytest.mark.slow
-def test_a_checkout_that_is_shown_by_chance_shows_no_grader(
-    outside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_that_is_shown_by_chance_shows_no_grader(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(root_layout.PACKAGE.parent)
     monkeypatch.setattr(root_layout, "_SYSTEM", (root, *root_layout._SYSTEM))
-    looks = f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
-    cells = submitted.answers(
-        double=f"{looks}\ndef double(number):\n    return 2 * number if seen_there else None"
+    looks = (
+        f"import os\nseen_there = [one for one in os.walk({root!r}) if 'marking.py' in one[2] or 'sample' in one[1]]"
     )
+    cells = submitted.answers(double=f"{looks}\ndef double(number):\n    return 2 * number if seen_there else None")
     submitted.hand_in(outside / "in", "eve", cells)
     run(Order([outside / "in"], outside / "out", submitted.COURSE), lambda *_: None)
     record = records.read(outside / "out" / "records" / "eve--01_sample.json")
     assert record is not None
-    assert [item.status for item in record.items] == [
-        "wrong",
-        "right",
-        "right",
-        "by hand",
-    ]
+    assert [item.status for item in record.items] == ["wrong", "right", "right", "by hand"]
 
 
 def test_what_python_needs_is_shown_again_within_what_nobody_may_see() -> None:

@@ -1,4 +1,6 @@
-"""Whose a file is, in the shape of every platform and for names as people have them: nobody gets another one's points."""
+"""Whose a file is, in the shape of every platform and for names as people have them: nobody gets another
+one's points.
+"""
 
 import os
 import unicodedata
@@ -32,12 +34,7 @@ def sha(content: str) -> str:
     return read(content.encode()).sha256
 
 
-def gathered(
-    folder: Path,
-    *given: Path,
-    deadline: datetime | None = None,
-    out: Path | None = None,
-) -> list[Submission]:
+def gathered(folder: Path, *given: Path, deadline: datetime | None = None, out: Path | None = None) -> list[Submission]:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     return collect(list(given), load(submitted.COURSE), work, deadline, out)
@@ -69,14 +66,10 @@ CLASS = [
 
 
 @pytest.mark.parametrize("make", cohorts.ALL, ids=lambda make: make.__name__)
-def test_everybody_has_a_row_and_their_own_file(
-    make: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_everybody_has_a_row_and_their_own_file(make: Callable[..., Path], tmp_path: Path) -> None:
     given = make(tmp_path, CLASS)
     found = by_key(gathered(tmp_path, given, deadline=DEADLINE))
-    assert sorted(one.sha256 for one in found.values()) == sorted(
-        sha(one.content) for one in CLASS
-    )
+    assert sorted(one.sha256 for one in found.values()) == sorted(sha(one.content) for one in CLASS)
     assert not any(one.problem or one.doubts for one in found.values())
     names_apart(found.values())
     late = {one.sha256 for one in found.values() if one.late}
@@ -85,23 +78,13 @@ def test_everybody_has_a_row_and_their_own_file(
 
 
 @pytest.mark.parametrize("make", cohorts.ALL, ids=lambda make: make.__name__)
-def test_the_same_student_is_the_same_in_a_second_download(
-    make: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_same_student_is_the_same_in_a_second_download(make: Callable[..., Path], tmp_path: Path) -> None:
     first = by_key(gathered(tmp_path, make(tmp_path / "a", CLASS)))
-    newer = [
-        one._replace(content=answer(90 + n), when=LATE) for n, one in enumerate(CLASS)
-    ]
-    both = by_key(
-        gathered(tmp_path, make(tmp_path / "a", CLASS), make(tmp_path / "b", newer))
-    )
+    newer = [one._replace(content=answer(90 + n), when=LATE) for n, one in enumerate(CLASS)]
+    both = by_key(gathered(tmp_path, make(tmp_path / "a", CLASS), make(tmp_path / "b", newer)))
     assert set(both) == set(first)
-    if (
-        make is not cohorts.canvas
-    ):  # which dates an archive's entries when it is downloaded
-        assert {one.sha256 for one in both.values()} == {
-            sha(one.content) for one in newer
-        }
+    if make is not cohorts.canvas:  # which dates an archive's entries when it is downloaded
+        assert {one.sha256 for one in both.values()} == {sha(one.content) for one in newer}
 
 
 @pytest.mark.parametrize(
@@ -118,9 +101,7 @@ def test_the_same_student_is_the_same_in_a_second_download(
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_student_is_who_the_platform_says(
-    make: Callable[..., Path], keys: set[str], tmp_path: Path
-) -> None:
+def test_a_student_is_who_the_platform_says(make: Callable[..., Path], keys: set[str], tmp_path: Path) -> None:
     assert set(by_key(gathered(tmp_path, make(tmp_path, CLASS)))) == keys
 
 
@@ -150,29 +131,19 @@ def test_a_username_with_an_underscore_is_not_cut(tmp_path: Path) -> None:
         for n, who in enumerate(("b_smith", "smith", "j_b_smith"))
     }
     found = by_key(gathered(tmp_path, packed(tmp_path / "gradebook.zip", names)))
-    assert set(found) == {
-        "blackboard-b_smith",
-        "blackboard-smith",
-        "blackboard-j_b_smith",
-    }
+    assert set(found) == {"blackboard-b_smith", "blackboard-smith", "blackboard-j_b_smith"}
 
 
-def test_an_archive_in_a_folder_is_the_student_it_is_named_after(
-    tmp_path: Path,
-) -> None:
+def test_an_archive_in_a_folder_is_the_student_it_is_named_after(tmp_path: Path) -> None:
     packed(tmp_path / "in/frida.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)})
-    packed(
-        tmp_path / "in/mallory.zip", {f"frida/{NOTEBOOK}": BLANK}, (2099, 1, 1, 0, 0, 0)
-    )
+    packed(tmp_path / "in/mallory.zip", {f"frida/{NOTEBOOK}": BLANK}, (2099, 1, 1, 0, 0, 0))
     write(tmp_path / "in/emil" / NOTEBOOK, answer(2))
     found = by_key(gathered(tmp_path, tmp_path / "in"))
     assert set(found) == {"frida", "mallory", "emil"}
     assert found["frida"].sha256 == sha(answer(1))
 
 
-def test_an_archive_cannot_take_another_ones_place_by_what_its_folders_are_called(
-    tmp_path: Path,
-) -> None:
+def test_an_archive_cannot_take_another_ones_place_by_what_its_folders_are_called(tmp_path: Path) -> None:
     fake = f"Frida Kahlo_1002_assignsubmission_file_/{NOTEBOOK}"
     packed(tmp_path / "in/mallory.zip", {fake: answer(98)}, (2099, 1, 1, 0, 0, 0))
     real = packed(tmp_path / "moodle.zip", {fake: answer(1)})
@@ -190,10 +161,7 @@ def test_an_archive_cannot_take_another_ones_place_by_what_its_folders_are_calle
 
 
 def test_names_that_only_look_the_same_are_two_students(tmp_path: Path) -> None:
-    composed, taken_apart = (
-        unicodedata.normalize("NFC", "Jörg"),
-        unicodedata.normalize("NFD", "Jörg"),
-    )
+    composed, taken_apart = (unicodedata.normalize("NFC", "Jörg"), unicodedata.normalize("NFD", "Jörg"))
     names = [
         composed,
         taken_apart,
@@ -213,23 +181,12 @@ def test_names_that_only_look_the_same_are_two_students(tmp_path: Path) -> None:
     found = by_key(gathered(tmp_path, tmp_path / "in"))
     shown = {name for name in names if not name.startswith(".")}
     assert set(found) == shown
-    assert {one.sha256 for one in found.values()} == {
-        sha(answer(n)) for n, name in enumerate(names) if name in shown
-    }
+    assert {one.sha256 for one in found.values()} == {sha(answer(n)) for n, name in enumerate(names) if name in shown}
     names_apart(found.values())
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [
-        b"L\xf6sung",
-        b"\xff\xfe",
-        b"J\xc3\xb6rg",
-        b"a\\xf6b",
-        b"tab\there",
-        b"new\nline",
-        b"n" * 200,
-    ],
+    "raw", [b"L\xf6sung", b"\xff\xfe", b"J\xc3\xb6rg", b"a\\xf6b", b"tab\there", b"new\nline", b"n" * 200]
 )
 def test_a_name_of_any_bytes(raw: bytes, tmp_path: Path) -> None:
     name = os.fsdecode(raw)
@@ -237,9 +194,7 @@ def test_a_name_of_any_bytes(raw: bytes, tmp_path: Path) -> None:
     write(tmp_path / "in" / name / file, answer(1))
     write(tmp_path / "in/greta" / NOTEBOOK, answer(2))
     found = gathered(tmp_path, tmp_path / "in")
-    assert sorted(one.sha256 for one in found) == sorted(
-        (sha(answer(1)), sha(answer(2)))
-    )
+    assert sorted(one.sha256 for one in found) == sorted((sha(answer(1)), sha(answer(2))))
     for one in found:
         for said in (one.key, one.student, one.file):
             said.encode()
@@ -253,53 +208,33 @@ def test_bytes_and_their_spelling_are_two_names(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_does_not_say_that_its_names_are_utf_8(tmp_path: Path) -> None:
-    path = packed(
-        tmp_path / "moodle.zip",
-        {f"J#rg_1_assignsubmission_file_/{NOTEBOOK}": answer(1)},
-    )
+    path = packed(tmp_path / "moodle.zip", {f"J#rg_1_assignsubmission_file_/{NOTEBOOK}": answer(1)})
     path.write_bytes(path.read_bytes().replace(b"J#rg", "Jö"[:2].encode() + b"g"))
     (one,) = gathered(tmp_path, path)
     assert one.student == "Jög"
 
 
-def test_archives_in_an_archive_are_the_students_they_are_named_after(
-    tmp_path: Path,
-) -> None:
+def test_archives_in_an_archive_are_the_students_they_are_named_after(tmp_path: Path) -> None:
     def inner(number: int) -> bytes:
         return zipped({f"course/notebooks/{NOTEBOOK}": answer(number)})
 
     plain = packed(tmp_path / "all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)})
     assert set(by_key(gathered(tmp_path, plain))) == {"dora", "emil"}
-    names = {
-        "lovelaceada_LATE_4711_99_x.zip": inner(1),
-        "musterm_4712_98_x.zip": inner(2),
-    }
+    names = {"lovelaceada_LATE_4711_99_x.zip": inner(1), "musterm_4712_98_x.zip": inner(2)}
     found = by_key(gathered(tmp_path, packed(tmp_path / "submissions.zip", names)))
-    assert {key: one.late for key, one in found.items()} == {
-        "canvas-4711": True,
-        "canvas-4712": False,
-    }
-    (one,) = gathered(
-        tmp_path,
-        packed(
-            tmp_path / "in/all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)}
-        ).parent,
-    )
+    assert {key: one.late for key, one in found.items()} == {"canvas-4711": True, "canvas-4712": False}
+    (one,) = gathered(tmp_path, packed(tmp_path / "in/all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)}).parent)
     assert "name the folder that holds theirs" in one.doubts[0]
 
 
 def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -> None:
     backdated = zipped({NOTEBOOK: answer(1)}, (2026, 12, 1, 0, 0, 0))
     path = packed(
-        tmp_path / "moodle.zip",
-        {"Sly Sam_1004_assignsubmission_file_/work.zip": backdated},
-        (2027, 3, 1, 0, 0, 0),
+        tmp_path / "moodle.zip", {"Sly Sam_1004_assignsubmission_file_/work.zip": backdated}, (2027, 3, 1, 0, 0, 0)
     )
     (sam,) = gathered(tmp_path, path, deadline=DEADLINE)
     assert (sam.late, sam.when.month) == (True, 3)
-    packed(
-        tmp_path / "in/sam.zip", {f"x/{NOTEBOOK}": answer(1)}, (2026, 12, 1, 0, 0, 0)
-    )
+    packed(tmp_path / "in/sam.zip", {f"x/{NOTEBOOK}": answer(1)}, (2026, 12, 1, 0, 0, 0))
     stamp = datetime(2027, 3, 1).timestamp()  # noqa: DTZ001 - this machine's time
     os.utime(tmp_path / "in/sam.zip", (stamp, stamp))
     (sam,) = gathered(tmp_path, tmp_path / "in", deadline=DEADLINE)
@@ -308,29 +243,20 @@ def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -
     assert sam.late
     blackboard = f"Ex_sam_attempt_2027-03-01-10-00-00_{NOTEBOOK}"
     (sam,) = gathered(
-        tmp_path,
-        packed(
-            tmp_path / "gradebook.zip", {blackboard: answer(1)}, (2026, 1, 1, 0, 0, 0)
-        ),
-        deadline=DEADLINE,
+        tmp_path, packed(tmp_path / "gradebook.zip", {blackboard: answer(1)}, (2026, 1, 1, 0, 0, 0)), deadline=DEADLINE
     )
     assert sam.late
 
 
 def test_the_archive_of_one_student_named_alone_is_asked_about(tmp_path: Path) -> None:
-    (dora,) = gathered(
-        tmp_path,
-        packed(tmp_path / "dora.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)}),
-    )
+    (dora,) = gathered(tmp_path, packed(tmp_path / "dora.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)}))
     assert dora.key == "dora"
     assert "taken as what one student, dora, handed in" in dora.doubts[0]
     found = by_key(
         gathered(
             tmp_path,
             *(
-                packed(
-                    tmp_path / f"{who}.zip", {f"course/notebooks/{NOTEBOOK}": answer(n)}
-                )
+                packed(tmp_path / f"{who}.zip", {f"course/notebooks/{NOTEBOOK}": answer(n)})
                 for n, who in enumerate(("emil", "finn"))
             ),
         )
@@ -356,25 +282,14 @@ def test_each_students_folder_or_archive_may_be_named_by_itself(tmp_path: Path) 
     assert not any(one.doubts for one in found.values())
 
 
-def test_a_folder_too_many_is_asked_about_and_a_platforms_is_seen_through(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_too_many_is_asked_about_and_a_platforms_is_seen_through(tmp_path: Path) -> None:
     for number, who in enumerate(("ada", "bob")):
         write(tmp_path / "in/class" / who / NOTEBOOK, answer(number))
     (one,) = gathered(tmp_path, tmp_path / "in")
     assert "name the folder that holds theirs" in one.doubts[0]
     for number, who in enumerate(("Ada", "Bob")):
-        write(
-            tmp_path
-            / "unzipped/download"
-            / f"{who}_{number}_assignsubmission_file_"
-            / NOTEBOOK,
-            answer(number),
-        )
-    assert set(by_key(gathered(tmp_path, tmp_path / "unzipped"))) == {
-        "moodle-0",
-        "moodle-1",
-    }
+        write(tmp_path / "unzipped/download" / f"{who}_{number}_assignsubmission_file_" / NOTEBOOK, answer(number))
+    assert set(by_key(gathered(tmp_path, tmp_path / "unzipped"))) == {"moodle-0", "moodle-1"}
 
 
 def test_two_files_of_one_date_are_asked_about(tmp_path: Path) -> None:
@@ -387,11 +302,7 @@ def test_two_files_of_one_date_are_asked_about(tmp_path: Path) -> None:
 def test_what_came_along_as_it_was_released_is_not_graded(tmp_path: Path) -> None:
     path = packed(
         tmp_path / "in/ada.zip",
-        {
-            f"course/notebooks/{NOTEBOOK}": BLANK,
-            "course/answers.ipynb": answer(1),
-            "course/tests/conftest.py": "",
-        },
+        {f"course/notebooks/{NOTEBOOK}": BLANK, "course/answers.ipynb": answer(1), "course/tests/conftest.py": ""},
     )
     (ada,) = gathered(tmp_path, path.parent)
     assert ada.sha256 == sha(answer(1))
@@ -413,10 +324,7 @@ def test_no_notebook_at_all_is_a_student_with_a_reason(tmp_path: Path) -> None:
     write(tmp_path / "in/bob" / NOTEBOOK, answer(1))
     packed(tmp_path / "in/eve.zip", {"notes.md": "x"})
     found = by_key(gathered(tmp_path, tmp_path / "in"))
-    assert (
-        found["ada"].problem
-        == "There is no notebook among what was handed in: ada/essay.docx."
-    )
+    assert found["ada"].problem == "There is no notebook among what was handed in: ada/essay.docx."
     assert "no notebook" in found["eve"].problem
     assert not found["bob"].problem
 
@@ -429,35 +337,23 @@ def test_thousands_of_copies_make_one_short_sentence(tmp_path: Path) -> None:
     assert sum(map(len, (*one.notes, *one.doubts, one.file))) < 5_000
 
 
-def test_one_students_files_use_up_nothing_of_another_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_students_files_use_up_nothing_of_another_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_EACH", 40_000)
     monkeypatch.setattr(archives, "MOST_ENTRIES", 6)
     flood = {
-        f"Mallory_1_assignsubmission_file_/{n}.ipynb": submitted.notebook(
-            f"x = '{'x' * 20_000}{n}'"
-        )
-        for n in range(5)
+        f"Mallory_1_assignsubmission_file_/{n}.ipynb": submitted.notebook(f"x = '{'x' * 20_000}{n}'") for n in range(5)
     }
     many = {f"Marvin_2_assignsubmission_file_/{n}.ipynb": answer(n) for n in range(9)}
     frida = {f"Frida_3_assignsubmission_file_/{NOTEBOOK}": answer(1)}
-    found = by_key(
-        gathered(tmp_path, packed(tmp_path / "moodle.zip", flood | many | frida))
-    )
+    found = by_key(gathered(tmp_path, packed(tmp_path / "moodle.zip", flood | many | frida)))
     assert not found["moodle-3"].problem
     assert "9 files lie in it" in found["moodle-2"].problem
     with archives.opened(tmp_path / "moodle.zip", "moodle.zip") as archive:
         refused = [entry for entry in archive.entries() if entry.problem]
-    assert [entry.path.parts[0][:7] for entry in refused] == [
-        *["Mallory"] * 4,
-        "Marvin_",
-    ]
+    assert [entry.path.parts[0][:7] for entry in refused] == [*["Mallory"] * 4, "Marvin_"]
 
 
-def test_only_what_parses_is_kept_and_nothing_that_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_parses_is_kept_and_nothing_that_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heavy = submitted.notebook(*submitted.answers()).replace(
         '"outputs": []', '"outputs": [{"data": "' + "y" * 500_000 + '"}]', 1
     )
@@ -474,19 +370,10 @@ def test_only_what_parses_is_kept_and_nothing_that_is_shown(
     assert "hand in fewer" in ada.problem
 
 
-def test_a_list_of_contents_that_fills_the_memory_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_of_contents_that_fills_the_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_DIRECTORY", 2_000)
     inner = zipped({f"{n}.ipynb": "" for n in range(100)})
-    found = by_key(
-        gathered(
-            tmp_path,
-            packed(
-                tmp_path / "all.zip", {"eve/x.zip": inner, f"bob/{NOTEBOOK}": answer(1)}
-            ),
-        )
-    )
+    found = by_key(gathered(tmp_path, packed(tmp_path / "all.zip", {"eve/x.zip": inner, f"bob/{NOTEBOOK}": answer(1)})))
     assert "list of contents" in found["eve"].problem
     assert not found["bob"].problem
 
@@ -525,11 +412,7 @@ def test_a_folder_that_cannot_be_read_is_a_student_with_a_reason(
 def test_a_platforms_list_may_be_anything(said: str, tmp_path: Path) -> None:
     path = packed(
         tmp_path / "all.zip",
-        {
-            "submission_metadata.yml": said,
-            f"submission_1/{NOTEBOOK}": answer(1),
-            f"submission_2/{NOTEBOOK}": answer(2),
-        },
+        {"submission_metadata.yml": said, f"submission_1/{NOTEBOOK}": answer(1), f"submission_2/{NOTEBOOK}": answer(2)},
     )
     assert len(by_key(gathered(tmp_path, path))) == 2
 
@@ -568,14 +451,7 @@ def test_a_platforms_note_is_not_what_a_student_calls_like_one(tmp_path: Path) -
 def test_a_damaged_archive_costs_only_its_student(tmp_path: Path) -> None:
     good = zipped({NOTEBOOK: answer(1)})
     for number, content in enumerate(
-        (
-            b"",
-            b"PK",
-            good[:-10],
-            good[:60],
-            b"PK\x05\x06" + b"\xff" * 18,
-            good.replace(b"01_sample", b"../sample"),
-        )
+        (b"", b"PK", good[:-10], good[:60], b"PK\x05\x06" + b"\xff" * 18, good.replace(b"01_sample", b"../sample"))
     ):
         write(tmp_path / "in" / f"s{number}.zip", content)
     write(tmp_path / "in/ada" / NOTEBOOK, answer(1))

@@ -14,11 +14,7 @@ RELEASED = read(COURSE.released(submitted.NOTEBOOK).read_bytes())
 
 
 def prepared(*sources: str) -> PreparedNotebook:
-    return prepare(
-        read(submitted.notebook(*sources).encode()),
-        RELEASED,
-        COURSE.of_notebook(submitted.NOTEBOOK),
-    )
+    return prepare(read(submitted.notebook(*sources).encode()), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
 
 
 def asked(found: PreparedNotebook) -> list[str]:
@@ -35,19 +31,10 @@ def test_a_copy_that_was_not_touched_has_nothing_to_ask() -> None:
 
 def test_demonstrations_and_checks_are_not_executed() -> None:
     cells = [cell["source"] for cell in submitted.released()]
-    cells = [
-        submitted.marked("01-double", submitted.RIGHT["01-double"])
-        if "double(" in one
-        else one
-        for one in cells
-    ]
+    cells = [submitted.marked("01-double", submitted.RIGHT["01-double"]) if "double(" in one else one for one in cells]
     found = prepared(*cells)
     assert asked(found) == ["01-double"]
-    assert not [
-        cell
-        for cell in found.cells
-        if "nowhere" in cell.source or "lab.check" in cell.source
-    ]
+    assert not [cell for cell in found.cells if "nowhere" in cell.source or "lab.check" in cell.source]
     assert json.loads(found.notebook())["cells"][-1]["source"] == serving.CELL
 
 
@@ -60,36 +47,22 @@ def test_an_answer_is_found_wherever_it_stands() -> None:
 def test_an_answer_without_its_mark_is_found_by_its_name() -> None:
     found = prepared(submitted.RIGHT["01-double"], "x = 1")
     assert asked(found) == ["01-double"]
-    assert (
-        found.notes[0]
-        == "01-double: its cell has lost its mark and was found by the name double."
-    )
+    assert found.notes[0] == "01-double: its cell has lost its mark and was found by the name double."
     assert found.missing["01-dedup"] == "its cell is missing from the notebook"
 
 
 def test_of_two_answers_the_last_counts_and_the_first_is_not_executed() -> None:
-    first, last = (
-        submitted.marked("01-double", f"def double(number):\n    return {n} * number")
-        for n in (3, 2)
-    )
+    first, last = (submitted.marked("01-double", f"def double(number):\n    return {n} * number") for n in (3, 2))
     found = prepared(first, last)
     assert [cell.source for cell in found.cells] == [last]
     assert "01-double: 2 cells answer it, and the last one counts." in found.notes
 
 
 def test_a_mark_in_the_metadata_counts_and_a_lie_about_it_is_named() -> None:
-    cells = (
-        Cell("def double(n): return 2 * n", exercise="01-double"),
-        Cell("y = 2", exercise="77-nothing"),
-    )
-    found = prepare(
-        Notebook(cells, ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK)
-    )
+    cells = (Cell("def double(n): return 2 * n", exercise="01-double"), Cell("y = 2", exercise="77-nothing"))
+    found = prepare(Notebook(cells, ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
     assert asked(found) == ["01-double"]
-    assert (
-        "A cell says that it answers 77-nothing, which is no exercise of this notebook."
-        in found.notes
-    )
+    assert "A cell says that it answers 77-nothing, which is no exercise of this notebook." in found.notes
 
 
 def test_a_cell_that_is_no_python_is_executed_all_the_same() -> None:
@@ -99,9 +72,7 @@ def test_a_cell_that_is_no_python_is_executed_all_the_same() -> None:
 
 
 def test_blanks_at_the_ends_of_lines_are_no_answer() -> None:
-    cells = [
-        cell["source"].replace("\n", "   \n") + "\n\n" for cell in submitted.released()
-    ]
+    cells = [cell["source"].replace("\n", "   \n") + "\n\n" for cell in submitted.released()]
     assert asked(prepared(*cells)) == []
 
 

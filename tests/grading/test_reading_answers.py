@@ -1,4 +1,6 @@
-"""A value is the same answer, or none for the same reason, in the notebook's check and behind the grader's connection."""
+"""A value is the same answer, or none for the same reason, in the notebook's check and behind the grader's
+connection.
+"""
 
 import json
 import socket
@@ -12,14 +14,7 @@ from labkit.core.errors import MissingSolution
 from labkit.grading.asking import RemoteAnswer
 from labkit.grading.sandbox.inside import serving
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.teach.exercises.contract import (
-    DEEPEST,
-    LARGEST,
-    MOST_CHARACTERS,
-    Answer,
-    AnswerFailed,
-    Plain,
-)
+from labkit.teach.exercises.contract import DEEPEST, LARGEST, MOST_CHARACTERS, Answer, AnswerFailed, Plain
 from labkit.teach.exercises.namespace import InNotebook
 
 
@@ -70,11 +65,7 @@ ANSWERS = {
     "many values": [0] * 19_000,
     "anything": {"a": [1, 2.5, "x", None, True], "b": {"": {}}},
 }
-MISSING = {
-    "the stub": ...,
-    "a stub of a list": [..., ...],
-    "a stub of a dict": {"a": ..., "b": {"c": ...}},
-}
+MISSING = {"the stub": ..., "a stub of a list": [..., ...], "a stub of a dict": {"a": ..., "b": {"c": ...}}}
 REFUSED = {
     "a part of a dict": ({"a": None, "b": ...}, "is not filled in"),
     "a part of a list": ([..., [[], ...]], "is not filled in"),
@@ -143,9 +134,7 @@ def test_what_json_can_carry_is_an_answer(side: Side, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", MISSING)
-def test_what_holds_nothing_else_than_a_stub_does_was_not_attempted(
-    side: Side, case: str
-) -> None:
+def test_what_holds_nothing_else_than_a_stub_does_was_not_attempted(side: Side, case: str) -> None:
     value = MISSING[case]
     with pytest.raises(MissingSolution):
         side(value).value()
@@ -176,9 +165,7 @@ def leaves(_: int) -> None:
 
 
 @pytest.mark.parametrize("function", [..., says_missing, is_not_implemented])
-def test_a_function_that_is_not_written_was_not_attempted(
-    side: Side, function: object
-) -> None:
+def test_a_function_that_is_not_written_was_not_attempted(side: Side, function: object) -> None:
     with pytest.raises(MissingSolution):
         side(function).call(1)
 

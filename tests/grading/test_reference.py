@@ -11,9 +11,7 @@ from labkit.grading.release import solved
 
 COURSE = load(None)
 NOTEBOOKS = sorted({exercise.notebook for exercise in COURSE.exercises.values()})
-WITH_SPARK = {
-    exercise.notebook for exercise in COURSE.exercises.values() if exercise.needs_spark
-}
+WITH_SPARK = {exercise.notebook for exercise in COURSE.exercises.values() if exercise.needs_spark}
 
 
 def graded(folder: Path, texts: dict[str, str]) -> dict[str, records.Record]:
@@ -33,9 +31,7 @@ def check_full(folder: Path, notebooks: list[str]) -> None:
     for notebook, record in found.items():
         for item in record.items:
             exercise = COURSE.exercises[item.name]
-            expected = (
-                (None, "by hand") if exercise.by_hand else (exercise.points, "right")
-            )
+            expected = (None, "by hand") if exercise.by_hand else (exercise.points, "right")
             assert (item.points, item.status) == expected, (notebook, item)
             if exercise.kind in {"complete", "configure", "invariant"}:
                 # Elsewhere a crash is simulated in thousandths; on Spark one run takes seconds.
@@ -56,9 +52,7 @@ def test_the_reference_gets_full_marks_on_spark(java: object, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_copy_that_nobody_touched_gets_nothing(tmp_path: Path) -> None:
-    found = graded(
-        tmp_path, {name: COURSE.released(name).read_text() for name in NOTEBOOKS}
-    )
+    found = graded(tmp_path, {name: COURSE.released(name).read_text() for name in NOTEBOOKS})
     assert sorted(found) == NOTEBOOKS
     items = [item for record in found.values() for item in record.items]
     assert len(items) == len(COURSE.exercises)

@@ -36,9 +36,7 @@ def telling() -> dict[str, str]:
         line.strip(): name
         for name, (_, solution) in sources.items()
         for line in solution.splitlines()
-        if len(line.strip()) >= 25
-        and line.strip() not in stubs
-        and not line.strip().startswith(("#", "def ", "from "))
+        if len(line.strip()) >= 25 and line.strip() not in stubs and not line.strip().startswith(("#", "def ", "from "))
     }
 
 
@@ -46,18 +44,12 @@ def texts(folder: Path) -> Iterator[tuple[Path, str]]:
     for path in folder.rglob("*"):
         if path.is_file():
             text = path.read_bytes().decode(errors="replace")
-            yield (
-                path,
-                text.replace('\\"', '"')
-                if path.suffix in {".ipynb", ".json"}
-                else text,
-            )
+            yield (path, text.replace('\\"', '"') if path.suffix in {".ipynb", ".json"} else text)
 
 
 def test_the_copy_holds_every_module_but_the_graders(copy: Path) -> None:
     ours, theirs = (
-        {path.relative_to(base).as_posix() for path in base.glob("labkit/**/*.py")}
-        for base in (ROOT, copy)
+        {path.relative_to(base).as_posix() for path in base.glob("labkit/**/*.py")} for base in (ROOT, copy)
     )
     missing = {name for name in ours - theirs if "/grading/" not in name}
     assert missing == set()
@@ -72,19 +64,11 @@ def test_the_copy_holds_no_solution_and_no_grader(copy: Path) -> None:
         if "cli" not in path.parts:
             assert [name for name in NAMED if name in text] == [], path
     there = {path.relative_to(copy).as_posix() for path in copy.rglob("*")}
-    assert not [
-        name
-        for name in there
-        if name.startswith(("labkit/grading", "tests", "notebooks/src", "checked"))
-    ]
+    assert not [name for name in there if name.startswith(("labkit/grading", "tests", "notebooks/src", "checked"))]
 
 
 def test_the_wheel_holds_no_solution_and_no_grader(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
-        cwd=ROOT,
-        check=True,
-    )
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "wheel")
     assert not (tmp_path / "wheel" / "labkit" / "grading").exists()
@@ -111,15 +95,8 @@ def test_the_instructors_copy_shows_every_solution(tmp_path: Path) -> None:
         assert stub not in cells
 
 
-def test_a_solution_that_got_into_the_package_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = (
-        (copy_of := ROOT / "labkit" / "core" / "errors.py")
-        .read_text()
-        .splitlines()[-4]
-        .strip()
-    )
+def test_a_solution_that_got_into_the_package_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = (copy_of := ROOT / "labkit" / "core" / "errors.py").read_text().splitlines()[-4].strip()
     assert copy_of.exists()
     assert len(line) >= 25
     monkeypatch.setattr(releasing, "_telling", lambda source: [line])
@@ -134,9 +111,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["grade", "x", "--out", "y"], ["release", "z"]])
-def test_an_installation_for_learners_says_where_the_grader_is(
-    command: list[str], copy: Path
-) -> None:
+def test_an_installation_for_learners_says_where_the_grader_is(command: list[str], copy: Path) -> None:
     said = subprocess.run(
         [sys.executable, "-P", "-m", "labkit", *command], env={**os.environ, "PYTHONPATH": str(copy)}, cwd=copy,
         capture_output=True, text=True, check=False,

@@ -23,18 +23,7 @@ ASKED = COURSE.of_notebook(submitted.NOTEBOOK)
 
 
 def failed_record(sha256: str = "a") -> Record:
-    record = Record(
-        "sample",
-        "ada",
-        submitted.NOTEBOOK,
-        "f",
-        sha256,
-        1,
-        "d",
-        {},
-        Isolation("namespaces"),
-        key="ada",
-    )
+    record = Record("sample", "ada", submitted.NOTEBOOK, "f", sha256, 1, "d", {}, Isolation("namespaces"), key="ada")
     none_graded(record, ASKED, "the worker died")
     return record
 
@@ -70,27 +59,16 @@ def test_another_file_begins_to_count_anew() -> None:
 
 def test_exercises_that_nobody_asked_for_keep_their_points() -> None:
     before = failed_record()
-    before.items = [
-        ItemRecord(one.name, one.points, points=one.points, status="right")
-        for one in ASKED
-    ]
+    before.items = [ItemRecord(one.name, one.points, points=one.points, status="right") for one in ASKED]
     record = failed_record()
     settle(record, before, ["01-dedup"])
     assert [item.points for item in record.items] == [2, None, 2, 2]
 
 
-def test_a_worker_that_always_dies_is_settled_by_the_batch_itself(
-    tmp_path: Path,
-) -> None:
+def test_a_worker_that_always_dies_is_settled_by_the_batch_itself(tmp_path: Path) -> None:
     (tmp_path / "records").mkdir()
     one = Submission(
-        "ada",
-        "ada",
-        "ada/x.ipynb",
-        None,
-        datetime.now().astimezone(),
-        notebook=submitted.NOTEBOOK,
-        sha256="a",
+        "ada", "ada", "ada/x.ipynb", None, datetime.now().astimezone(), notebook=submitted.NOTEBOOK, sha256="a"
     )
     order = Order([tmp_path], tmp_path, submitted.COURSE)
     setting = tasks.Setting(
@@ -105,20 +83,13 @@ def test_a_worker_that_always_dies_is_settled_by_the_batch_itself(
         str(tmp_path),
     )
     told = [
-        batch._write_failure(
-            one,
-            "it died \udcf6 badly".encode(errors="replace").decode(),
-            setting,
-            order,
-        )
+        batch._write_failure(one, "it died \udcf6 badly".encode(errors="replace").decode(), setting, order)
         for _ in range(records.MOST_TRIES)
     ]
     assert told == [*[False] * (records.MOST_TRIES - 1), True]
 
 
-@pytest.mark.parametrize(
-    "letter", ["é", "\U0001f600", "\\", '"', "\n", "\x7f", "\u2028"]
-)
+@pytest.mark.parametrize("letter", ["é", "\U0001f600", "\\", '"', "\n", "\x7f", "\u2028"])
 def test_what_may_come_in_may_also_be_run(letter: str) -> None:
     """A notebook of the largest size that is read is not too large for the sandbox when it is written anew."""
     sources = [f"# {letter * 199_000}"] * 38
@@ -138,13 +109,7 @@ def test_one_student_is_named_by_key_account_or_name(tmp_path: Path) -> None:
     found = collect([tmp_path / "in"], COURSE, tmp_path / "work", None)
 
     def chosen(*only: str, exercises: Sequence[str] = ()) -> list[str]:
-        order = Order(
-            [tmp_path / "in"],
-            tmp_path / "out",
-            submitted.COURSE,
-            only=only,
-            exercises=exercises,
-        )
+        order = Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, only=only, exercises=exercises)
         return [one.key for one in batch._chosen(order, COURSE, found, 1)]
 
     assert chosen("Ada") == chosen("3") == chosen("moodle-3") == ["moodle-3"]
@@ -154,20 +119,10 @@ def test_one_student_is_named_by_key_account_or_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="nobody of this name"):
         chosen("Eve")
     with pytest.raises(InvalidInput, match="--exercise 01-wyh: sample has none"):
-        batch.run(
-            Order(
-                [tmp_path / "in"],
-                tmp_path / "out",
-                submitted.COURSE,
-                exercises=["01-wyh"],
-            ),
-            lambda *_: None,
-        )
+        batch.run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, exercises=["01-wyh"]), lambda *_: None)
 
 
-def test_what_cannot_be_read_is_refused_once_and_again_when_the_reason_is_another(
-    tmp_path: Path,
-) -> None:
+def test_what_cannot_be_read_is_refused_once_and_again_when_the_reason_is_another(tmp_path: Path) -> None:
     folder = tmp_path / "in" / "Ada_3_assignsubmission_file_"
     folder.mkdir(parents=True)
     archive = folder / "work.zip"
@@ -185,9 +140,7 @@ def test_what_cannot_be_read_is_refused_once_and_again_when_the_reason_is_anothe
     assert graded() == (1, 0)
 
 
-def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(
-    tmp_path: Path,
-) -> None:
+def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     (tmp_path / "work").mkdir()
     (one,) = collect([tmp_path / "in"], COURSE, tmp_path / "work", None)
@@ -210,10 +163,7 @@ def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(
     ("source", "says"),
     [
         ("def double(number)\n    return 1", "Line 1 of the cell: expected ':'."),
-        (
-            "def duoble(number): return 1",
-            "The cell does not give anything the name double.",
-        ),
+        ("def duoble(number): return 1", "The cell does not give anything the name double."),
         ("def double(number): return nubmer", ""),
         ("%%time\ndef double(number): return 1", ""),
         ("", ""),

@@ -18,9 +18,7 @@ from labkit.grading.shards import Shard, folder_of
 
 
 def graded(folder: Path, out: str, **more: object) -> object:
-    order = Order(
-        [folder / "in"], folder / out, submitted.COURSE, seed=SEED, workers=1, **more
-    )
+    order = Order([folder / "in"], folder / out, submitted.COURSE, seed=SEED, workers=1, **more)
     return run(order, lambda *_: None)
 
 
@@ -49,15 +47,11 @@ def test_the_shards_of_a_batch_are_the_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(
-    tmp_path: Path,
-) -> None:
+def test_what_a_shard_has_not_done_or_what_changed_since_is_graded(tmp_path: Path) -> None:
     for student in ("ada", "bob"):
         submitted.hand_in(tmp_path / "in", student, submitted.answers())
     graded(tmp_path, "part")
-    submitted.hand_in(
-        tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"])
-    )
+    submitted.hand_in(tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"]))
     done = graded(tmp_path, "merged", parts=[tmp_path / "part"])
     assert (done.taken, done.graded) == (1, 1)
     assert {one["sha256"] for one in grades(tmp_path / "merged").values()} != {
@@ -72,25 +66,12 @@ def test_what_is_no_shard_is_refused(written: str) -> None:
 
 
 @pytest.mark.slow
-def test_records_of_another_seed_and_folders_without_any_are_refused(
-    tmp_path: Path,
-) -> None:
+def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     graded(tmp_path, "part")
-    order = Order(
-        [tmp_path / "in"], tmp_path / "other", submitted.COURSE, seed=SEED + 1
-    )
+    order = Order([tmp_path / "in"], tmp_path / "other", submitted.COURSE, seed=SEED + 1)
     with pytest.raises(InvalidInput, match=f"its seed is {SEED}, not {SEED + 1}"):
-        run(
-            Order(
-                order.given,
-                order.out,
-                order.course,
-                SEED + 1,
-                parts=[tmp_path / "part"],
-            ),
-            lambda *_: None,
-        )
+        run(Order(order.given, order.out, order.course, SEED + 1, parts=[tmp_path / "part"]), lambda *_: None)
     assert not order.out.exists()
     with pytest.raises(InvalidInput, match="there is no such folder"):
         graded(tmp_path, "other", parts=[tmp_path / "nowhere"])
@@ -106,23 +87,14 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(
     ("words", "said"),
     [
         (["--shard", "1/2"], "give it --seed, too"),
-        (
-            ["--shard", "1/2", "--seed", "1", "--master", "local[2]"],
-            "leave one of them out",
-        ),
-        (
-            ["--shard", "1/2", "--seed", "1", "--only", "ada"],
-            "leave --shard, --records or --master out",
-        ),
+        (["--shard", "1/2", "--seed", "1", "--master", "local[2]"], "leave one of them out"),
+        (["--shard", "1/2", "--seed", "1", "--only", "ada"], "leave --shard, --records or --master out"),
         (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
         (["--shards", "3"], "only --master cuts a batch up"),
         (["--master", "foo"], "write local[4]"),
         (["--master", "local[0]"], "write local[4]"),
         (["--master", ""], "write local[4]"),
-        (
-            ["--records", ".", "--only", "ada"],
-            "leave --shard, --records or --master out",
-        ),
+        (["--records", ".", "--only", "ada"], "leave --shard, --records or --master out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -155,20 +127,10 @@ def is_executor(process: psutil.Process) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("master", "victim"),
-    [
-        ("local-cluster[2,1,512]", "executor"),
-        ("local[2]", "driver"),
-    ],
-)
-def test_spark_runs_the_shards_whatever_dies(
-    master: str, victim: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("master", "victim"), [("local-cluster[2,1,512]", "executor"), ("local[2]", "driver")])
+def test_spark_runs_the_shards_whatever_dies(master: str, victim: str, tmp_path: Path) -> None:
     generate(tmp_path / "in", 8)
-    subprocess.run(
-        command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True
-    )
+    subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)
     out = tmp_path / "spark"
     words = [*command(tmp_path / "in", out), "--master", master, "--shards", "4"]
     if victim == "driver":  # a person who gives no seed must be able to go on, too
@@ -176,11 +138,7 @@ def test_spark_runs_the_shards_whatever_dies(
         del words[at : at + 2]
     batch = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     parts = folder_of(out)
-    until(
-        lambda: len(list(parts.glob("*/records/*.json"))) >= 3,
-        "three records of shards",
-        seconds=300,
-    )
+    until(lambda: len(list(parts.glob("*/records/*.json"))) >= 3, "three records of shards", seconds=300)
     below = psutil.Process(batch.pid).children(recursive=True)
     if victim == "driver":
         batch.send_signal(signal.SIGKILL)
@@ -197,7 +155,5 @@ def test_spark_runs_the_shards_whatever_dies(
         assert len({one["seed"] for one in grades(out).values()}) == 1
     else:
         assert grades(out) == grades(tmp_path / "whole")
-    assert (out / "grades.csv").read_text() == (
-        tmp_path / "whole" / "grades.csv"
-    ).read_text()
+    assert (out / "grades.csv").read_text() == (tmp_path / "whole" / "grades.csv").read_text()
     assert not parts.exists()

@@ -11,14 +11,7 @@ from labkit.core.errors import GradingError
 from labkit.grading import spark_judging
 from labkit.grading.marking import KnownAnswer
 from labkit.grading.spark_judging import SparkJudge
-from labkit.teach.exercises.contract import (
-    AnswerFailed,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 
 COURSE = """
 import os, pathlib, signal, time
@@ -67,11 +60,7 @@ def judge(course: Path) -> Iterator[SparkJudge]:
     yield judge
     judge.close()
     assert not (course.parent / "work").exists()
-    assert not [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if "spark_judging" in str(child.cmdline())
-    ]
+    assert not [child for child in psutil.Process().children(recursive=True) if "spark_judging" in str(child.cmdline())]
 
 
 def exercise() -> Exercise:
@@ -88,27 +77,18 @@ def lines(course: Path) -> list[list[str]]:
     return [line.split() for line in (course.parent / "log").read_text().splitlines()]
 
 
-def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(
-    judge: SparkJudge, course: Path
-) -> None:
+def test_it_judges_elsewhere_in_an_empty_folder_and_the_same_answer_once(judge: SparkJudge, course: Path) -> None:
     for _ in range(3):
         assert judge(exercise(), KnownAnswer("wal"), VARIANT).passed
-        assert (
-            judge(exercise(), KnownAnswer("append"), VARIANT).message
-            == "It is another sink."
-        )
-    (first, first_folder, first_files), (second, second_folder, second_files) = lines(
-        course
-    )
+        assert judge(exercise(), KnownAnswer("append"), VARIANT).message == "It is another sink."
+    (first, first_folder, first_files), (second, second_folder, second_files) = lines(course)
     assert first == second != str(os.getpid())
     assert first_folder != second_folder
     assert first_files == second_files == "0"
     assert not Path(first_folder).exists()
 
 
-def test_several_variants_are_judged_at_once_and_each_gets_its_own_finding(
-    judge: SparkJudge, course: Path
-) -> None:
+def test_several_variants_are_judged_at_once_and_each_gets_its_own_finding(judge: SparkJudge, course: Path) -> None:
     other = Variant("two", (("right", "append"),))
     judge.together(exercise(), KnownAnswer("wal"), [VARIANT, other])
     judge.together(exercise(), KnownAnswer("wal"), [VARIANT, other])
@@ -117,9 +97,7 @@ def test_several_variants_are_judged_at_once_and_each_gets_its_own_finding(
     assert lines(course) == [["together", "2"]]
 
 
-def test_what_one_judge_of_a_batch_has_found_no_other_runs_again(
-    course: Path,
-) -> None:
+def test_what_one_judge_of_a_batch_has_found_no_other_runs_again(course: Path) -> None:
     other, found = Variant("two", (("right", "append"),)), course.parent / "found"
     for number in (1, 2):
         work = course.parent / f"work-{number}"
@@ -135,9 +113,7 @@ def test_what_one_judge_of_a_batch_has_found_no_other_runs_again(
     assert len(broke) == 2, "an error may be one of this moment"
 
 
-def test_where_they_cannot_be_judged_at_once_each_is_judged_by_itself(
-    judge: SparkJudge, course: Path
-) -> None:
+def test_where_they_cannot_be_judged_at_once_each_is_judged_by_itself(judge: SparkJudge, course: Path) -> None:
     other = Variant("two", (("right", "none"),))
     judge.together(exercise(), KnownAnswer("none"), [VARIANT, other])
     assert not judge(exercise(), KnownAnswer("none"), VARIANT).passed
@@ -145,9 +121,7 @@ def test_where_they_cannot_be_judged_at_once_each_is_judged_by_itself(
     assert [line[0] == "together" for line in lines(course)] == [True, False, False]
 
 
-def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(
-    judge: SparkJudge, course: Path
-) -> None:
+def test_a_crash_is_tried_once_more_and_then_named_and_harms_no_other(judge: SparkJudge, course: Path) -> None:
     with pytest.raises(GradingError, match="died twice"):
         judge(exercise(), KnownAnswer("die"), VARIANT)
     assert len(lines(course)) == 2
@@ -159,9 +133,7 @@ def test_a_judge_that_breaks_is_not_the_answers_fault(judge: SparkJudge) -> None
         judge(exercise(), KnownAnswer("break"), VARIANT)
 
 
-def test_what_never_ends_is_ended(
-    judge: SparkJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_never_ends_is_ended(judge: SparkJudge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_judging, "SECONDS", 8.0)
     with pytest.raises(AnswerFailed, match="longer than 8 seconds"):
         judge(exercise(), KnownAnswer("hang"), VARIANT)

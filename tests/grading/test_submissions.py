@@ -23,9 +23,7 @@ GOOD = submitted.notebook(*submitted.answers())
 
 def found(given: Path, work: Path) -> dict[str, Submission]:
     work.mkdir(exist_ok=True)
-    return {
-        one.student: one for one in collect([given], load(submitted.COURSE), work, None)
-    }
+    return {one.student: one for one in collect([given], load(submitted.COURSE), work, None)}
 
 
 def packed(path: Path, entries: dict[str, str | bytes]) -> Path:
@@ -61,45 +59,28 @@ def test_the_newest_file_counts_and_the_others_are_named(tmp_path: Path) -> None
     os.utime(old, (1, 1))
     one = found(tmp_path / "in", tmp_path / "work")["ada"]
     assert one.file == "ada/again.ipynb"
-    assert one.notes == (
-        "2 files; the newest, ada/again.ipynb, counts, and not ada/01_sample.ipynb.",
-    )
+    assert one.notes == ("2 files; the newest, ada/again.ipynb, counts, and not ada/01_sample.ipynb.",)
 
 
 def test_a_zip_with_two_notebooks_for_one_student(tmp_path: Path) -> None:
-    archive = packed(
-        tmp_path / "all.zip",
-        {"ada/a.ipynb": GOOD, "ada/b.ipynb": GOOD, "bob/a.ipynb": GOOD},
-    )
+    archive = packed(tmp_path / "all.zip", {"ada/a.ipynb": GOOD, "ada/b.ipynb": GOOD, "bob/a.ipynb": GOOD})
     both = found(archive, tmp_path / "work")
     assert set(both) == {"ada", "bob"}
-    assert (
-        both["ada"]
-        .notes[0]
-        .startswith("2 files; the newest, all.zip/ada/b.ipynb, counts")
-    )
+    assert both["ada"].notes[0].startswith("2 files; the newest, all.zip/ada/b.ipynb, counts")
 
 
 def test_an_archive_within_a_folder_and_within_an_archive(tmp_path: Path) -> None:
     (tmp_path / "in" / "ada").mkdir(parents=True)
     packed(tmp_path / "in" / "ada" / "mine.zip", {"x/01_sample.ipynb": GOOD})
     inner = packed(tmp_path / "inner.zip", {"01_sample.ipynb": GOOD}).read_bytes()
-    packed(
-        tmp_path / "in" / "moodle.zip", {"Bob_1_assignsubmission_file_/bob.zip": inner}
-    )
+    packed(tmp_path / "in" / "moodle.zip", {"Bob_1_assignsubmission_file_/bob.zip": inner})
     assert set(found(tmp_path / "in", tmp_path / "work")) == {"ada", "Bob"}
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("../../../tmp/labkit-was-here.ipynb", "leads out"),
-        ("/tmp/labkit-was-here.ipynb", "leads out"),
-    ],
+    ("name", "says"), [("../../../tmp/labkit-was-here.ipynb", "leads out"), ("/tmp/labkit-was-here.ipynb", "leads out")]
 )
-def test_a_path_that_leads_out_of_its_archive(
-    name: str, says: str, tmp_path: Path
-) -> None:
+def test_a_path_that_leads_out_of_its_archive(name: str, says: str, tmp_path: Path) -> None:
     archive = packed(tmp_path / "all.zip", {name: GOOD, "bob/01_sample.ipynb": GOOD})
     both = found(archive, tmp_path / "work")
     assert not both["bob"].problem
@@ -116,20 +97,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "in" / "all.zip", "w") as archive:
         archive.writestr(link, "/etc/passwd")
     both = found(tmp_path / "in", tmp_path / "work")
-    assert set(both) == {
-        "eve",
-        "mallory",
-        "all",
-    }  # an archive in a folder is a student's
+    assert set(both) == {"eve", "mallory", "all"}  # an archive in a folder is a student's
     assert all("link" in one.problem for one in both.values())
 
 
 def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
     zeros = b"0" * (12 * 1024**2)
-    packed(
-        tmp_path / "ratio.zip",
-        {"eve/01_sample.ipynb": zeros, "bob/01_sample.ipynb": GOOD},
-    )
+    packed(tmp_path / "ratio.zip", {"eve/01_sample.ipynb": zeros, "bob/01_sample.ipynb": GOOD})
     both = found(tmp_path / "ratio.zip", tmp_path / "work")
     assert "compressed" in both["eve"].problem
     assert not both["bob"].problem
@@ -140,14 +114,10 @@ def test_a_zip_bomb_is_refused(tmp_path: Path) -> None:
             archive.writestr("next.zip", layers)
         layers = inner.getvalue()
     (tmp_path / "deep.zip").write_bytes(layers)
-    assert next(
-        one.problem for one in found(tmp_path / "deep.zip", tmp_path / "work").values()
-    )
+    assert next(one.problem for one in found(tmp_path / "deep.zip", tmp_path / "work").values())
 
 
-def test_too_many_entries_and_no_archive_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_entries_and_no_archive_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_ENTRIES", 5)
     packed(tmp_path / "many.zip", {f"{n}.ipynb": GOOD for n in range(6)})
     (one,) = found(tmp_path / "many.zip", tmp_path / "work").values()
@@ -183,54 +153,24 @@ BAD = {
     "a_list": ("[]", "It is not a notebook"),
     "old_format": (json.dumps({"nbformat": 3, "worksheets": []}), "format 4"),
     "deep": ('{"cells":' + "[" * 200_000, "It is not a notebook"),
-    "deep_metadata": (
-        '{"nbformat":4,"cells":[],"metadata":'
-        + '{"a":' * 100_000
-        + "1"
-        + "}" * 100_001,
-        "not",
-    ),
+    "deep_metadata": ('{"nbformat":4,"cells":[],"metadata":' + '{"a":' * 100_000 + "1" + "}" * 100_001, "not"),
     "many_cells": (cells_of(100_000), "cells, and 1,000 are allowed"),
     "huge_cell": (submitted.notebook("x" * 300_000), "characters"),
     "binary": ("\0\1\2" * 1000, "It is not a notebook"),
     "nothing": ("", "It is not a notebook"),
     "no_answer": (submitted.notebook("1 + 1"), "It holds no answer."),
-    "stubs": (
-        submitted.notebook(*(cell["source"] for cell in submitted.released())),
-        "It holds no answer.",
-    ),
-    "in_r": (
-        with_metadata(kernelspec={"name": "ir", "language": "R"}),
-        "for the kernel ir",
-    ),
-    "unknown_exercise": (
-        submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"),
-        "no exercise of this",
-    ),
-    "old_lab": (
-        with_metadata(labkit={"version": "0.0.1", "notebook": "01_sample"}),
-        "version 0.0.1 of the lab",
-    ),
-    "other_kernel": (
-        with_metadata(kernelspec={"name": "conda-base", "language": "python"}),
-        "the kernel conda-base",
-    ),
-    "lying": (
-        with_metadata(
-            labkit={"version": 7, "notebook": ["x"]},
-            kernelspec="python",
-            language_info=3,
-        ),
-        "",
-    ),
+    "stubs": (submitted.notebook(*(cell["source"] for cell in submitted.released())), "It holds no answer."),
+    "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
+    "unknown_exercise": (submitted.notebook(*submitted.answers(), "# exercise 99-magic\nx = 1"), "no exercise of this"),
+    "old_lab": (with_metadata(labkit={"version": "0.0.1", "notebook": "01_sample"}), "version 0.0.1 of the lab"),
+    "other_kernel": (with_metadata(kernelspec={"name": "conda-base", "language": "python"}), "the kernel conda-base"),
+    "lying": (with_metadata(labkit={"version": 7, "notebook": ["x"]}, kernelspec="python", language_info=3), ""),
 }
 FULL = {"unknown_exercise", "old_lab", "other_kernel", "lying"}
 
 
 @pytest.mark.slow
-def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(tmp_path: Path) -> None:
     for name, (text, _) in BAD.items():
         path = tmp_path / "in" / name / "01_sample.ipynb"
         path.parent.mkdir(parents=True)
@@ -238,14 +178,9 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     (tmp_path / "in" / "bob").mkdir()
     (tmp_path / "in" / "bob" / "essay.ipynb").write_text(submitted.notebook("1 + 1"))
-    done = run(
-        Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None
-    )
+    done = run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)
     assert done.failed == 0
-    found = {
-        record.student: record
-        for record in write_all(tmp_path / "out", load(submitted.COURSE))
-    }
+    found = {record.student: record for record in write_all(tmp_path / "out", load(submitted.COURSE))}
     assert set(found) == {*BAD, "ada", "bob"}
     assert "none of the course's notebooks" in found["bob"].notes[0]
     for name, (_, says) in BAD.items():
@@ -257,9 +192,7 @@ def test_every_bad_submission_gets_its_sentence_and_the_batch_goes_on(
     assert [item.points for item in found["ada"].items] == [2, 2, 2, None]
 
 
-def test_a_name_cannot_be_a_formula_and_two_names_cannot_be_one_file(
-    tmp_path: Path,
-) -> None:
+def test_a_name_cannot_be_a_formula_and_two_names_cannot_be_one_file(tmp_path: Path) -> None:
     for student in ("=cmd|' /C calc'!A0", "a b", "a_b", "<script>alert(1)</script>"):
         submitted.hand_in(tmp_path / "in", student.replace("/", "\u2215"), [])
     run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE), lambda *_: None)

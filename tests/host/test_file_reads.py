@@ -11,9 +11,7 @@ from labkit.host.file_reads import FileReads
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
 
-def test_a_file_that_is_only_written_is_told_from_one_that_is_read(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_is_only_written_is_told_from_one_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     log, read = tmp_path / "inner" / "log", tmp_path / "read"
     with FileReads([tmp_path]) as reads:
@@ -28,9 +26,7 @@ def test_a_file_that_is_only_written_is_told_from_one_that_is_read(
         assert reads.is_only_written(log)
 
 
-def test_a_file_that_somebody_has_open_may_be_read_through_memory(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_somebody_has_open_may_be_read_through_memory(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with FileReads([tmp_path]) as reads:
         log.write_text("1")
@@ -46,9 +42,7 @@ def test_a_folder_that_came_later_is_not_known(tmp_path: Path) -> None:
         assert not reads.is_only_written(tmp_path / "later" / "log")
 
 
-def test_in_very_many_folders_nothing_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_very_many_folders_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_reads, "MOST_FOLDERS", 0)
     with FileReads([tmp_path]) as reads:
         (tmp_path / "log").write_text("1")

@@ -45,12 +45,7 @@ PROOF = Proof(session=1, signal=9, killed=[1], left=[], begun=0.0)
 STARTED, KILLED = Started(1), Killed(PROOF)
 FAILED = Failed("a", "no", 1)
 KILLED_EXECUTOR = ExecutorKilled("a", 7, [7], [], 0.0)
-BEGUN, RECOVERED, PARKED, ENDED = (
-    Begun("a"),
-    Recovered("a", []),
-    Parked("a"),
-    Ended("a"),
-)
+BEGUN, RECOVERED, PARKED, ENDED = (Begun("a"), Recovered("a", []), Parked("a"), Ended("a"))
 UP = [STARTED, SessionUp()]
 WARM = [STARTED, Ready()]
 
@@ -59,16 +54,7 @@ LEGAL: dict[str, list[AnyEvent]] = {
     "a crash in recovery": [*UP, BEGUN, PARKED, AwaitsKill(), KILLED],
     "a run to its end": [*UP, BEGUN, RECOVERED, ENDED, AwaitsKill(), KILLED],
     "a query that cannot be opened": [*UP, BEGUN, FAILED, AwaitsKill(), KILLED],
-    "two queries": [
-        *UP,
-        BEGUN,
-        Begun("b"),
-        Recovered("b", []),
-        PARKED,
-        Ended("b"),
-        AwaitsKill(),
-        KILLED,
-    ],
+    "two queries": [*UP, BEGUN, Begun("b"), Recovered("b", []), PARKED, Ended("b"), AwaitsKill(), KILLED],
     "an executor": [
         STARTED,
         Application("app"),
@@ -81,28 +67,11 @@ LEGAL: dict[str, list[AnyEvent]] = {
         AwaitsKill(),
         KILLED,
     ],
-    "an executor that was none": [
-        *UP,
-        BEGUN,
-        RECOVERED,
-        Struck("a", 7),
-        FAILED,
-        ENDED,
-        AwaitsKill(),
-        KILLED,
-    ],
+    "an executor that was none": [*UP, BEGUN, RECOVERED, Struck("a", 7), FAILED, ENDED, AwaitsKill(), KILLED],
     "a memory table": [*UP, BEGUN, TableRead("a", []), ENDED, AwaitsKill(), KILLED],
     "a standby": [*UP, Ready(), BEGUN, RECOVERED, ENDED, AwaitsKill(), KILLED],
     "an archive": [STARTED, AwaitsKill(), KILLED],
-    "a sink under test, twice": [
-        *WARM,
-        BEGUN,
-        FAILED,
-        Idle([]),
-        BEGUN,
-        ENDED,
-        Idle([]),
-    ],
+    "a sink under test, twice": [*WARM, BEGUN, FAILED, Idle([]), BEGUN, ENDED, Idle([])],
     "a driver that stops itself": [*WARM, BEGUN, Stopped(), Stopped(), ENDED, Idle([])],
     "no Java": [STARTED, DriverFailed("no Java", 69), KILLED],
     "a death": [*UP, BEGUN, Died(PROOF)],
@@ -125,27 +94,15 @@ ILLEGAL: dict[str, tuple[list[AnyEvent], str]] = {
     "a query before the session": ([STARTED, BEGUN], "driver is starting"),
     "a query that never began": ([*WARM, PARKED], "query a is not begun"),
     "a query that begins twice": ([*WARM, BEGUN, BEGUN], "query a is opening"),
-    "a parked query that ends": (
-        [*WARM, BEGUN, PARKED, ENDED],
-        "query a is parked at its failpoint",
-    ),
+    "a parked query that ends": ([*WARM, BEGUN, PARKED, ENDED], "query a is parked at its failpoint"),
     "a query that ends twice": ([*WARM, BEGUN, ENDED, ENDED], "query a is over"),
     "a query that parks behind its end": ([*WARM, BEGUN, ENDED, PARKED], "a is over"),
     "recovery twice": ([*WARM, BEGUN, RECOVERED, RECOVERED], "query a is running"),
-    "a kill under a running query": (
-        [*WARM, BEGUN, RECOVERED, AwaitsKill()],
-        "query a is running",
-    ),
+    "a kill under a running query": ([*WARM, BEGUN, RECOVERED, AwaitsKill()], "query a is running"),
     "idle beside a parked query": ([*WARM, BEGUN, PARKED, Idle([])], "a is parked"),
     "a kill that nobody awaits": ([*WARM, KILLED], "driver is at work"),
-    "a query behind the wish for death": (
-        [*UP, AwaitsKill(), BEGUN],
-        "driver is awaiting its kill",
-    ),
-    "an executor that nobody pointed out": (
-        [*WARM, BEGUN, RECOVERED, KILLED_EXECUTOR],
-        "query a is running",
-    ),
+    "a query behind the wish for death": ([*UP, AwaitsKill(), BEGUN], "driver is awaiting its kill"),
+    "an executor that nobody pointed out": ([*WARM, BEGUN, RECOVERED, KILLED_EXECUTOR], "query a is running"),
     "an end while an executor is to die": (
         [*WARM, BEGUN, RECOVERED, Struck("a", 7), ENDED],
         "query a is waiting for the death of an executor",
@@ -157,9 +114,7 @@ ILLEGAL: dict[str, tuple[list[AnyEvent], str]] = {
 
 
 @pytest.mark.parametrize(("said", "state"), ILLEGAL.values(), ids=ILLEGAL.keys())
-def test_what_is_out_of_order_is_refused_with_event_and_state(
-    said: list[AnyEvent], state: str
-):
+def test_what_is_out_of_order_is_refused_with_event_and_state(said: list[AnyEvent], state: str):
     conversation = Conversation()
     for event in said[:-1]:
         conversation.take(event)
@@ -188,9 +143,7 @@ def test_what_is_unreadable_is_refused_with_its_state(line: bytes):
     conversation = Conversation()
     for event in [*WARM, BEGUN]:
         conversation.take(event)
-    with pytest.raises(
-        ProtocolError, match=r"unreadable .* while the driver is at work"
-    ):
+    with pytest.raises(ProtocolError, match=r"unreadable .* while the driver is at work"):
         list(conversation.read(line + b"\n"))
 
 

@@ -1,4 +1,6 @@
-"""A process that stops itself at a point is continued only behind its stop: continued before it, it would stay stopped."""
+"""A process that stops itself at a point is continued only behind its stop: continued before it, it would
+stay stopped.
+"""
 
 import signal
 import subprocess
@@ -26,9 +28,7 @@ def child() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-def test_a_process_that_is_continued_behind_its_stop_ends(
-    child: "subprocess.Popen[bytes]",
-) -> None:
+def test_a_process_that_is_continued_behind_its_stop_ends(child: "subprocess.Popen[bytes]") -> None:
     assert child.stdin is not None
     child.stdin.write(b"\n")
     child.stdin.flush()
@@ -37,9 +37,7 @@ def test_a_process_that_is_continued_behind_its_stop_ends(
     assert child.wait(30) == 0
 
 
-def test_a_process_that_does_not_stop_or_is_gone_is_said_not_to_have_stopped(
-    child: "subprocess.Popen[bytes]",
-) -> None:
+def test_a_process_that_does_not_stop_or_is_gone_is_said_not_to_have_stopped(child: "subprocess.Popen[bytes]") -> None:
     assert not await_stopped(child.pid, 0.1)
     child.kill()
     child.wait()

@@ -75,12 +75,9 @@ def python(folder: Path, text: str, **options: object) -> tuple[WatchedRun, list
 def told(calls: Sequence[Call], folder: Path) -> list[str]:
     """The calls below a folder in a few words, in order."""
     return [
-        " ".join(
-            filter(None, [each.kind.value, name(each.path), name(each.target)])
-        ).replace(f"{folder}/", "")
+        " ".join(filter(None, [each.kind.value, name(each.path), name(each.target)])).replace(f"{folder}/", "")
         for each in calls
-        if str(folder) in each.path + each.target
-        or each.kind in (CallKind.SEND, CallKind.EXIT)
+        if str(folder) in each.path + each.target or each.kind in (CallKind.SEND, CallKind.EXIT)
     ]
 
 
@@ -268,10 +265,7 @@ def test_bytes_that_the_kernel_copies_are_writes(place: Path) -> None:
 
 
 def test_what_is_printed_is_no_call_and_what_is_redirected_is(place: Path) -> None:
-    _, calls = shell(
-        place,
-        "echo printed; echo wrong >&2; echo file > /dev/null; echo kept >> log; echo piped | cat",
-    )
+    _, calls = shell(place, "echo printed; echo wrong >&2; echo file > /dev/null; echo kept >> log; echo piped | cat")
     assert told(calls, place) == ["create log", "write log", "exit"]
     printed = place.with_name("work.out").read_text()
     assert printed == "printed\nwrong\npiped\n"
@@ -340,13 +334,8 @@ one.sendall(b"pair")
 """
 
 
-def test_bytes_for_a_server_are_seen_and_those_between_own_processes_are_not(
-    place: Path,
-) -> None:
-    with (
-        server(socket.AF_INET, ("127.0.0.1", 0)) as tcp,
-        server(socket.AF_UNIX, str(place / "their.sock")),
-    ):
+def test_bytes_for_a_server_are_seen_and_those_between_own_processes_are_not(place: Path) -> None:
+    with server(socket.AF_INET, ("127.0.0.1", 0)) as tcp, server(socket.AF_UNIX, str(place / "their.sock")):
         port = tcp.getsockname()[1]
         outside = f"""
         import os, socket
@@ -365,13 +354,7 @@ def test_bytes_for_a_server_are_seen_and_those_between_own_processes_are_not(
         assert ended.status == 0, place.with_name("work.out").read_text()
     sends = [(each.target, each.size) for each in calls if each.kind is CallKind.SEND]
     peer = f"127.0.0.1:{port}"
-    assert sends == [
-        (peer, 5),
-        (peer, 3),
-        (peer, 3),
-        (f"unix:{place}/their.sock", 7),
-        (peer, 1),
-    ]
+    assert sends == [(peer, 5), (peer, 3), (peer, 3), (f"unix:{place}/their.sock", 7), (peer, 1)]
     heads = [each.head for each in calls if each.kind is CallKind.SEND]
     assert heads == [b"12345", b"123", b"123", b"1234567", b"1"]
 
@@ -399,9 +382,7 @@ def test_a_held_call_never_happens_and_nothing_is_left(place: Path) -> None:
     def decide(call: Call) -> Answer:
         return Answer.KILL if call.kind is CallKind.RENAME else Answer.GO_ON
 
-    ended, calls = shell(
-        place, "sleep 600 & echo one > a; mv a b; echo two > c", decide=decide
-    )
+    ended, calls = shell(place, "sleep 600 & echo one > a; mv a b; echo two > c", decide=decide)
     assert sorted(path.name for path in place.iterdir()) == ["a"]
     assert ended.status is None
     assert ended.held == calls[-1]
@@ -473,9 +454,7 @@ def test_a_signal_that_kills_the_command_is_its_status(place: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["decide", "tick"])
-def test_an_error_of_the_caller_comes_back_when_everything_is_dead(
-    place: Path, where: str
-) -> None:
+def test_an_error_of_the_caller_comes_back_when_everything_is_dead(place: Path, where: str) -> None:
     def fail(*_call: Call) -> Answer:
         raise KeyError(where)
 
@@ -518,9 +497,7 @@ watch(["sh", "-c", sys.argv[2]], folder=folder, environment={**os.environ, "LABK
       output=folder.parent / "out", decide=decide)
 """
 KILLING = (
-    WATCHER.replace(
-        "return", "return Answer.KILL if call.kind == 'rename' else"
-    ).replace("watch([", "ended = watch([")
+    WATCHER.replace("return", "return Answer.KILL if call.kind == 'rename' else").replace("watch([", "ended = watch([")
     + "for name in ended.unseen: print('unseen:', name, sep=chr(10))\n"
 )
 TREE = "setsid sh -c 'while :; do echo x >> beat; done' & (sleep 600 &) ; while :; do echo one > a; mv a b; done"
@@ -566,9 +543,7 @@ def test_nothing_outlives_a_watcher_that_was_killed(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_outlives_a_watcher_that_was_killed_at_twenty_moments(
-    place: Path,
-) -> None:
+def test_nothing_outlives_a_watcher_that_was_killed_at_twenty_moments(place: Path) -> None:
     for moment in range(20):
         killed_after(place, moment if moment % 2 else 0, 0.05 * moment)
 
@@ -599,14 +574,10 @@ READS = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 """So that nobody can start an interpreter that lies in root's home. It has no say in what is tested here."""
 
 
-@pytest.mark.parametrize(
-    "before", [NOBODY + READS, WITHOUT_RIGHTS], ids=["nobody", "no rights"]
-)
+@pytest.mark.parametrize("before", [NOBODY + READS, WITHOUT_RIGHTS], ids=["nobody", "no rights"])
 def test_an_ordinary_user_may_watch(before: list[str]) -> None:
     if os.getuid() != 0:
-        pytest.skip(
-            "Only root can give up rights; here everything else runs as an ordinary user."
-        )
+        pytest.skip("Only root can give up rights; here everything else runs as an ordinary user.")
     _kills_at_a_rename(before)
 
 
@@ -714,9 +685,7 @@ def test_a_program_with_a_filter_of_its_own(place: Path) -> None:
 
 
 def test_a_process_that_forbids_being_read_is_counted() -> None:
-    program = (
-        "import ctypes, os; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); os.mkdir('hidden')"
-    )
+    program = "import ctypes, os; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); os.mkdir('hidden')"
     before = WITHOUT_RIGHTS if os.getuid() == 0 else []
     told_there = _watched_by(before, f'{sys.executable} -I -S -c "{program}"')
     assert told_there == ["exit", "unseen:", "a process that forbids being read"]
@@ -738,10 +707,7 @@ print(supported())
 
 def test_a_container_that_forbids_seccomp_is_told_in_one_sentence() -> None:
     told_there = subprocess.run(
-        [sys.executable, "-c", FORBIDDING.format(root=str(ROOT))],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", FORBIDDING.format(root=str(ROOT))], capture_output=True, text=True, check=True
     ).stdout
     assert told_there.strip() == refusal(1)
     assert "forbids seccomp" in told_there
@@ -765,13 +731,7 @@ def test_a_machine_that_cannot_is_told_in_one_sentence(
     assert said in sentence
     assert sentence.endswith(".")
     with pytest.raises(ServiceUnavailable, match=re.escape(said)):
-        watch(
-            ["true"],
-            folder=Path(),
-            environment={},
-            output=Path("never"),
-            decide=lambda _call: Answer.GO_ON,
-        )
+        watch(["true"], folder=Path(), environment={}, output=Path("never"), decide=lambda _call: Answer.GO_ON)
     assert not Path("never").exists()
 
 
@@ -789,9 +749,7 @@ def test_releases_of_kernels() -> None:
         (["/etc/passwd"], "", "Permission denied"),
     ],
 )
-def test_a_command_that_cannot_be_started(
-    place: Path, command: list[str], folder: str, said: str
-) -> None:
+def test_a_command_that_cannot_be_started(place: Path, command: list[str], folder: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         watch(
             command,
@@ -804,10 +762,7 @@ def test_a_command_that_cannot_be_started(
 
 # The tables.
 
-HEADERS = {
-    "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
-    "aarch64": "/usr/include/asm-generic/unistd.h",
-}
+HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "/usr/include/asm-generic/unistd.h"}
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
@@ -816,9 +771,7 @@ def test_numbers_are_those_of_the_kernel(machine: str) -> None:
     if not header.exists():
         pytest.skip(f"No kernel headers here ({header}).")
     pattern = r"#define __NR(?:3264)?_(\w+)\s+(\d+)\b"
-    theirs = {
-        name: int(number) for name, number in re.findall(pattern, header.read_text())
-    }
+    theirs = {name: int(number) for name, number in re.findall(pattern, header.read_text())}
     ours = ARCHITECTURES[machine].numbers
     assert ours == {name: theirs[name] for name in ours}
     asked = {question.name for question in QUESTIONS}
@@ -832,7 +785,5 @@ def test_the_filter_is_small_enough_for_its_jumps() -> None:
         asked = [each for each in QUESTIONS if each.name in here.numbers]
         instructions = program(here, asked)
         assert len(instructions) < 4096
-        assert all(
-            0 <= each.holds < 256 and 0 <= each.fails < 256 for each in instructions
-        )
+        assert all(0 <= each.holds < 256 and 0 <= each.fails < 256 for each in instructions)
         assert ctypes.sizeof(ctypes.c_void_p) == 8

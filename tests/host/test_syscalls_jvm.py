@@ -1,4 +1,6 @@
-"""A watched JVM with Python workers: Spark, unmodified. One run that ends, and one that is killed between two renames."""
+"""A watched JVM with Python workers: Spark, unmodified. One run that ends, and one that is killed between two
+renames.
+"""
 
 import os
 import sys
@@ -71,9 +73,7 @@ def renamed(effects: list[Effect]) -> list[str]:
     ]
 
 
-def test_spark_is_seen_and_is_killed_between_two_renames(
-    tmp_path: Path, java: Java
-) -> None:
+def test_spark_is_seen_and_is_killed_between_two_renames(tmp_path: Path, java: Java) -> None:
     if why := supported():
         pytest.skip(why)
     place = tmp_path.resolve() / "work"
@@ -90,21 +90,10 @@ def test_spark_is_seen_and_is_killed_between_two_renames(
 
     ended, effects = run(place, java, at="nowhere")
     assert ended.status == 0, said.read_text()
-    assert renamed(effects) == [
-        "out/part",
-        "commits/0",
-        "offsets/1",
-        "out/part",
-        "commits/1",
-    ]
+    assert renamed(effects) == ["out/part", "commits/0", "offsets/1", "out/part", "commits/1"]
     # Driver, JVM and workers talk to each other all the time; none of that leaves the command.
     assert [each.name for each in effects if each.kind is CallKind.SEND] == []
     assert {each.call.process for each in effects} >= {effects[-1].call.process}
     assert ended.emptied is None or ended.emptied.left == []
     assert not [name for name in ended.unseen if not name.startswith("mmap")]
-    assert not [
-        path
-        for paths in ended.unseen_paths.values()
-        for path in paths
-        if path.startswith(str(place))
-    ]
+    assert not [path for paths in ended.unseen_paths.values() for path in paths if path.startswith(str(place))]

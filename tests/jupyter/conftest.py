@@ -18,9 +18,7 @@ from labkit.host import addresses
 
 
 @pytest.fixture(scope="session")
-def lab_server(
-    chromium: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
+def lab_server(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab on a folder of its own; it and its kernels are gone afterwards."""
     base = tmp_path_factory.mktemp("jupyter")
     folder = base / "notebooks"

@@ -4,9 +4,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-driving = pytest.importorskip(
-    "bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there"
-)
+driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there")
 
 pytestmark = pytest.mark.browser
 
@@ -15,9 +13,7 @@ LINE = """from labkit.view import front_end
 line = front_end.line()
 for step in range(1, 6):
     line.show(f"step {step}", step, 5)"""
-STRIP = (
-    'from labkit import lab\nlab.strip(killed="sink.after_pre_commit", sink="append")'
-)
+STRIP = 'from labkit import lab\nlab.strip(killed="sink.after_pre_commit", sink="append")'
 NAME = "97_cards.ipynb"
 
 
@@ -37,14 +33,10 @@ def test_jupyterlab_is_watched_and_a_program_is_not(lab_server, lab_page):
     moments = strip.locator("li")
     assert moments.count() == 9
     assert "4 pre-commit ✗ killed" in " ".join(moments.nth(3).inner_text().split())
-    tops = moments.evaluate_all(
-        "all => all.map(each => each.getBoundingClientRect().top)"
-    )
+    tops = moments.evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
     assert len(set(tops)) == 1
     outputs.nth(2).locator(".lkc").evaluate("each => { each.style.width = '420px'; }")
-    tops = moments.evaluate_all(
-        "all => all.map(each => each.getBoundingClientRect().top)"
-    )
+    tops = moments.evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
     assert len(set(tops)) == 3
     lab_page.keep("cards")
     executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LOOK)])

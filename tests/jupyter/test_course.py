@@ -23,13 +23,12 @@ CHECKED = FOLDER.parent / "checked"
 CHOSEN = ("00_start",)
 """Of the quick notebooks, which nbval runs in every test, those that the slow tests look at, too."""
 BY_KEYS = ("00_start", "05_two_phase_commit", "11_side_effects", "14_capstone")
-"""Notebooks through which Tab is pressed, some hundred times in each: with questions, figures, players and runs of Spark."""
+"""Notebooks through which Tab is pressed, some hundred times in each: with questions, figures, players and runs of
+Spark.
+"""
 MINUTES_LONG = ("07_crash_spark", "14_capstone", "08_postgres", "09_kafka")
 """Notebooks with so many runs of Spark or a server that they begin first."""
-NOTEBOOKS = [
-    *MINUTES_LONG,
-    *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG}),
-]
+NOTEBOOKS = [*MINUTES_LONG, *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG})]
 MINUTES = 600.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
 MOST_BYTES = 50_000
@@ -51,16 +50,9 @@ def is_slow(name: str) -> bool:
 
 
 def serious(page) -> list[tuple[str, str]]:
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="install the extra dev: axe is missing",
-    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
     found = axe.Axe().run(page, context=".jp-OutputArea-output").response["violations"]
-    return [
-        (each["id"], each["nodes"][0]["html"][:200])
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
+    return [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in ("serious", "critical")]
 
 
 def too_large(page) -> list[int]:
@@ -94,10 +86,7 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name for name in NOTEBOOKS if is_slow(name) or name in CHOSEN],
-)
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if is_slow(name) or name in CHOSEN])
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)
     copy = CHECKED if is_slow(name) else FOLDER
@@ -111,19 +100,14 @@ def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> Non
         assert page.locator(".jp-Dialog").count() == 0
         code = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
         asks = sum(each.source.count("lab.ask(") for each in code)
-        page.wait_for_function(
-            f"() => document.querySelectorAll('.lk-ask fieldset').length >= {asks}"
-        )
+        page.wait_for_function(f"() => document.querySelectorAll('.lk-ask fieldset').length >= {asks}")
         assert too_large(page) == []
         for theme in ("Light", "Dark"):
             page.evaluate(
-                "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
-                f"JupyterLab {theme}",
+                "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", f"JupyterLab {theme}"
             )
             light = "true" if theme == "Light" else "false"
-            page.wait_for_function(
-                f"() => document.body.dataset.jpThemeLight === '{light}'"
-            )
+            page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{light}'")
             assert serious(page) == [], theme
             told.keep(f"{name}-{theme.lower()}")
         if name in BY_KEYS:

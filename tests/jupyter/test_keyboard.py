@@ -44,14 +44,10 @@ def run_all(page, codes: list[int]) -> None:
     page.keyboard.press(PALETTE)
     page.locator(".lm-CommandPalette-input:focus").wait_for()
     page.keyboard.type("Run All Cells")
-    page.locator(
-        ".lm-CommandPalette-item.lm-mod-active", has_text="Run All Cells"
-    ).first.wait_for()
+    page.locator(".lm-CommandPalette-item.lm-mod-active", has_text="Run All Cells").first.wait_for()
     page.keyboard.press("Enter")
     until(
-        lambda: all(
-            (page.evaluate(COUNTED)[each] or 0) > (before[each] or 0) for each in codes
-        ),
+        lambda: all((page.evaluate(COUNTED)[each] or 0) > (before[each] or 0) for each in codes),
         "every cell to be run",
         MINUTES,
     )
@@ -68,9 +64,7 @@ def test_keys_alone_are_enough_for_a_notebook(name, java, lab_server, lab_page) 
     (lab_server.folder / "labkit-progress.json").unlink(missing_ok=True)
     cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
     codes = [place for place, each in enumerate(cells) if each.cell_type == "code"]
-    asks = next(
-        place for place in codes if f'lab.ask("{question}")' in cells[place].source
-    )
+    asks = next(place for place in codes if f'lab.ask("{question}")' in cells[place].source)
     open_notebook(page, lab_server, f"{name}.ipynb")
 
     # To the question, cell by cell, as one reads.
@@ -97,9 +91,7 @@ def test_keys_alone_are_enough_for_a_notebook(name, java, lab_server, lab_page) 
     tab_to(page, ".lkc details > summary")
     for is_open in (True, False):
         page.keyboard.press("Enter" if is_open else "Space")
-        assert (
-            page.evaluate("() => document.activeElement.parentElement.open") is is_open
-        )
+        assert page.evaluate("() => document.activeElement.parentElement.open") is is_open
 
     # A player; where a learner chooses, an action first.
     tab_to(page, STEPPER)

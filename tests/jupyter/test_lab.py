@@ -21,9 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def asked(server: Server, path: str) -> dict:
-    with urllib.request.urlopen(
-        f"http://127.0.0.1:{server.port}/{path}?token={server.token}", timeout=10
-    ) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/{path}?token={server.token}", timeout=10) as answer:
         return json.loads(answer.read())
 
 
@@ -43,24 +41,15 @@ def test_it_opens_on_the_first_notebook_and_is_quiet(lab_server, lab_page):
 
 def test_what_the_server_says_of_itself(lab_server):
     kernels = asked(lab_server, "api/kernelspecs")["kernelspecs"]
-    assert {name: each["spec"]["display_name"] for name, each in kernels.items()} == {
-        "python3": "Python 3 (labkit)"
-    }
-    settings = {
-        each["id"]: each for each in asked(lab_server, "lab/api/settings")["settings"]
-    }
+    assert {name: each["spec"]["display_name"] for name, each in kernels.items()} == {"python3": "Python 3 (labkit)"}
+    settings = {each["id"]: each for each in asked(lab_server, "lab/api/settings")["settings"]}
 
     def default(plugin, name):
         return settings[plugin]["schema"]["properties"][name]["default"]
 
     assert default("@jupyterlab/docmanager-extension:plugin", "autosave") is True
-    assert (
-        default("@jupyterlab/apputils-extension:notification", "fetchNews") == "false"
-    )
-    assert (
-        default("@jupyterlab/apputils-extension:notification", "checkForUpdates")
-        is False
-    )
+    assert default("@jupyterlab/apputils-extension:notification", "fetchNews") == "false"
+    assert default("@jupyterlab/apputils-extension:notification", "checkForUpdates") is False
     assert default("@jupyter-widgets/jupyterlab-manager:plugin", "saveState") is True
 
 
@@ -87,33 +76,21 @@ def test_the_wheel_carries_the_settings(tmp_path):
     assert here.is_relative_to(tmp_path / "installed")
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    (folder / "1.ipynb").write_text(
-        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    )
+    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            jupyter, "SEARCHED", {"JUPYTER_CONFIG_PATH": config, "JUPYTER_PATH": data}
-        )
+        patch.setattr(jupyter, "SEARCHED", {"JUPYTER_CONFIG_PATH": config, "JUPYTER_PATH": data})
         with serving(folder, tmp_path / "home") as server:
             test_what_the_server_says_of_itself(server)
 
 
-def test_a_port_that_is_taken_and_a_folder_without_notebooks_get_a_sentence(
-    tmp_path, monkeypatch
-):
+def test_a_port_that_is_taken_and_a_folder_without_notebooks_get_a_sentence(tmp_path, monkeypatch):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        with pytest.raises(
-            InvalidInput,
-            match=rf"--port {port}: address already in use; stop the program",
-        ):
+        with pytest.raises(InvalidInput, match=rf"--port {port}: address already in use; stop the program"):
             jupyter.check_port(port)
-    with pytest.raises(
-        InvalidInput,
-        match="there is no notebook in this folder; name the one with 00_start",
-    ):
+    with pytest.raises(InvalidInput, match="there is no notebook in this folder; name the one with 00_start"):
         jupyter.notebook_folder(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert jupyter.notebook_folder() == ROOT / "notebooks"
@@ -125,9 +102,7 @@ def test_a_port_that_is_taken_and_a_folder_without_notebooks_get_a_sentence(
 def test_nothing_is_left_when_the_server_ends(tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    (folder / "1.ipynb").write_text(
-        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    )
+    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     with serving(folder, tmp_path / "home") as server:
         assert asked(server, "api/status")["kernels"] == 0
     with socket.socket() as knocking:
@@ -139,9 +114,7 @@ def test_nothing_is_left_when_the_server_ends(tmp_path):
 def test_nothing_is_left_of_a_server_whose_asker_was_killed(tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    (folder / "1.ipynb").write_text(
-        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    )
+    (folder / "1.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     code = (
         "import sys; from pathlib import Path; from bench.jupyter_server import serving\n"
         "with serving(Path(sys.argv[1]), Path(sys.argv[2])) as server:\n"

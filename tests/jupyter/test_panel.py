@@ -11,9 +11,7 @@ import pytest
 from nbformat import v4
 from waiting import until
 
-driving = pytest.importorskip(
-    "bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there"
-)
+driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there")
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -26,12 +24,7 @@ NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
 
 def write(path: Path, sources: list[str]) -> None:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    nbformat.write(
-        v4.new_notebook(
-            cells=[v4.new_code_cell(each) for each in sources], metadata=kernel
-        ),
-        path,
-    )
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(each) for each in sources], metadata=kernel), path)
 
 
 def at_work(folder: Path) -> list[str]:
@@ -63,9 +56,7 @@ def panel(java, lab_server, lab_page) -> Iterator:
     driving.run_all(lab_page.page)
     yield answering(lab_page.page)
     assert driving.raised(lab_page.page) == []
-    until(
-        lambda: not at_work(lab_server.folder), "every process of every run to be gone"
-    )
+    until(lambda: not at_work(lab_server.folder), "every process of every run to be gone")
 
 
 def cut(page, root: str) -> list[str]:
@@ -125,26 +116,12 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     result = page.locator(".lk-result")
     result.wait_for(timeout=3 * MINUTES)
     panel.get_by_text("Judged: at-least-once.").wait_for()
-    names = [
-        item.split()[-1]
-        for item in panel.locator("li[data-mark=done]").all_inner_texts()
-    ]
-    assert names == [
-        "planned",
-        "written",
-        "pre-committed",
-        "killed",
-        "restarted",
-        "recovered",
-        "judged",
-    ]
+    names = [item.split()[-1] for item in panel.locator("li[data-mark=done]").all_inner_texts()]
+    assert names == ["planned", "written", "pre-committed", "killed", "restarted", "recovered", "judged"]
     said = result.inner_text()
     assert "You said exactly-once: it came otherwise." in said
     assert "at-least-once" in said
-    assert (
-        "labkit run --sink two_phase --store files --order engine --crash sink.after_commit@0"
-        in said
-    )
+    assert "labkit run --sink two_phase --store files --order engine --crash sink.after_commit@0" in said
     (row,) = result.locator("tr", has_text="commits/0").all_inner_texts()
     assert row.split() == ["commits/0", "-", "there"]
     assert "SIGKILL" not in result.locator(".lk-say").inner_text()
@@ -153,13 +130,9 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     lab_page.keep("panel-result")
 
     driving.save(page)
-    stored = json.loads((lab_server.folder / "panel.ipynb").read_text())["cells"][0][
-        "outputs"
-    ]
+    stored = json.loads((lab_server.folder / "panel.ipynb").read_text())["cells"][0]["outputs"]
     assert "lk-result" in "".join(stored[1]["data"]["text/html"])
-    page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
-    )
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     driving.open_notebook(page, lab_server, "panel.ipynb")
     page.locator(".lk-result").wait_for()
     page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
@@ -188,17 +161,10 @@ def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
     press(panel, "Run")
     until(lambda: at_work(lab_server.folder), "the driver to start")
     press(panel, "Cancel")
-    panel.get_by_text("Cancelled: every process of the run has ended").wait_for(
-        timeout=MINUTES
-    )
+    panel.get_by_text("Cancelled: every process of the run has ended").wait_for(timeout=MINUTES)
     assert at_work(lab_server.folder) == []
     assert set(lab_server.folder.glob("runs/*")) == there
-    assert (
-        panel.get_by_role("button", name="Run", exact=True).get_attribute(
-            "aria-disabled"
-        )
-        == "false"
-    )
+    assert panel.get_by_role("button", name="Run", exact=True).get_attribute("aria-disabled") == "false"
     assert panel.locator("li[data-mark=stopped]").count() == 1
 
 
@@ -206,9 +172,7 @@ def test_cancel_leaves_neither_process_nor_folder(panel, lab_server, lab_page):
 def test_a_kernel_restart_in_the_middle_ends_every_process(panel, lab_server, lab_page):
     press(panel, "Run")
     until(lambda: len(at_work(lab_server.folder)) > 1, "supervisor and driver to run")
-    lab_page.page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
-    )
+    lab_page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     until(lambda: not at_work(lab_server.folder), "every process of the run to be gone")
     panel.get_by_text("The kernel does not answer").wait_for(timeout=MINUTES)
     for folder in lab_server.folder.glob("runs/*"):
@@ -222,14 +186,9 @@ def test_at_twice_the_size_nothing_is_cut_off(panel, lab_page):
 
 @pytest.mark.slow
 def test_axe_finds_nothing_serious(panel, lab_page):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="install the extra dev: axe is missing",
-    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
     found = axe.Axe().run(lab_page.page, context=".lk-form").response["violations"]
-    assert [
-        each["id"] for each in found if each["impact"] in ("serious", "critical")
-    ] == [], found
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == [], found
 
 
 def test_a_panel_without_java_says_so_in_a_sentence(java, lab_server, lab_page):

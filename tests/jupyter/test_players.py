@@ -9,15 +9,7 @@ import nbformat
 import pytest
 from lab_pages import LabPage, opened_page
 
-from bench.jupyter_driving import (
-    cells,
-    open_notebook,
-    raised,
-    run_all,
-    save,
-    selected_cell,
-    write_notebook,
-)
+from bench.jupyter_driving import cells, open_notebook, raised, run_all, save, selected_cell, write_notebook
 
 pytestmark = pytest.mark.browser
 
@@ -36,24 +28,7 @@ LIVE = 'going = lab.explorer("two_phase_commit", crashes=3); going'
 SOURCES = ["# Players", "from labkit import lab", *SHOWN.values(), PAIR, LIVE]
 PLAYERS = len(SHOWN) + 2 + 1
 ROOTS = "[role=group][tabindex='0']"
-NOTEBOOK_KEYS = (
-    "ArrowDown",
-    "ArrowUp",
-    "b",
-    "a",
-    "m",
-    "y",
-    "l",
-    "o",
-    "Shift+M",
-    "Enter",
-    "d",
-    "d",
-    "x",
-    "v",
-    "z",
-    "k",
-)
+NOTEBOOK_KEYS = ("ArrowDown", "ArrowUp", "b", "a", "m", "y", "l", "o", "Shift+M", "Enter", "d", "d", "x", "v", "z", "k")
 """In the command mode of a notebook these move, insert, merge, delete, cut and paste cells."""
 
 
@@ -64,9 +39,7 @@ def lab(lab_server, browser) -> Iterator[LabPage]:
     with opened_page(browser, high=7000) as told:
         open_notebook(told.page, lab_server, "players.ipynb")
         run_all(told.page)
-        told.page.wait_for_function(
-            f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}"
-        )
+        told.page.wait_for_function(f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}")
         yield told
 
 
@@ -97,10 +70,7 @@ def test_keys_step_and_none_reaches_the_notebook(lab, nth):
     for key in NOTEBOOK_KEYS:
         page.keyboard.press(key)
     page.keyboard.press("End")
-    assert (
-        root.get_by_role("button", name="next step").get_attribute("aria-disabled")
-        == "true"
-    )
+    assert root.get_by_role("button", name="next step").get_attribute("aria-disabled") == "true"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("?")
     assert root.locator(".lk-help").is_visible()
@@ -117,9 +87,7 @@ def test_slider_diagram_and_table_lead_to_a_step(lab):
     lines.scroll_into_view_if_needed()
     box, cursor = lines.bounding_box(), lines.locator(".cur").bounding_box()
     step = (cursor["x"] + cursor["width"] / 2 - box["x"]) / 9
-    lab.page.mouse.click(
-        cursor["x"] + cursor["width"] / 2 - 4 * 34 * box["width"] / 940, box["y"] + 10
-    )
+    lab.page.mouse.click(cursor["x"] + cursor["width"] / 2 - 4 * 34 * box["width"] / 940, box["y"] + 10)
     assert step > 0
     assert root.locator(".lk-place").inner_text() == "step 5 of 17"
     root.locator("summary").click()
@@ -130,10 +98,7 @@ def test_slider_diagram_and_table_lead_to_a_step(lab):
 def test_two_runs_go_together(lab):
     sides = lab.page.locator(".lk-sides .lk-place")
     lab.page.locator(".lk-sides").get_by_role("button", name="next step").first.click()
-    assert [text.split(" of ")[0] for text in sides.all_inner_texts()] == [
-        "step 1",
-        "step 1",
-    ]
+    assert [text.split(" of ")[0] for text in sides.all_inner_texts()] == ["step 1", "step 1"]
     assert lab.page.locator(".lk-sides .dif").count() == 2
 
 
@@ -164,18 +129,11 @@ def test_the_learner_chooses_branches_undoes_and_is_told_what_cannot_be(lab):
     wait_for_place(root, "step 3 of 3")
     root.get_by_label("trace or scenario to open").fill("nonsense")
     root.get_by_label("trace or scenario to open").press("Enter")
-    root.locator(
-        ".lk-status",
-        has_text="this is not a trace, and there is no scenario 'nonsense';",
-    ).wait_for()
+    root.locator(".lk-status", has_text="this is not a trace, and there is no scenario 'nonsense';").wait_for()
     root.get_by_label("scenario", exact=True).select_option("coordinator_gone")
     root.locator(".lk-watch", has_text="never returns").wait_for()
     root.get_by_role("button", name="copy the trace").click()
-    assert (
-        root.locator(".lk-trace[readonly]")
-        .input_value()
-        .startswith("two_phase_commit~1~")
-    )
+    assert root.locator(".lk-trace[readonly]").input_value().startswith("two_phase_commit~1~")
     assert cells(page) == before
     lab.keep("live")
 
@@ -204,9 +162,7 @@ def test_dark_theme_and_twice_the_size(lab):
     page.evaluate(change, "JupyterLab Light")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    page.set_viewport_size(
-        {"width": 640, "height": 450}
-    )  # what 1280 by 900 is at 200 %
+    page.set_viewport_size({"width": 640, "height": 450})  # what 1280 by 900 is at 200 %
     cut = page.evaluate("""() => [...document.querySelectorAll(".lk button, .lk .lk-say, .lk li")].filter((each) => {
       const box = each.getBoundingClientRect(), root = each.closest(".lk").getBoundingClientRect();
       return box.width && (box.right > root.right + 1 || box.left < root.left - 1);
@@ -218,14 +174,9 @@ def test_dark_theme_and_twice_the_size(lab):
 
 
 def test_axe_finds_nothing_serious(lab):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="install the extra dev: axe is missing",
-    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
     found = axe.Axe().run(lab.page, context=".lk").response["violations"]
-    assert [
-        each["id"] for each in found if each["impact"] in ("serious", "critical")
-    ] == [], found
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == [], found
 
 
 @pytest.fixture(scope="module")
@@ -243,16 +194,12 @@ def test_after_a_save_the_players_still_step(lab, saved, lab_server, browser):
     with urllib.request.urlopen(lab_server.api("sessions"), timeout=10) as answer:
         sessions = json.loads(answer.read())
     for session in sessions:
-        request = urllib.request.Request(
-            lab_server.api(f"sessions/{session['id']}"), method="DELETE"
-        )
+        request = urllib.request.Request(lab_server.api(f"sessions/{session['id']}"), method="DELETE")
         urllib.request.urlopen(request, timeout=10).close()
     with opened_page(browser, high=7000) as again:
         page = again.page
         open_notebook(page, lab_server, "players.ipynb")
-        page.wait_for_function(
-            f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}"
-        )
+        page.wait_for_function(f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}")
         for nth in range(len(SHOWN)):
             root = page.locator(ROOTS).nth(nth)
             root.focus()
@@ -284,9 +231,7 @@ def test_an_untrusted_copy_shows_a_picture_and_a_sentence(saved, lab_server, bro
 
 def test_a_page_of_it_works_offline(saved, tmp_path, browser):
     path = tmp_path / "players.html"
-    path.write_text(
-        build_site.page(nbformat.read(saved, as_version=4), "players"), encoding="utf-8"
-    )
+    path.write_text(build_site.page(nbformat.read(saved, as_version=4), "players"), encoding="utf-8")
     with opened_page(browser) as offline:
         page = offline.page
         page.context.set_offline(True)
@@ -294,9 +239,7 @@ def test_a_page_of_it_works_offline(saved, tmp_path, browser):
             page.goto(path.as_uri())
             page.wait_for_selector(".lk-place")
             assert page.locator(".lk-place").count() == PLAYERS
-            for root in page.locator(ROOTS).all()[
-                :-1
-            ]:  # the live one is shown as it began: with no step yet
+            for root in page.locator(ROOTS).all()[:-1]:  # the live one is shown as it began: with no step yet
                 root.focus()
                 page.keyboard.press("Home")
                 page.keyboard.press("ArrowRight")

@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from jupyter_server.services.kernels.connection.channels import (
-    ZMQChannelsWebsocketConnection,
-)
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from traitlets import import_item
 
 from labkit.teach.jupyter import SEARCHED
@@ -22,15 +20,9 @@ class Handler:
         self.told.append(value)
 
 
-def test_no_message_waits_for_the_confirmation_of_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_message_waits_for_the_confirmation_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     handler = Handler()
-    monkeypatch.setattr(
-        ZMQChannelsWebsocketConnection,
-        "connect",
-        lambda _: handler.told.append("connected"),
-    )
+    monkeypatch.setattr(ZMQChannelsWebsocketConnection, "connect", lambda _: handler.told.append("connected"))
     monkeypatch.setattr(PromptConnection, "websocket_handler", handler)
     PromptConnection.connect(PromptConnection.__new__(PromptConnection))
     assert handler.told == [True, "connected"]
@@ -38,7 +30,5 @@ def test_no_message_waits_for_the_confirmation_of_another(
 
 def test_the_settings_name_this_connection() -> None:
     path = SEARCHED["JUPYTER_CONFIG_PATH"] / "jupyter_server_config.json"
-    named = json.loads(path.read_text(encoding="utf-8"))["ServerApp"][
-        "kernel_websocket_connection_class"
-    ]
+    named = json.loads(path.read_text(encoding="utf-8"))["ServerApp"]["kernel_websocket_connection_class"]
     assert import_item(named) is PromptConnection

@@ -1,4 +1,6 @@
-"""A question in a real browser: answered by keyboard in JupyterLab, seen again, and asked on a page without a kernel."""
+"""A question in a real browser: answered by keyboard in JupyterLab, seen again, and asked on a page without a
+kernel.
+"""
 
 import json
 from collections.abc import Iterator
@@ -10,9 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from waiting import until
 
-driving = pytest.importorskip(
-    "bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there"
-)
+driving = pytest.importorskip("bench.jupyter_driving", reason="the fixtures of tests/jupyter are not there")
 
 pytestmark = pytest.mark.browser
 
@@ -94,9 +94,7 @@ def noted(lab_server) -> dict:
 
 
 def focused(page) -> str:
-    return page.evaluate(
-        "() => document.activeElement.value || document.activeElement.textContent"
-    )
+    return page.evaluate("() => document.activeElement.value || document.activeElement.textContent")
 
 
 def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_server):
@@ -121,9 +119,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
     asked.keep("ask-noted")
 
     # A second visit, by another kernel, before the answer was shown.
-    page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
-    )
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     page.wait_for_function(driving._IDLE)
     form.get_by_role("button", name="Change my prediction").press("Enter")
     status.get_by_text("Not noted yet: the kernel is busy, or").wait_for()
@@ -149,9 +145,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
 
 
 @pytest.mark.slow
-def test_nothing_is_noted_before_something_is_chosen_and_without_one_is_noted_too(
-    asked, lab_server
-):
+def test_nothing_is_noted_before_something_is_chosen_and_without_one_is_noted_too(asked, lab_server):
     page = asked.page
     form = page.locator("form.lk-ask")
     form.get_by_role("button", name="That is my prediction").focus()
@@ -183,10 +177,7 @@ def test_a_number_and_several_options(asked, lab_server):
         page.keyboard.press("Space")
     page.keyboard.press("Enter")
     several.get_by_text("Noted: a log, a table.").wait_for()
-    until(
-        lambda: noted(lab_server)["98-several"]["predicted"] == ["a log", "a table"],
-        "both to be noted",
-    )
+    until(lambda: noted(lab_server)["98-several"]["predicted"] == ["a log", "a table"], "both to be noted")
     asked.keep("ask-kinds")
 
 
@@ -202,18 +193,12 @@ def test_it_can_be_read_by_everybody(asked, theme):
     page.locator(".lk-answer").wait_for()
     run(page, 2)
     page.locator('[data-lk-question="98-several"]').wait_for()
-    page.evaluate(
-        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
-        theme,
-    )
+    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme)
     page.wait_for_function(
-        "(dark) => document.body.dataset.jpThemeLight === dark",
-        arg=str(theme.endswith("Light")).lower(),
+        "(dark) => document.body.dataset.jpThemeLight === dark", arg=str(theme.endswith("Light")).lower()
     )
     assert page.locator(".lk-answer").count() == 1
-    thin = [
-        each for each in page.evaluate(CONTRAST, ".lk-ask, .lk-answer") if each[1] < 4.5
-    ]
+    thin = [each for each in page.evaluate(CONTRAST, ".lk-ask, .lk-answer") if each[1] < 4.5]
     assert thin == []
     group = page.get_by_role("group", name="How many rows will a reader find?")
     assert group.get_by_role("radio").count() == 4
@@ -222,10 +207,7 @@ def test_it_can_be_read_by_everybody(asked, theme):
         page.set_viewport_size({"width": wide, "height": 900})
         assert page.evaluate(CUT) == [], wide
         asked.keep(f"ask-{theme[11:].lower()}-{wide}")
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="install the extra dev: axe is missing",
-    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
     for root in (".lk-ask", ".lk-answer"):
         found = axe.Axe().run(page, context=root).response["violations"]
         assert [each["id"] for each in found] == [], found
@@ -256,11 +238,7 @@ def test_a_page_without_a_kernel_asks_first_and_remembers(lab_page, tmp_path):
     form = page.locator("form.lk-ask")
     results = ["It was 6.", "six rows", "Six, of course."]
     curtain = page.get_by_text("Covered until you have predicted")
-    assert [page.get_by_text(each, exact=True).is_visible() for each in results] == [
-        False,
-        False,
-        False,
-    ]
+    assert [page.get_by_text(each, exact=True).is_visible() for each in results] == [False, False, False]
     assert curtain.is_visible()
     assert page.get_by_text("what comes later", exact=True).is_visible()
     lab_page.keep("ask-page-covered")
@@ -284,16 +262,8 @@ def test_a_page_without_a_kernel_asks_first_and_remembers(lab_page, tmp_path):
 def test_what_two_questions_cover_is_seen_when_both_are_answered(lab_page, tmp_path):
     page = lab_page.page
     asking = "lab.ask('00-second-rows')\nlab.ask('00-second-runs')"
-    answers = [
-        "lab.answer('00-second-rows', 3)",
-        "lab.answer('00-second-runs', 'twice')",
-    ]
-    page.goto(
-        offline(
-            tmp_path,
-            [f"from labkit import lab\n{asking}", "print('three rows')", *answers],
-        ).as_uri()
-    )
+    answers = ["lab.answer('00-second-rows', 3)", "lab.answer('00-second-runs', 'twice')"]
+    page.goto(offline(tmp_path, [f"from labkit import lab\n{asking}", "print('three rows')", *answers]).as_uri())
     result = page.get_by_text("three rows", exact=True)
     for number in (0, 1):
         assert not result.is_visible()
@@ -308,9 +278,7 @@ def test_what_two_questions_cover_is_seen_when_both_are_answered(lab_page, tmp_p
 @pytest.mark.slow
 def test_a_page_that_may_keep_nothing_still_asks(lab_page, tmp_path):
     page = lab_page.page
-    page.add_init_script(
-        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })"
-    )
+    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })")
     page.goto(offline(tmp_path).as_uri())
     page.locator("form.lk-ask").get_by_role("radio", name="6", exact=True).check()
     page.get_by_role("button", name="That is my prediction").click()

@@ -16,10 +16,7 @@ count = 3
 # %%
 class Card:
     def _repr_mimebundle_(self, **_):
-        return {
-            "text/plain": f"rows: {count}\nguarantee: at-least-once",
-            "text/html": "<b>a card</b>",
-        }
+        return {"text/plain": f"rows: {count}\nguarantee: at-least-once", "text/html": "<b>a card</b>"}
 
 
 # %% tags=["nbval-check-output"]

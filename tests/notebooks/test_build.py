@@ -11,10 +11,7 @@ import pytest
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parent.parent.parent
-TINY, VERDICT, CARD = (
-    Path(__file__).with_name(name)
-    for name in ("00_tiny.py", "01_verdict.py", "09b_card.py")
-)
+TINY, VERDICT, CARD = (Path(__file__).with_name(name) for name in ("00_tiny.py", "01_verdict.py", "09b_card.py"))
 SOURCES = build_notebooks.sources(ROOT)
 
 
@@ -45,16 +42,8 @@ def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "conftest.py", tree)
     (tree / "checked").mkdir(exist_ok=True)
     shutil.copy(ROOT / "tests" / "conftest.py", tree / "checked")
-    (tree / "pytest.ini").write_text(
-        f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n    notebook\n    slow\n"
-    )
-    options = [
-        "--nbval-lax",
-        "--nbval-cell-timeout=60",
-        "-p",
-        "no:cacheprovider",
-        *more,
-    ]
+    (tree / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n    notebook\n    slow\n")
+    options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", *more]
     command = [sys.executable, "-m", "pytest", *options, tree / "checked"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -81,11 +70,7 @@ def test_both_copies_have_the_same_cells(path: Path) -> None:
 @pytest.mark.parametrize("path", [TINY, VERDICT, *SOURCES], ids=lambda path: path.stem)
 def test_every_checked_cell_has_something_to_compare(path: Path) -> None:
     _, checked = map(cells, build_notebooks.build(path))
-    claims = [
-        cell
-        for cell in checked
-        if "nbval-check-output" in cell.metadata.get("tags", [])
-    ]
+    claims = [cell for cell in checked if "nbval-check-output" in cell.metadata.get("tags", [])]
     assert claims
     for cell in claims:
         (output,) = cell.outputs
@@ -148,28 +133,12 @@ def test_check_sees_a_change_on_either_side_and_a_copy_without_a_source(
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (
-            '# %% [raw] tags=["expected"]\n# hello 4\n# world 2\n',
-            "",
-            "a raw cell tagged expected must follow it",
-        ),
+        ('# %% [raw] tags=["expected"]\n# hello 4\n# world 2\n', "", "a raw cell tagged expected must follow it"),
         ('tags=["expected"]', "", "a raw cell tagged expected must follow it"),
         ("# hello 4\n# world 2\n", "", "must be a raw cell that is not empty"),
-        (
-            '# %% [raw] tags=["expected"]',
-            '# %% tags=["expected"]',
-            "must be a raw cell",
-        ),
-        (
-            "nbval-check-output",
-            "nbval-check-outputs",
-            "unknown tag nbval-check-outputs",
-        ),
-        (
-            '# %% tags=["nbval-check-output"]',
-            "# %%",
-            "must follow a cell tagged nbval-check-output",
-        ),
+        ('# %% [raw] tags=["expected"]', '# %% tags=["expected"]', "must be a raw cell"),
+        ("nbval-check-output", "nbval-check-outputs", "unknown tag nbval-check-outputs"),
+        ('# %% tags=["nbval-check-output"]', "# %%", "must follow a cell tagged nbval-check-output"),
         ("for word in", "# NBVAL_IGNORE_OUTPUT\nfor word in", "use a tag"),
     ],
 )
@@ -201,10 +170,7 @@ def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path) -
     build_notebooks.main(["--root", str(tree)])
     copy = tree / "checked" / f"{VERDICT.stem}.ipynb"
     right = copy.read_text()
-    for old, new in (
-        ("visible rows: 2", "visible rows: 3"),
-        ("jump back from 2 to 1", "jump back from 2 to 0"),
-    ):
+    for old, new in (("visible rows: 2", "visible rows: 3"), ("jump back from 2 to 1", "jump back from 2 to 0")):
         assert right.count(old) == 1
         copy.write_text(right.replace(old, new))
         red = nbval(tree)
@@ -239,16 +205,10 @@ def carded(tree: Path) -> Path:
     return tree / "notebooks" / "src" / CARD.name
 
 
-def test_a_number_may_have_a_letter_and_comes_after_the_same_without(
-    tree: Path, carded: Path
-) -> None:
+def test_a_number_may_have_a_letter_and_comes_after_the_same_without(tree: Path, carded: Path) -> None:
     shutil.copy(VERDICT, carded.with_name("09_kafka.py"))
     shutil.copy(VERDICT, carded.with_name("notes.py"))
-    assert [path.stem for path in build_notebooks.sources(tree)] == [
-        "01_verdict",
-        "09_kafka",
-        "09b_card",
-    ]
+    assert [path.stem for path in build_notebooks.sources(tree)] == ["01_verdict", "09_kafka", "09b_card"]
     assert list(build_notebooks.exercises(carded)) == ["09b-number"]
 
 
@@ -303,8 +263,6 @@ def test_nbval_compares_the_text_of_a_card(tree: Path, carded: Path) -> None:
 @pytest.mark.notebook
 def test_accept_takes_over_the_text_of_a_card(tree: Path, carded: Path) -> None:
     right = carded.read_text()
-    carded.write_text(
-        right.replace("# printed before\n# rows: 3\n", "# something else\n")
-    )
+    carded.write_text(right.replace("# printed before\n# rows: 3\n", "# something else\n"))
     assert build_notebooks.main(["--root", str(tree), "--accept", "09b_card"]) == 0
     assert carded.read_text() == right

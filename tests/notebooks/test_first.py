@@ -1,4 +1,6 @@
-"""A NameError in a notebook of the course says which cell comes first, and stays an error for what runs the notebook."""
+"""A NameError in a notebook of the course says which cell comes first, and stays an error for what runs the
+notebook.
+"""
 
 import subprocess
 import sys
@@ -29,12 +31,7 @@ SHIPPED = {
         "## The *last* one",
         "rows = late",
     ],
-    "02_bank": [
-        "# How do you copy a bank?",
-        "from labkit import lab",
-        "## Copy",
-        "money = 1",
-    ],
+    "02_bank": ["# How do you copy a bank?", "from labkit import lab", "## Copy", "money = 1"],
 }
 BANK, SHOP = SHIPPED["02_bank"], SHIPPED["01_shop"]
 
@@ -49,10 +46,7 @@ def shipped(tmp_path):
     folder = tmp_path / "shipped"
     folder.mkdir()
     for name, cells in SHIPPED.items():
-        made = [
-            v4.new_markdown_cell(each) if is_text(each) else v4.new_code_cell(each)
-            for each in cells
-        ]
+        made = [v4.new_markdown_cell(each) if is_text(each) else v4.new_code_cell(each) for each in cells]
         nbformat.write(v4.new_notebook(cells=made), folder / f"{name}.ipynb")
     return folder
 
@@ -84,9 +78,7 @@ def here(shipped, monkeypatch):
 )  # fmt: skip
 def test_the_nearest_cell_above_that_gives_a_name_comes_first(here, name, failed, told):
     sentence = comes_first(name, ["from labkit import lab", "outcome", failed])
-    assert sentence == (
-        f"`{name}` comes from {told}: run that cell first." if told else ""
-    )
+    assert sentence == (f"`{name}` comes from {told}: run that cell first." if told else "")
 
 
 def test_which_notebook_it_is_say_its_cells_then_its_file(here):
@@ -115,14 +107,9 @@ def set_up(shipped):
 
 def told_by(tmp_path, shipped, *cells, allow=True):
     """The errors of a notebook of these cells under a name of its own, as they are shown."""
-    notebook = v4.new_notebook(
-        cells=[v4.new_code_cell(each) for each in (*set_up(shipped), *cells)]
-    )
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(each) for each in (*set_up(shipped), *cells)])
     NotebookClient(
-        notebook,
-        allow_errors=allow,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path)}},
+        notebook, allow_errors=allow, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     return [
         (output.ename, "\n".join(output.traceback))
@@ -168,22 +155,12 @@ def test_it_is_an_error_for_what_runs_a_notebook(tmp_path, shipped):
     cells = [*set_up(shipped), SHOP[1], SHOP[5]]
     path = tmp_path / "mine.ipynb"
     notebook = v4.new_notebook(cells=[v4.new_code_cell(each) for each in cells])
-    notebook.metadata.kernelspec = {
-        "name": "python3",
-        "display_name": "",
-        "language": "python",
-    }
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "", "language": "python"}
     nbformat.write(notebook, path)
     with pytest.raises(papermill.PapermillExecutionError, match="`outcome` comes from"):
         papermill.execute_notebook(path, None, progress_bar=False)
     words = ["-m", "pytest", "--nbval-lax", "-p", "no:cacheprovider", str(path)]
-    ran = subprocess.run(
-        [sys.executable, *words],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ran.returncode == 1
     assert "1 failed, 2 passed" in ran.stdout
     assert "name 'outcome' is not defined" in ran.stdout, "nbval keeps no history"

@@ -51,9 +51,7 @@ def test_no_notebook_gives_an_answer_away():
             wrong += [f"{source.stem}: {each}" for each in disorder]
             if not disorder:
                 wrong += [
-                    f"{source.stem}: {each}"
-                    for question in of_notebook(number)
-                    for each in leaks(notebook, question)
+                    f"{source.stem}: {each}" for question in of_notebook(number) for each in leaks(notebook, question)
                 ]
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
@@ -70,20 +68,14 @@ def test_every_question_has_its_notebook_and_a_name_of_its_own():
 def sample(*more: NotebookNode, after: str = "") -> NotebookNode:
     """A small notebook as it should be, with more cells between its head and its question."""
     cells = [
-        v4.new_markdown_cell(
-            "# What is left after a crash?\n\nappend writes three rows."
-        ),
+        v4.new_markdown_cell("# What is left after a crash?\n\nappend writes three rows."),
         v4.new_code_cell('from labkit import lab\nlab.show("pipeline.undisturbed")'),
         *more,
         v4.new_code_cell('lab.ask("00-rows")'),
         v4.new_code_cell(f"{CRASH}\noutcome"),
         v4.new_code_cell(f'lab.answer("00-rows", outcome.verdict.rows){after}'),
-        v4.new_markdown_cell(
-            "It was six: the first driver had written three rows. Nothing on disk said so."
-        ),
-        v4.new_code_cell(
-            'assert outcome.verdict.rows == 6\nlab.show("pipeline.jump_back")'
-        ),
+        v4.new_markdown_cell("It was six: the first driver had written three rows. Nothing on disk said so."),
+        v4.new_code_cell('assert outcome.verdict.rows == 6\nlab.show("pipeline.jump_back")'),
     ]
     return v4.new_notebook(cells=cells)
 
@@ -170,9 +162,7 @@ def test_a_notebook_as_it_should_be_gives_nothing_away():
     ],
 )
 def test_each_kind_of_leak_is_found(notebook, why):
-    assert any(why in each for each in leaks(notebook(), SAMPLE)), leaks(
-        notebook(), SAMPLE
-    )
+    assert any(why in each for each in leaks(notebook(), SAMPLE)), leaks(notebook(), SAMPLE)
 
 
 def test_a_question_is_asked_once_and_answered_once_behind_it():
@@ -182,9 +172,7 @@ def test_a_question_is_asked_once_and_answered_once_behind_it():
     assert "its answer comes before" in order_of(backwards, [SAMPLE])[0]
     missing = [cell for cell in sample().cells if not about(cell, "answer")]
     assert "asked 1 times, answered 0 times" in order_of(missing, [SAMPLE])[0]
-    assert order_of(sample().cells, []) == [
-        "00-rows: no such question of this notebook"
-    ]
+    assert order_of(sample().cells, []) == ["00-rows: no such question of this notebook"]
     hidden = sample(v4.new_code_cell("lab.ask(name)")).cells
     assert "a name that is not written out" in order_of(hidden, [SAMPLE])[0]
     many = [v4.new_code_cell(f'lab.ask("00-{each}")') for each in "abcd"]

@@ -10,10 +10,7 @@ from reading import minutes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
-SOURCES = {
-    path.stem.partition("_")[0]: path
-    for path in (ROOT / "notebooks" / "src").glob("*.py")
-}
+SOURCES = {path.stem.partition("_")[0]: path for path in (ROOT / "notebooks" / "src").glob("*.py")}
 MOST_MEETINGS, MOST_MINUTES, SHORT_PATH = 12, 40, 90
 
 
@@ -36,9 +33,7 @@ def section(title: str) -> str:
 
 
 def meetings() -> list[list[str]]:
-    rows = re.findall(
-        r"^\| \d+ \| ([^|]+) \|", section("In a term of twelve meetings"), re.MULTILINE
-    )
+    rows = re.findall(r"^\| \d+ \| ([^|]+) \|", section("In a term of twelve meetings"), re.MULTILINE)
     return [row.split(", ") for row in rows]
 
 

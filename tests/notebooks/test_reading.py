@@ -74,26 +74,15 @@ def test_a_long_sentence_and_a_long_notebook_are_named():
     assert (fine.longest, fine.minutes) == (LONGEST, 2)
     [said] = read([text(long(LONGEST + 1))]).complaints()
     assert said.startswith(f"a sentence of {LONGEST + 1} words, and {LONGEST} are")
-    [said] = read(
-        [text("word.\n\n" * WORDS_A_MINUTE * MOST_MINUTES + "more")]
-    ).complaints()
+    [said] = read([text("word.\n\n" * WORDS_A_MINUTE * MOST_MINUTES + "more")]).complaints()
     assert said.startswith(f"about {MOST_MINUTES + 1} minutes without exercises, and")
 
 
 def test_plain_words_read_more_easily():
     easy = read([text("The cat sat on the mat. It was fat.")])
-    hard = read(
-        [text("Heterogeneous consistency guarantees necessitate coordination.")]
-    )
+    hard = read([text("Heterogeneous consistency guarantees necessitate coordination.")])
     assert easy.flesch > 100 > 30 > hard.flesch
-    for word, syllables in (
-        ("made", 1),
-        ("offset", 2),
-        ("table", 2),
-        ("needed", 2),
-        ("places", 2),
-        ("stores", 1),
-    ):
+    for word, syllables in (("made", 1), ("offset", 2), ("table", 2), ("needed", 2), ("places", 2), ("stores", 1)):
         assert reading._syllables(word) == syllables, word
 
 

@@ -1,4 +1,6 @@
-"""What docs/teaching quotes of a notebook stands in that notebook, word for word: in its text, its code or its outputs."""
+"""What docs/teaching quotes of a notebook stands in that notebook, word for word: in its text, its code or
+its outputs.
+"""
 
 import re
 from pathlib import Path
@@ -21,16 +23,14 @@ def told(name: str) -> str:
     """The text of a notebook, the code that a learner sees, and what its cells print."""
     source = (ROOT / "notebooks" / "src" / f"{name}.py").read_text(encoding="utf-8")
     cells = jupytext.reads(source, fmt="py:percent").cells
-    shown = (
-        each.source
-        for each in cells
-        if not {"solution", "checked"} & set(each.metadata.get("tags", []))
-    )
+    shown = (each.source for each in cells if not {"solution", "checked"} & set(each.metadata.get("tags", [])))
     return "\n".join(map(bare, shown))
 
 
 def quoted(page: str) -> list[str]:
-    """What a page quotes: blocks, and what begins and ends with a quotation mark; ` ... ` stands for what was left out."""
+    """What a page quotes: blocks, and what begins and ends with a quotation mark; ` ... ` stands for what was
+    left out.
+    """
     found: list[str] = []
     for block in re.split(r"\n\s*\n", page.partition(READING)[0]):
         text = " ".join(block.split())

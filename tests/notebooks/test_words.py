@@ -23,7 +23,7 @@ WANTED = """
     pre-commit, failpoint, schedule, state of a search, claim, epoch, upsert, last stable offset, read_committed,
     transactional id, broker, tick, handle, recovery, zombie, fencing, commit-then-log, log-then-commit, snapshot marker,
     transaction marker, batch marker, offset log, commit log, write-ahead log
-"""
+"""  # noqa: E501
 """Words that notebooks once used before they explained them, or for several things at once."""
 
 
@@ -33,10 +33,7 @@ def texts() -> dict[str, list[str]]:
     found = {}
     for source in SOURCES:
         notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
-        found[source.stem] = [
-            cell.source if cell.cell_type == "markdown" else ""
-            for cell in notebook.cells
-        ]
+        found[source.stem] = [cell.source if cell.cell_type == "markdown" else "" for cell in notebook.cells]
     return found
 
 
@@ -47,9 +44,7 @@ def all_complaints() -> list[str]:
 
 @pytest.mark.parametrize("name", [source.stem for source in SOURCES])
 def test_the_words_of_the_course_come_in_order(name):
-    mine = [
-        each for each in all_complaints() if each.startswith((f"{name}:", f"{name},"))
-    ]
+    mine = [each for each in all_complaints() if each.startswith((f"{name}:", f"{name},"))]
     assert "\n".join(mine) == ""
 
 
@@ -135,11 +130,7 @@ def entry(word, notebook, **more):
 
 WORDS = {
     "lag": entry("lag", "01_a", forms=("lags", "lagging")),
-    "lag log": entry(
-        "lag log",
-        "02_b",
-        ordinary={"log of the lag log": "a song", "*lag log*": "its name"},
-    ),
+    "lag log": entry("lag log", "02_b", ordinary={"log of the lag log": "a song", "*lag log*": "its name"}),
     "read_late": entry("read_late", "02_b"),
 }
 A = "How far a reader is behind its writer is called its **lag**, counted in records."

@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline_environments import (
-    ENVIRONMENTS,
-    environment_folder,
-    jar_sets,
-)
-from pipeline_runs import (
-    Prepared,
-    expected_rows,
-    prepared,
-    spark_settings,
-)
+from pipeline_environments import ENVIRONMENTS, environment_folder, jar_sets
+from pipeline_runs import Prepared, expected_rows, prepared, spark_settings
 from pipelines import fits, measured
 
 from labkit.core.errors import InvalidInput
@@ -68,11 +59,7 @@ def test_whatever_a_pipeline_names_is_there(name: str, tmp_path: Path) -> None:
 
 
 def test_the_rows_of_the_input_are_the_rows_that_should_come_out() -> None:
-    lines = [
-        line
-        for path in sorted((ENGINES / "orders").iterdir())
-        for line in path.read_text().splitlines()
-    ]
+    lines = [line for path in sorted((ENGINES / "orders").iterdir()) for line in path.read_text().splitlines()]
     assert lines == (ENGINES / "expected.jsonl").read_text().splitlines()
     assert len({row["id"] for row in expected_rows()}) == len(lines) == 9
 
@@ -106,23 +93,13 @@ def test_every_pipeline_names_a_place_where_a_kill_tells_most(name: str) -> None
     assert pipelines()[name].shown_by
 
 
-def test_the_address_of_the_broker_has_a_name_that_lasts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_address_of_the_broker_has_a_name_that_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAFKA", "127.0.0.1:9092")
     chosen = Prepared(pipelines()["flink_kafka_sink"], "true", "", tmp_path)
-    assert [*map(chosen.named, chosen.telling())] == [
-        "--only=send 127.0.0.1:9092 EndTxn #2"
-    ]
+    assert [*map(chosen.named, chosen.telling())] == ["--only=send 127.0.0.1:9092 EndTxn #2"]
 
 
-HERE = (
-    "spark_file_sink_plain",
-    "spark_kafka_sink",
-    "spark_psycopg_upsert",
-    "kafka_consumer",
-    "kafka_transactions",
-)
+HERE = ("spark_file_sink_plain", "spark_kafka_sink", "spark_psycopg_upsert", "kafka_consumer", "kafka_transactions")
 """Pipelines for which nothing has to be installed: files, a topic and a table by Spark, and Kafka without it.
 
 `make pipelines` tests the others, too.

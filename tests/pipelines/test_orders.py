@@ -1,7 +1,7 @@
 """Agreement of the table of orders of writes with reality: the same order in the record, the same verdict after a kill.
 
-Where each pipeline and each sink stands was written by hand from its source (data/pipelines/cells.toml); its order is read
-from the effects that it was seen to have, and its verdicts come from the one judge, after real kills.
+Where each pipeline and each sink stands was written by hand from its source (data/pipelines/cells.toml); its order is
+read from the effects that it was seen to have, and its verdicts come from the one judge, after real kills.
 """
 
 import shlex
@@ -86,16 +86,13 @@ FAILPOINTS = [(name, point) for name, cell in SINKS.items() for point in cell.po
 
 
 @pytest.mark.parametrize(("name", "point"), FAILPOINTS)
-def test_the_table_says_of_a_failpoint_what_real_spark_does(
-    name: str, point: str
-) -> None:
+def test_the_table_says_of_a_failpoint_what_real_spark_does(name: str, point: str) -> None:
     """The predictions of `labkit matrix`, with which tests compare real Spark."""
     strategy, store, order = part_of(name)
     cell = SINKS[name]
     places = {kill.place(cell.design): kill for kill in _all_kills(cell)}
     found = {
-        (each.strategy, each.store, each.order, each.point): said.guarantee
-        for each, said in expectations().items()
+        (each.strategy, each.store, each.order, each.point): said.guarantee for each, said in expectations().items()
     }
     table = in_the_table(cell.design, places[cell.points[point]])
     assert table.guarantee == found[strategy, store, order, point]
@@ -114,9 +111,7 @@ def test_every_failpoint_of_a_sink_lies_somewhere_in_its_cell(name: str) -> None
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_cell_is_a_design_that_is_searched_and_no_reader_knows_the_difference(
-    name: str,
-) -> None:
+def test_every_cell_is_a_design_that_is_searched_and_no_reader_knows_the_difference(name: str) -> None:
     design = EVERY[name].design
     cell = reduced(design)
     assert why_not(cell) == ""
@@ -175,7 +170,9 @@ def swapped(names: list[str], found: Orders, place: int) -> list[str]:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_kill_of_an_engine_gives_the_verdict_of_the_table(name: str) -> None:
-    """That the telling kill gives this verdict is measured by test_engines.py and `make pipelines`; others were by hand."""
+    """That the telling kill gives this verdict is measured by test_engines.py and `make pipelines`; others were by
+    hand.
+    """
     cell, pipeline = ENGINES[name], pipelines()[name]
     found = read(cell, kept(name).effects)
     telling = dict.fromkeys(pipeline.shown_by, pipeline.guarantee)
@@ -199,9 +196,7 @@ def test_a_record_says_how_it_was_made_and_of_what(name: str) -> None:
     assert "/tmp/" not in str(record.effects)
 
 
-HERE = [
-    name for name, each in pipelines().items() if each.is_ours and not each.pipeline
-]
+HERE = [name for name, each in pipelines().items() if each.is_ours and not each.pipeline]
 """Pipelines for which nothing has to be installed, each program once."""
 
 
@@ -209,9 +204,7 @@ HERE = [
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize("name", HERE)
-def test_a_live_run_of_an_engine_has_the_order_of_its_cell(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_live_run_of_an_engine_has_the_order_of_its_cell(name: str, tmp_path: Path) -> None:
     if why := supported():
         pytest.skip(why)
     with prepared(pipelines()[name]) as chosen:
@@ -261,9 +254,7 @@ def killed(cell: Cell, running: Campaign) -> None:
         table = in_the_table(cell.design, kill, len(found.steps)).guarantee
         verdicts[kill.place(cell.design)] = (result.guarantee, table)
     said = {place: why.partition(":")[0] for place, why in cell.differs.items()}
-    differing = {
-        place: real for place, (real, table) in verdicts.items() if real != table
-    }
+    differing = {place: real for place, (real, table) in verdicts.items() if real != table}
     assert differing == said, verdicts
 
 
@@ -273,15 +264,9 @@ def assert_seen(names: list[str], found: Orders, glances: Sequence[Glance]) -> N
     A reader that was locked out of the store saw the change some effects later.
     """
     visible = {
-        name
-        for step in found.steps
-        for made in step.made
-        for name in made.effects
-        if Write.VISIBLE in made.writes
+        name for step in found.steps for made in step.made for name in made.effects if Write.VISIBLE in made.writes
     }
-    seen = [
-        names[each.earlier.happened : each.later.happened] for each in changes(glances)
-    ]
+    seen = [names[each.earlier.happened : each.later.happened] for each in changes(glances)]
     assert seen
     for between in seen:
         assert visible & set(between), f"rows changed by {between}"

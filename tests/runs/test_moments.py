@@ -29,8 +29,7 @@ FRAME = Frame(50.0, 200.0, [(1, KILL)], {0: 60.0}, {0: 150.0})
 
 
 @pytest.mark.parametrize(
-    ("place", "batch", "at"),
-    [(0, 0, (60, 100)), (1, 0, (100, 150)), (0, 7, (50, 100)), (1, 7, (100, 200))],
+    ("place", "batch", "at"), [(0, 0, (60, 100)), (1, 0, (100, 150)), (0, 7, (50, 100)), (1, 7, (100, 200))]
 )
 def test_a_row_lies_between_the_kills_and_the_logs_of_its_batch(
     place: int, batch: int, at: tuple[float, float]
@@ -93,14 +92,11 @@ def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
     outcome = judged(crashed(tmp_path, [*ROWS, ROWS[0]]))
     said = dict(outcome.record.beside_verdict())
     assert re.search(r"after crash 1, (at|between) \d+\.\d\d ", said["breaks"])
-    assert said["breaks"].endswith(
-        "offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time"
-    )
+    assert said["breaks"].endswith("offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time")
     assert said["wrong"].startswith("a reader of 'hello' could have read a wrong value")
     # How long, the machine decides.
     assert re.search(
-        r"up to the end; right values of it were held back for (\d+\.\d{3} to )?\d+\.\d{3} s$",
-        said["wrong"],
+        r"up to the end; right values of it were held back for (\d+\.\d{3} to )?\d+\.\d{3} s$", said["wrong"]
     )
     assert f"\n  breaks   {said['breaks']}\n" in str(outcome)
     html = outcome._repr_mimebundle_()
@@ -118,17 +114,13 @@ def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
     assert [line["row"] for line in lines] == [0, 3]
 
 
-def test_a_run_without_a_failure_says_nothing_of_failure_free_runs(
-    tmp_path: Path,
-) -> None:
+def test_a_run_without_a_failure_says_nothing_of_failure_free_runs(tmp_path: Path) -> None:
     outcome = judged(crashed(tmp_path, ROWS))
     assert list(dict(outcome.record.beside_verdict())) == ["wrong"]
     assert "no key showed a wrong value" in str(outcome)
 
 
-def test_a_history_that_is_too_long_has_no_moments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_history_that_is_too_long_has_no_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments, "MOST_ROWS", 2)
     outcome = judged(crashed(tmp_path, [*ROWS, ROWS[0]]))
     assert outcome.to_json()["exposure"] is None
@@ -136,9 +128,7 @@ def test_a_history_that_is_too_long_has_no_moments(
     assert not RunFolder(tmp_path).moments.exists()
 
 
-def test_what_was_pre_committed_at_a_crash_has_waited_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = ended(tmp_path, [])
     store = open_store("files", found.folder.store("files"))
     for number in (1, 2):
@@ -186,17 +176,6 @@ def test_a_log_outside_of_the_store_holds_back_for_nobody_knows_how_long() -> No
     at = Span(1, 1)
     expected = [Record(0, "hello", 1)]
     wal, append = Strategy.WAL, Strategy.APPEND
-    for strategy, ready, held in (
-        (wal, {}, None),
-        (append, {}, Span(0, 0)),
-        (append, None, None),
-    ):
-        found = moments.exposed(
-            expected,
-            ROWS[:1],
-            [Shown(at, at, at_once=True)],
-            9.0,
-            ready,
-            strategy=strategy,
-        )
+    for strategy, ready, held in ((wal, {}, None), (append, {}, Span(0, 0)), (append, None, None)):
+        found = moments.exposed(expected, ROWS[:1], [Shown(at, at, at_once=True)], 9.0, ready, strategy=strategy)
         assert found.keys["hello"].held == held

@@ -1,4 +1,6 @@
-"""A run is recorded once: its store is opened once when the last driver has ended, and every page is made of the record."""
+"""A run is recorded once: its store is opened once when the last driver has ended, and every page is made of the
+record.
+"""
 
 import json
 from collections.abc import Iterator
@@ -39,9 +41,7 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_the_end_of_a_run_opens_its_store_once(
-    tmp_path: Path, openings: list[str]
-) -> None:
+def test_the_end_of_a_run_opens_its_store_once(tmp_path: Path, openings: list[str]) -> None:
     outcome = judged(ended(tmp_path))
     assert openings == ["opened", "read"]
     assert outcome.rows() == ROWS
@@ -58,9 +58,7 @@ def test_the_folder_holds_what_it_always_held(tmp_path: Path) -> None:
     assert history[0] == (
         '{"offset": 0, "key": "hello", "value": 1, "batch": 0, "attempt": 1, "visibility": "committed"}'
     )
-    assert [json.loads(line).get("reading") for line in history] == [
-        *(None, "crash 1", None, None, "end"),
-    ]
+    assert [json.loads(line).get("reading") for line in history] == [*(None, "crash 1", None, None, "end")]
     assert json.loads((tmp_path / "verdict.json").read_text()) == outcome.to_json()
     evidence = json.loads((tmp_path / "evidence.json").read_text())
     assert (evidence["ended"], evidence["readings"]) == (True, [["crash 1", 1]])
@@ -90,15 +88,9 @@ def test_the_history_is_whole_even_where_the_judge_refuses_it(tmp_path: Path) ->
 
 def test_the_values_of_many_keys_are_in_a_file_of_their_own(tmp_path: Path) -> None:
     words = tmp_path / "words.jsonl"
-    words.write_text(
-        "".join(f'{{"word": "w{number}"}}\n' for number in range(MOST_KEYS + 1))
-    )
-    rows = [
-        Observation(number, f"w{number}", 1, 0, 1) for number in range(MOST_KEYS + 1)
-    ]
-    found = Outcome(
-        conclusion.conclude(ended(tmp_path / "run", rows, input=words))
-    ).to_json()
+    words.write_text("".join(f'{{"word": "w{number}"}}\n' for number in range(MOST_KEYS + 1)))
+    rows = [Observation(number, f"w{number}", 1, 0, 1) for number in range(MOST_KEYS + 1)]
+    found = Outcome(conclusion.conclude(ended(tmp_path / "run", rows, input=words))).to_json()
     assert (found["final"], found["final_file"]["keys"]) == (None, MOST_KEYS + 1)
     final = json.loads(Path(found["final_file"]["path"]).read_text())
     assert len(final) == MOST_KEYS + 1

@@ -1,4 +1,6 @@
-"""An option of a run is said once: whoever adds a field finds it everywhere, and what runs already have stays readable."""
+"""An option of a run is said once: whoever adds a field finds it everywhere, and what runs already have stays
+readable.
+"""
 
 import inspect
 import json
@@ -63,8 +65,7 @@ def test_a_new_option_of_the_command_line_reaches_the_scenario() -> None:
 def test_a_new_option_is_refused_with_resume(tmp_path: Path) -> None:
     refused = on_the_command_line("--resume", tmp_path, "--killer-mood", "calm")
     assert (
-        str(refused.exception)
-        == "--killer-mood with --resume: the folder says what to run; leave --killer-mood out."
+        str(refused.exception) == "--killer-mood with --resume: the folder says what to run; leave --killer-mood out."
     )
 
 
@@ -90,10 +91,7 @@ def test_a_new_option_is_in_json_and_in_the_command() -> None:
 def test_a_new_option_applies_where_it_says() -> None:
     with pytest.raises(InvalidInput) as refused:
         Moody.plan({"killer_mood": "angry"})
-    assert (
-        str(refused.value)
-        == "--killer-mood angry: nobody is killed otherwise; name one with --crash."
-    )
+    assert str(refused.value) == "--killer-mood angry: nobody is killed otherwise; name one with --crash."
 
 
 def test_a_new_option_has_its_place_in_the_panel() -> None:

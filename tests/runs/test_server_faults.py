@@ -17,9 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def broker(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[KafkaService]:
+def broker(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaService]:
     """A broker as `labkit services up kafka` starts it, in a folder of its own."""
     monkeypatch.delenv("LABKIT_KAFKA", raising=False)
     service = KafkaService(tmp_path / "kafka")
@@ -27,22 +25,11 @@ def broker(
     service.down()
 
 
-def restart(
-    server: KafkaService | PostgresService,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> dict[str, object]:
+def restart(server: KafkaService | PostgresService, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Injects the fault into a server that is up, and returns the evidence."""
-    scenario = plan(
-        sink="two_phase",
-        store=server.name,
-        crashes=["sink.after_pre_commit"],
-        between="restart-server",
-    )
+    scenario = plan(sink="two_phase", store=server.name, crashes=["sink.after_pre_commit"], between="restart-server")
     monkeypatch.setattr(faults, "service", lambda _name: server)
-    evidence: dict[str, object] = faults.inject(scenario, RunFolder(folder), 1)[
-        "server"
-    ]
+    evidence: dict[str, object] = faults.inject(scenario, RunFolder(folder), 1)["server"]
     return evidence
 
 
@@ -53,12 +40,7 @@ def test_kafka_is_stopped_in_order_and_started_again(
     evidence = restart(broker, tmp_path / "run", monkeypatch)
     after = broker.status()
     assert (after.state, after.address) == ("up", before.address)
-    assert evidence == {
-        "between": "restart-server",
-        "signal": 15,
-        "ended": [before.pid],
-        "now": after.pid,
-    }
+    assert evidence == {"between": "restart-server", "signal": 15, "ended": [before.pid], "now": after.pid}
     assert after.pid != before.pid
 
 
@@ -85,9 +67,7 @@ def test_a_server_that_is_down_cannot_be_restarted(
         restart(broker, tmp_path / "run", monkeypatch)
 
 
-def test_postgres_is_stopped_in_order_and_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_postgres_is_stopped_in_order_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = PostgresService(tmp_path / "postgres")
     before = server.up()
     try:

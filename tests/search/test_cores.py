@@ -33,9 +33,7 @@ SEARCHES = {
 }
 
 
-def on(
-    cores: int, model: str, given: dict[str, object], wide: int = 1, **limits
-) -> Exploration:
+def on(cores: int, model: str, given: dict[str, object], wide: int = 1, **limits) -> Exploration:
     """A search in so many processes, which share it from the beginning unless it is told otherwise."""
     with on_cores(make(model, given), cores, wide) as shared:
         return shared.explore(**limits)
@@ -90,7 +88,9 @@ def test_a_limit_counts_before_the_search_is_shared_and_behind(more: int):
 
 @pytest.mark.parametrize("name", ["pipeline, append", "barriers", "kafka_log"])
 def test_what_has_no_number_yet_is_reached_once_more(name: str):
-    """A process that knows the first state alone expands everything: nearly all that it finds has no number at first."""
+    """A process that knows the first state alone expands everything: nearly all that it finds has no number
+    at first.
+    """
     model, given = SEARCHES[name]
     search, blind = (Search(make(model, given), 3_000) for _ in range(2))
     blind.packer.close()
@@ -101,11 +101,7 @@ def test_what_has_no_number_yet_is_reached_once_more(name: str):
         for numbers in at_once(level, 50):
             told, news = search.packer.news(told)
             expander.learn(news)
-            found = expander.expand(
-                numbers,
-                is_last=bool(search.stopped),
-                are_often_met=search.are_often_met,
-            )
+            found = expander.expand(numbers, is_last=bool(search.stopped), are_often_met=search.are_often_met)
             strange += len(found.strange)
             search.admit(numbers, found)
         search.finish_level()
@@ -197,9 +193,7 @@ def test_an_interrupt_leaves_no_helper():
 def test_helpers_end_with_whoever_asked(sent: signal.Signals):
     line = ["explore", "two_phase_commit", "--set", "participants=6", "--cores", "3"]
     with subprocess.Popen(
-        [sys.executable, "-m", "labkit", *line],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        [sys.executable, "-m", "labkit", *line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as asked:
         process = psutil.Process(asked.pid)
         until(lambda: len(process.children()) == 2, "two helpers")

@@ -15,14 +15,7 @@ from labkit.host.durable import own_folder
 from labkit.search import on_spark
 from labkit.search.files import Files
 from labkit.search.on_spark import PREFIX, Levels, _Search, explore_on_spark
-from labkit.sim.explore import (
-    MAX_STATES,
-    Exploration,
-    Progress,
-    explore,
-    go_on,
-    violations,
-)
+from labkit.sim.explore import MAX_STATES, Exploration, Progress, explore, go_on, violations
 from labkit.sim.model import Action, Model, Mood, Property
 from labkit.sim.symmetry import Quotient
 from labkit.sim.trace import make, replay
@@ -37,10 +30,7 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def assert_as_many(found: Exploration, alone: Exploration) -> None:
     """The counts are those of one core, and each trace is as short."""
-    for name in (
-        *("unique_states", "generated_states", "depth", "never_reached"),
-        "exhausted",
-    ):
+    for name in (*("unique_states", "generated_states", "depth", "never_reached"), "exhausted"):
         assert getattr(found, name) == getattr(alone, name)
     assert {each.property: len(each.trace.actions) for each in found.violations} == {
         each.property: len(each.trace.actions) for each in alone.violations
@@ -54,9 +44,7 @@ def assert_same(found: Exploration, alone: Exploration) -> None:
         assert each.property in {one.property for one in violations(replay(each.trace))}
 
 
-def levels(
-    model: Model[Any], folder: Path, parts: int = 5, kind: type[Levels] = Levels
-) -> Levels:
+def levels(model: Model[Any], folder: Path, parts: int = 5, kind: type[Levels] = Levels) -> Levels:
     """A search all of whose work this process does, so that there is no Spark."""
     values, is_quotient = tuple(model.values.items()), isinstance(model, Quotient)
     search = _Search(Files(str(folder)), model.name, values, is_quotient, parts)
@@ -117,11 +105,7 @@ class Wide(Model[Cells]):
         return Cells()
 
     def actions(self, state: Cells) -> list[Action]:
-        return [
-            Action("walk", which)
-            for which in (0, 1)
-            if state.cells[15 * which + 14] < 4
-        ]
+        return [Action("walk", which) for which in (0, 1) if state.cells[15 * which + 14] < 4]
 
     def apply(self, state: Cells, action: Action) -> Cells:
         cells = [*state.cells]
@@ -133,9 +117,7 @@ class Wide(Model[Cells]):
         return [
             Property("low", Mood.ALWAYS, "", lambda state: not state.cells[20], str),
             Property("ends", Mood.EVENTUALLY, "", lambda state: False, str),
-            Property(
-                "meet", Mood.SOMETIMES, "", lambda state: {*state.cells} == {4}, str
-            ),
+            Property("meet", Mood.SOMETIMES, "", lambda state: {*state.cells} == {4}, str),
             Property("never", Mood.SOMETIMES, "", lambda state: False, str),
         ]
 
@@ -152,14 +134,8 @@ def test_numbers_may_grow_beyond_a_word(folder: Path, monkeypatch: pytest.Monkey
     found = search.explore(MAX_STATES, go_on)
     assert_as_many(found, explore(Wide({})))
     assert (found.unique_states, found.depth) == (61 * 61, 120)
-    assert {each.property: len(each.trace.actions) for each in found.violations} == {
-        "low": 21,
-        "ends": 120,
-    }
-    widths = [
-        search.search.files.load("level", level, 0)["state"].itemsize
-        for level in range(120)
-    ]
+    assert {each.property: len(each.trace.actions) for each in found.violations} == {"low": 21, "ends": 120}
+    widths = [search.search.files.load("level", level, 0)["state"].itemsize for level in range(120)]
     assert widths == sorted(widths)
     assert (widths[0], widths[-1]) == (1, 12)
 
@@ -192,9 +168,7 @@ def test_only_levels_and_codes_are_left_of_all_files(folder: Path):
     assert len([*folder.glob("known-*")]) == 3
 
 
-def test_a_limit_ends_a_search_between_two_levels_and_all_states_are_looked_at(
-    folder: Path,
-):
+def test_a_limit_ends_a_search_between_two_levels_and_all_states_are_looked_at(folder: Path):
     """The claim breaks first in the last level that is reached, which is not expanded any more."""
     model = make("two_phase_commit", {"broken": "early"})
     (broken,) = explore(model).violations
@@ -211,9 +185,7 @@ def test_a_limit_ends_a_search_between_two_levels_and_all_states_are_looked_at(
     assert [each.property for each in found.violations] == [broken.property]
     (other := folder / "other").mkdir()
     limited = levels(model, other).explore(found.unique_states, go_on)
-    assert limited.to_json() == found.to_json() | {
-        "stopped": f"{found.unique_states} states were reached"
-    }
+    assert limited.to_json() == found.to_json() | {"stopped": f"{found.unique_states} states were reached"}
 
 
 @pytest.mark.spark
@@ -226,10 +198,7 @@ def test_a_limit_ends_a_search_between_two_levels_and_all_states_are_looked_at(
     ],
 )
 def test_spark_counts_what_one_core_counts(
-    model: str,
-    given: dict[str, object],
-    kind: Callable[[Model[Any]], Model[Any]],
-    monkeypatch: pytest.MonkeyPatch,
+    model: str, given: dict[str, object], kind: Callable[[Model[Any]], Model[Any]], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(on_spark, "STATES_A_TASK", 20)
     whole = kind(make(model, given))
@@ -253,18 +222,14 @@ def test_an_executor_that_is_killed_costs_no_state(monkeypatch: pytest.MonkeyPat
 
     def kill(progress: Progress) -> bool:
         if progress.depth == 8:
-            executors = list(
-                filter(is_executor, psutil.Process().children(recursive=True))
-            )
+            executors = list(filter(is_executor, psutil.Process().children(recursive=True)))
             killed.append(executors[0].pid)
             # While the next level's tasks run, and not between two levels.
             threading.Timer(0.3, executors[0].kill).start()
         return True
 
     found = explore_on_spark(
-        make("two_phase_commit", {"broken": "heuristic"}),
-        "local-cluster[2,1,512]",
-        keep_going=kill,
+        make("two_phase_commit", {"broken": "heuristic"}), "local-cluster[2,1,512]", keep_going=kill
     )
     assert len(killed) == 1
     until(lambda: not psutil.pid_exists(killed[0]), "the executor's end", seconds=30)
@@ -276,9 +241,7 @@ def test_a_master_that_is_none_is_refused_before_anything_starts():
         explore_on_spark(make("two_phase_commit", {}), "spork")
 
 
-def test_the_folder_of_a_killed_search_goes_and_that_of_a_living_one_stays(
-    tmp_path: Path,
-) -> None:
+def test_the_folder_of_a_killed_search_goes_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
     left = tmp_path / f"{PREFIX}left"
     left.mkdir()
     (left / "codes-0").write_text("x")

@@ -12,9 +12,7 @@ from labkit.search.files import Files
 
 WIDE = 13
 """Bytes of a row that no machine word holds."""
-NUMBERS = st.lists(
-    st.one_of(st.integers(0, 40), st.integers(0, (1 << 8 * WIDE) - 1)), max_size=40
-)
+NUMBERS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, (1 << 8 * WIDE) - 1)), max_size=40)
 
 
 def pairs(states: list[int], parents: list[int], width: int = WIDE) -> rows.Pairs:
@@ -49,9 +47,7 @@ def test_what_is_new_is_what_sets_say(known: list[int], reached: list[int], widt
 
 
 @given(NUMBERS, st.integers(1, 9))
-def test_a_number_belongs_to_one_part_however_wide_its_row(
-    numbers: list[int], parts: int
-):
+def test_a_number_belongs_to_one_part_however_wide_its_row(numbers: list[int], parts: int):
     keys = rows.keys(numbers, WIDE)
     owners = rows.owners(keys, parts).tolist()
     assert all(0 <= owner < parts for owner in owners)
@@ -70,9 +66,7 @@ def test_parts_are_of_about_one_size():
 
 @given(several=st.lists(NUMBERS, max_size=4))
 def test_several_widths_are_joined_in_order(several: list[list[int]]):
-    arrays = [
-        pairs(numbers, numbers, WIDE + place) for place, numbers in enumerate(several)
-    ]
+    arrays = [pairs(numbers, numbers, WIDE + place) for place, numbers in enumerate(several)]
     joined = rows.joined(arrays, WIDE + 4)
     assert rows.numbers(joined["state"]) == [*chain(*several)]
 
@@ -88,11 +82,7 @@ def test_each_part_receives_what_it_owns_and_nothing_else(tmp_path: Path):
     received = [files.received("sent", 3, 2, part, parts) for part in range(parts)]
     got = [number for each in received for number in rows.numbers(each["state"])]
     assert sorted(got) == numbers
-    assert all(
-        a < b for each in received for a, b in pairwise(rows.numbers(each["state"]))
-    )
+    assert all(a < b for each in received for a, b in pairwise(rows.numbers(each["state"])))
     for part, each in enumerate(received):
         assert set(rows.owners(each["state"], parts).tolist()) <= {part}
-        assert rows.numbers(each["parent"]) == [
-            numbers[-1] - state for state in rows.numbers(each["state"])
-        ]
+        assert rows.numbers(each["parent"]) == [numbers[-1] - state for state in rows.numbers(each["state"])]

@@ -38,11 +38,7 @@ def test_both_levels_side_by_side(broker: Kafka) -> None:
     topic.hang_up("slow")
     topic.plain("two")
     look = topic.look()
-    assert (look.uncommitted, look.committed, look.open) == (
-        ["one", "two"],
-        [],
-        ["slow"],
-    )
+    assert (look.uncommitted, look.committed, look.open) == (["one", "two"], [], ["slow"])
     assert (look.end, look.stable) == (2, 0)
     assert str(look).splitlines()[2] == "read_committed    0, the last stable offset  -"
     topic.abort("slow")
@@ -57,35 +53,25 @@ def test_a_topic_is_there_for_clients_of_ones_own(broker: Kafka) -> None:
     producer.send(name, b"hello").get(timeout=PATIENCE)
     producer.close()
     consumer = KafkaConsumer(
-        name,
-        bootstrap_servers=broker.address,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=5_000,
+        name, bootstrap_servers=broker.address, auto_offset_reset="earliest", consumer_timeout_ms=5_000
     )
     assert next(iter(consumer)).value == b"hello"
     consumer.close()
 
 
-def test_a_second_request_is_answered_without_an_error_and_an_expired_one_is_fenced(
-    broker: Kafka,
-) -> None:
+def test_a_second_request_is_answered_without_an_error_and_an_expired_one_is_fenced(broker: Kafka) -> None:
     topic = broker.topic(timeout=1)
     topic.begin("kept")
     topic.write("kept", "hello")
     with pytest.raises(InvalidInput, match="kept: it is not pre-committed"):
         topic.ask_to_commit("kept")
     topic.pre_commit("kept")
-    assert {topic.ask_to_commit("kept") for _ in range(2)} == {
-        "kept: the coordinator answers NoError"
-    }
+    assert {topic.ask_to_commit("kept") for _ in range(2)} == {"kept: the coordinator answers NoError"}
     topic.begin("early")
     topic.write("early", "world")
     topic.pre_commit("early")
     topic.wait_until_aborted("early")
-    assert (
-        topic.ask_to_commit("early")
-        == "early: the coordinator answers ProducerFencedError"
-    )
+    assert topic.ask_to_commit("early") == "early: the coordinator answers ProducerFencedError"
     assert topic.commit("early") == "early: lost"
     assert topic.look().committed == ["hello"]
 
@@ -104,10 +90,7 @@ def test_a_refused_write_and_a_refused_beginning_are_sentences(broker: Kafka) ->
 def test_the_ten_steps(broker: Kafka) -> None:
     steps = ten_steps(broker)
     assert len(steps.steps) == 10
-    assert (
-        steps.first("hello", "read_uncommitted"),
-        steps.first("hello", "read_committed"),
-    ) == (4, 9)
+    assert (steps.first("hello", "read_uncommitted"), steps.first("hello", "read_committed")) == (4, 9)
     assert steps.first("world", "read_committed") is None
     assert steps.steps[7][1] is None
 
@@ -123,19 +106,10 @@ def test_the_ten_steps(broker: Kafka) -> None:
     ],
 )
 def test_only_who_trusts_the_group_is_misled_by_it(
-    broker: Kafka,
-    trusts: str,
-    says: int,
-    guarantee: Guarantee,
-    lost: tuple[int, ...],
-    duplicate: tuple[int, ...],
+    broker: Kafka, trusts: str, says: int, guarantee: Guarantee, lost: tuple[int, ...], duplicate: tuple[int, ...]
 ) -> None:
     verdict = copy(broker, trusts=trusts, group_says=says).verdict  # type: ignore[arg-type]  # the parameter is one of the allowed words
-    assert (verdict.guarantee, verdict.lost, verdict.duplicate) == (
-        guarantee,
-        lost,
-        duplicate,
-    )
+    assert (verdict.guarantee, verdict.lost, verdict.duplicate) == (guarantee, lost, duplicate)
 
 
 def test_what_cannot_be_copied_is_a_sentence(broker: Kafka) -> None:
@@ -144,14 +118,8 @@ def test_what_cannot_be_copied_is_a_sentence(broker: Kafka) -> None:
 
 
 def test_the_checker_in_python() -> None:
-    assert (
-        lab.timeouts(interval=10, pause=15, checkpoint=1, transaction=5).fit
-        == "can lose data"
-    )
-    assert (
-        lab.timeouts(interval=10, checkpoint=1, transaction=3600).fit
-        == "refused at start"
-    )
+    assert lab.timeouts(interval=10, pause=15, checkpoint=1, transaction=5).fit == "can lose data"
+    assert lab.timeouts(interval=10, checkpoint=1, transaction=3600).fit == "refused at start"
     with pytest.raises(InvalidInput, match="needs transaction"):
         lab.timeouts(interval=10, checkpoint=1)
     with pytest.raises(InvalidInput, match="knows no paus; did you mean 'pause'"):
@@ -171,15 +139,9 @@ sys.stdin.read()
 
 
 def test_a_private_broker_ends_with_a_killed_kernel(java: Java, broker: Kafka) -> None:
-    environment = {
-        name: value for name, value in os.environ.items() if name != addresses.KAFKA
-    }
+    environment = {name: value for name, value in os.environ.items() if name != addresses.KAFKA}
     with subprocess.Popen(
-        [sys.executable, "-c", KERNEL],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
+        [sys.executable, "-c", KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as kernel:
         assert kernel.stdout is not None
         assert kernel.stdout.readline().strip() == "written without a transaction"
@@ -188,8 +150,7 @@ def test_a_private_broker_ends_with_a_killed_kernel(java: Java, broker: Kafka) -
         kernel.send_signal(signal.SIGKILL)
     end = time.monotonic() + PATIENCE
     while folder.exists() or any(
-        str(folder) in " ".join(each.info["cmdline"] or [])
-        for each in psutil.process_iter(["cmdline"])
+        str(folder) in " ".join(each.info["cmdline"] or []) for each in psutil.process_iter(["cmdline"])
     ):
         assert time.monotonic() < end, f"{folder} or a process in it is still there"
         time.sleep(0.1)

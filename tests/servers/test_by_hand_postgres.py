@@ -29,16 +29,9 @@ def server(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Postgres]
     found.clean()
 
 
-def test_a_prepared_transaction_outlives_its_session_and_its_error_is_an_answer(
-    server: Postgres,
-) -> None:
+def test_a_prepared_transaction_outlives_its_session_and_its_error_is_an_answer(server: Postgres) -> None:
     writer, other = server.session("writer"), server.session("other")
-    said = writer.run(
-        "CREATE TABLE t (n int)",
-        "BEGIN",
-        "INSERT INTO t VALUES (1)",
-        "PREPARE TRANSACTION 'hand-1'",
-    )
+    said = writer.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'hand-1'")
     assert str(said).splitlines()[-1] == "writer: PREPARE TRANSACTION"
     writer.crash()
     assert other.run("SELECT n FROM t").rows == []
@@ -49,9 +42,7 @@ def test_a_prepared_transaction_outlives_its_session_and_its_error_is_an_answer(
     assert str(again).startswith("other: ERROR 42704: ")
 
 
-def test_a_connection_of_ones_own_has_the_same_tables_and_a_block_is_one_transaction(
-    server: Postgres,
-) -> None:
+def test_a_connection_of_ones_own_has_the_same_tables_and_a_block_is_one_transaction(server: Postgres) -> None:
     reader = server.session("reader")
     reader.run("CREATE TABLE t (n int)")
     with server.connect() as connection:
@@ -76,9 +67,7 @@ def test_an_open_transaction_dies_with_its_session(server: Postgres) -> None:
 LOCKS = "FROM pg_prepared_xacts JOIN pg_locks ON virtualtransaction = '-1/' || transaction WHERE gid = 'held'"
 
 
-def test_the_locks_of_an_orphan_are_found_through_the_lock_on_its_own_id(
-    server: Postgres,
-) -> None:
+def test_the_locks_of_an_orphan_are_found_through_the_lock_on_its_own_id(server: Postgres) -> None:
     """The manual's join finds them only after a start of the server, which notebook 08 shows on PostgreSQL 18."""
     writer, reader = server.session("writer"), server.session("reader")
     writer.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)")
@@ -105,21 +94,12 @@ def test_mistakes_are_sentences(server: Postgres) -> None:
     assert "left alone" in server.kill()
 
 
-def test_what_was_prepared_and_forgotten_is_gone_with_the_next_call(
-    server: Postgres,
-) -> None:
+def test_what_was_prepared_and_forgotten_is_gone_with_the_next_call(server: Postgres) -> None:
     session = server.session("me")
-    session.run(
-        "CREATE TABLE t (n int)",
-        "BEGIN",
-        "INSERT INTO t VALUES (1)",
-        "PREPARE TRANSACTION 'it''s'",
-    )
+    session.run("CREATE TABLE t (n int)", "BEGIN", "INSERT INTO t VALUES (1)", "PREPARE TRANSACTION 'it''s'")
     watcher = by_hand().session("watcher")
     gids = watcher.run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'it%'").rows
-    schemas = watcher.run(
-        "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'notebook%'"
-    ).rows
+    schemas = watcher.run("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'notebook%'").rows
     assert (gids, len(schemas)) == ([], 1)
 
 
@@ -137,21 +117,11 @@ sys.stdin.read()
 """
 
 
-def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(
-    tmp_path: Path,
-) -> None:
-    environment = {
-        name: value for name, value in os.environ.items() if name != addresses.POSTGRES
-    }
-    code = KERNEL.replace(
-        "import sys", "import sys\nfrom labkit.teach.hands_on import private", 1
-    )
+def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != addresses.POSTGRES}
+    code = KERNEL.replace("import sys", "import sys\nfrom labkit.teach.hands_on import private", 1)
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as kernel:
         assert kernel.stdout is not None
         assert [kernel.stdout.readline().strip() for _ in range(2)] == ["True", "1"]
@@ -163,9 +133,7 @@ def test_a_private_server_survives_its_own_death_and_ends_with_a_killed_kernel(
 
 def until_gone(folder: Path) -> None:
     end = time.monotonic() + PATIENCE
-    while folder.exists() or any(
-        str(folder) in " ".join(each.info["cmdline"] or []) for each in processes()
-    ):
+    while folder.exists() or any(str(folder) in " ".join(each.info["cmdline"] or []) for each in processes()):
         assert time.monotonic() < end, f"{folder} or a process in it is still there"
         time.sleep(0.1)
 
@@ -175,9 +143,7 @@ def processes() -> Iterator[psutil.Process]:
 
 
 def test_the_private_server_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        private._private, "X", (os.getpid(), private.Server("here", Path()))
-    )
+    monkeypatch.setitem(private._private, "X", (os.getpid(), private.Server("here", Path())))
     monkeypatch.delenv("X", raising=False)
 
     def never() -> None:

@@ -35,16 +35,10 @@ def made(fake_java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/home/learner")
     assert cache_folder({"XDG_CACHE_HOME": "/cache"}) == Path("/cache/labkit")
-    assert (
-        cache_folder({})
-        == cache_folder({"XDG_CACHE_HOME": "relative"})
-        == Path("/home/learner/.cache/labkit")
-    )
+    assert cache_folder({}) == cache_folder({"XDG_CACHE_HOME": "relative"}) == Path("/home/learner/.cache/labkit")
 
 
-def test_without_a_home_there_is_no_cache(
-    fake_java: Java, monkeypatch: pytest.MonkeyPatch
-):
+def test_without_a_home_there_is_no_cache(fake_java: Java, monkeypatch: pytest.MonkeyPatch):
     def nobody() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -90,19 +84,13 @@ def remove(path: Path) -> None:
     path.unlink()
 
 
-@pytest.mark.parametrize(
-    "spoil", [truncate, overwrite, unseal, garble_the_seal, open_to_all, link, remove]
-)
-def test_one_that_is_damaged_or_in_other_hands_is_not(
-    spoil, fake_java: Java, made: Path
-):
+@pytest.mark.parametrize("spoil", [truncate, overwrite, unseal, garble_the_seal, open_to_all, link, remove])
+def test_one_that_is_damaged_or_in_other_hands_is_not(spoil, fake_java: Java, made: Path):
     spoil(made)
     assert find_archive(fake_java) is None
 
 
-def test_somebody_elses_is_not(
-    fake_java: Java, made: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_somebody_elses_is_not(fake_java: Java, made: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: made.stat().st_uid + 1)
     assert find_archive(fake_java) is None
 

@@ -20,11 +20,7 @@ from labkit.host.java import Java
 @pytest.fixture(autouse=True)
 def fake_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are about the report, not about this machine's Java."""
-    monkeypatch.setattr(
-        doctor,
-        "find_java",
-        lambda: Java(Path("/jdk/bin/java"), 17, "JAVA_HOME", "17.0.15"),
-    )
+    monkeypatch.setattr(doctor, "find_java", lambda: Java(Path("/jdk/bin/java"), 17, "JAVA_HOME", "17.0.15"))
 
 
 def finding(name: str, folder: Path) -> Finding:
@@ -40,9 +36,7 @@ def test_this_machine_can_run_the_lab(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_ok_has_no_remedy_and_what_is_not_has_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_ok_has_no_remedy_and_what_is_not_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     for each in examine(tmp_path):
         assert each.detail
@@ -84,28 +78,19 @@ def test_no_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails("PySpark", tmp_path, "not installed")
 
 
-@pytest.mark.parametrize(
-    ("read", "ok"),
-    [("3.5.6", False), ("4.2.0", True), ("4.3.0.dev1", True), ("4.10.0", False)],
-)
-def test_a_pyspark_of_another_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, ok: bool
-) -> None:
+@pytest.mark.parametrize(("read", "ok"), [("3.5.6", False), ("4.2.0", True), ("4.3.0.dev1", True), ("4.10.0", False)])
+def test_a_pyspark_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, ok: bool) -> None:
     monkeypatch.setattr(doctor, "version", lambda _: read)
     assert finding("PySpark", tmp_path).ok is ok
 
 
 def test_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        psutil, "virtual_memory", lambda: SimpleNamespace(available=900_000_000)
-    )
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=900_000_000))
     fails("memory", tmp_path, "0.9 GB")
 
 
 def test_little_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000_000)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000_000))
     fails("disk", tmp_path, "0.1 GB")
 
 
@@ -118,22 +103,16 @@ def test_no_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_runs_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text(
-        "a file where the folder should be; unlike a mode bit, it stops root too"
-    )
+    (tmp_path / "runs").write_text("a file where the folder should be; unlike a mode bit, it stops root too")
     fails("runs folder", tmp_path, "runs")
 
 
-def test_a_temporary_folder_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_temporary_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "gone"))
     fails("temporary folder", tmp_path, "gone")
 
 
-def test_no_browser_is_told_and_required_by_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_browser_is_told_and_required_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     fails("Chromium", tmp_path, "not on PATH")
 

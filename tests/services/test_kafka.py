@@ -34,39 +34,27 @@ def is_gone(pid: int) -> bool:
 
 
 @pytest.fixture
-def service(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[KafkaService]:
+def service(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaService]:
     monkeypatch.delenv("LABKIT_KAFKA", raising=False)
     broker = KafkaService(tmp_path / "kafka", tethered=True)
     yield broker
     broker.down()
 
 
-def test_up_and_down_may_be_repeated_and_only_this_machine_reaches_it(
-    service: KafkaService,
-) -> None:
+def test_up_and_down_may_be_repeated_and_only_this_machine_reaches_it(service: KafkaService) -> None:
     assert service.status().state == service.down().state == "down"
     first = service.up()
     assert (first.state, first.version, first.folder) == ("up", "4.3.0", service.folder)
     assert first == service.up() == service.status()
     assert is_ready(*parse_address(first.address, "address"))
     assert first.pid is not None
-    listening = [
-        each.laddr
-        for each in psutil.Process(first.pid).net_connections()
-        if each.status == "LISTEN"
-    ]
-    assert {str(place.ip).removeprefix("::ffff:") for place in listening} == {
-        "127.0.0.1"
-    }
+    listening = [each.laddr for each in psutil.Process(first.pid).net_connections() if each.status == "LISTEN"]
+    assert {str(place.ip).removeprefix("::ffff:") for place in listening} == {"127.0.0.1"}
     assert service.down().state == service.down().state == "down"
     assert is_gone(first.pid)
 
 
-def test_a_broker_that_was_killed_is_stale_and_comes_back_where_it_was(
-    service: KafkaService,
-) -> None:
+def test_a_broker_that_was_killed_is_stale_and_comes_back_where_it_was(service: KafkaService) -> None:
     first = service.up()
     assert service.kill() == [first.pid]
     assert service.status()[1:4] == ("stale", first.address, None)
@@ -100,17 +88,9 @@ service = KafkaService(Path(sys.argv[1]), tethered=True)
 print(service.up().pid, flush=True)
 sys.stdin.read()
 """
-    environment = {
-        name: value for name, value in os.environ.items() if name != "LABKIT_KAFKA"
-    }
+    environment = {name: value for name, value in os.environ.items() if name != "LABKIT_KAFKA"}
     command = [sys.executable, "-c", code, str(tmp_path / "kafka")]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as owner:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as owner:
         assert owner.stdout is not None
         broker = int(owner.stdout.readline())
         assert not is_gone(broker)
@@ -156,18 +136,13 @@ def test_a_broker_that_ends_by_itself_leaves_an_archive_and_later_ones_start_fro
         assert f"-XX:SharedArchiveFile={archive}" in options
         os.truncate(archive, 1000)
         broker.down()
-        assert (
-            f"-XX:SharedArchiveFile={archive}"
-            not in psutil.Process(broker.up().pid).cmdline()
-        ), "it is damaged"
+        assert f"-XX:SharedArchiveFile={archive}" not in psutil.Process(broker.up().pid).cmdline(), "it is damaged"
     finally:
         broker.down()
 
 
 @pytest.mark.parametrize("first", range(0, 256, 4))
-def test_no_cluster_id_looks_like_an_option(
-    first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cluster_id_looks_like_an_option(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uuid.uuid4", lambda: uuid.UUID(bytes=bytes([first] * 16)))
     chosen = cluster_id()
     assert not chosen.startswith("-")
@@ -197,20 +172,14 @@ def test_a_broker_of_your_own_is_used_and_left_alone(
         mine.kill()
 
 
-@pytest.mark.parametrize(
-    "address", ["nonsense", "host:", ":9092", "host:0", "host:99999"]
-)
-def test_an_address_that_is_none_is_refused(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("address", ["nonsense", "host:", ":9092", "host:0", "host:99999"])
+def test_an_address_that_is_none_is_refused(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABKIT_KAFKA", address)
     with pytest.raises(InvalidInput, match="write host:port"):
         KafkaService(tmp_path).status()
 
 
-def test_your_own_that_does_not_answer_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_your_own_that_does_not_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
     monkeypatch.setenv("LABKIT_KAFKA", f"127.0.0.1:{port}")
@@ -225,9 +194,7 @@ def test_your_own_that_does_not_answer_is_said(
 def test_the_sums_name_every_jar_once() -> None:
     sums = BROKER.sums()
     assert len(sums) == 46
-    assert {
-        f"{name}-{version}.jar" for _, name, version in BROKER.packages
-    } <= sums.keys()
+    assert {f"{name}-{version}.jar" for _, name, version in BROKER.packages} <= sums.keys()
     assert all(len(digest) == 64 for digest in sums.values())
 
 
@@ -237,9 +204,7 @@ def test_the_sums_are_not_taken_again_while_no_jar_has_changed(
     folder, summed = tmp_path / "jars", list[Path]()
     shutil.copytree(BROKER.folder(), folder)
     honest = jars._sum
-    monkeypatch.setattr(
-        jars, "_sum", lambda path: (summed.append(path), honest(path))[1]
-    )
+    monkeypatch.setattr(jars, "_sum", lambda path: (summed.append(path), honest(path))[1])
     for _ in range(2):
         BROKER.check(folder)
     assert len(summed) == 46
@@ -252,9 +217,7 @@ def test_the_sums_are_not_taken_again_while_no_jar_has_changed(
         BROKER.check(folder)
 
 
-def test_a_jar_that_differs_is_refused_by_name(
-    kafka: KafkaService, tmp_path: Path
-) -> None:
+def test_a_jar_that_differs_is_refused_by_name(kafka: KafkaService, tmp_path: Path) -> None:
     folder = tmp_path / "jars"
     shutil.copytree(BROKER.folder(), folder)
     BROKER.check(folder)
@@ -264,9 +227,7 @@ def test_a_jar_that_differs_is_refused_by_name(
     with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar differs"):
         BROKER.check(folder)
     jar.unlink()
-    with pytest.raises(
-        ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar is missing"
-    ):
+    with pytest.raises(ServiceUnavailable, match=r"kafka-clients-4\.3\.0\.jar is missing"):
         BROKER.check(folder)
     jar.write_bytes(content)
     (folder / "another.jar").touch()
@@ -277,11 +238,11 @@ def test_a_jar_that_differs_is_refused_by_name(
 def test_a_first_fetch_without_a_network_is_said_in_one_sentence(
     java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nowhere = "-DproxySet=true -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=9 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
+    nowhere = (
+        "-DproxySet=true -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=9 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"
+    )
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", nowhere)
-    with pytest.raises(
-        ServiceUnavailable, match="fetching it from the central Maven repository failed"
-    ) as refused:
+    with pytest.raises(ServiceUnavailable, match="fetching it from the central Maven repository failed") as refused:
         BROKER.find(java, tmp_path / "kafka-4.3.0")
     assert "connect this machine to the network once" in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -25,9 +25,7 @@ def test_ports_that_are_held_together_differ() -> None:
     assert len(set(chosen)) == 200
 
 
-def test_the_port_of_last_time_is_kept_and_left_when_somebody_else_listens_there() -> (
-    None
-):
+def test_the_port_of_last_time_is_kept_and_left_when_somebody_else_listens_there() -> None:
     last = ports.free_port()
     with ExitStack() as held:
         assert ports.hold(held, last) == last
@@ -35,8 +33,6 @@ def test_the_port_of_last_time_is_kept_and_left_when_somebody_else_listens_there
         assert ports.hold(held, last) != last
 
 
-def test_where_the_kernels_range_leaves_no_room_any_free_port_will_do(
-    monkeypatch,
-) -> None:
+def test_where_the_kernels_range_leaves_no_room_any_free_port_will_do(monkeypatch) -> None:
     monkeypatch.setattr(ports, "lowest_connection_port", lambda: 1024)
     assert ports.free_port() >= 1024

@@ -65,11 +65,7 @@ def killed(server: PostgresService) -> int:
 def test_up_and_down_may_be_repeated(cluster: PostgresService) -> None:
     first = cluster.up()
     assert first == cluster.up() == cluster.status()
-    assert (first.state, first.folder, first.version.split(".")[0]) == (
-        "up",
-        cluster.folder,
-        "18",
-    )
+    assert (first.state, first.folder, first.version.split(".")[0]) == ("up", cluster.folder, "18")
     assert first.pid is not None
     assert asked(first.address, "SHOW max_prepared_transactions") == "64"
     for _ in range(2):
@@ -78,9 +74,7 @@ def test_up_and_down_may_be_repeated(cluster: PostgresService) -> None:
     assert cluster.up().pid != first.pid
 
 
-def test_it_listens_on_no_port_and_only_its_user_reaches_the_socket(
-    up: PostgresService,
-) -> None:
+def test_it_listens_on_no_port_and_only_its_user_reaches_the_socket(up: PostgresService) -> None:
     pid = up.status().pid
     assert pid is not None
     assert psutil.Process(pid).net_connections("inet") == []
@@ -100,9 +94,7 @@ def test_a_taken_port_does_not_matter(cluster: PostgresService) -> None:
 def test_after_a_sigkill_it_is_stale_and_up_mends_it(up: PostgresService) -> None:
     with psycopg.connect(up.address, autocommit=True) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS kept (n int)")
-        connection.execute(
-            "BEGIN; INSERT INTO kept VALUES (7); PREPARE TRANSACTION 'kept'"
-        )
+        connection.execute("BEGIN; INSERT INTO kept VALUES (7); PREPARE TRANSACTION 'kept'")
     killed(up)
     assert up.status().state == "stale"
     assert up.status().pid is None
@@ -113,9 +105,7 @@ def test_after_a_sigkill_it_is_stale_and_up_mends_it(up: PostgresService) -> Non
     assert asked(again.address, "SELECT max(n) FROM kept") == 7
 
 
-def test_a_pid_file_with_the_number_of_a_living_stranger_is_stale(
-    cluster: PostgresService,
-) -> None:
+def test_a_pid_file_with_the_number_of_a_living_stranger_is_stale(cluster: PostgresService) -> None:
     cluster.up()
     note = cluster.folder / "data" / "postmaster.pid"
     content = note.read_text().split("\n", 1)[1]
@@ -140,26 +130,16 @@ def test_a_stopped_server_does_not_answer_and_is_taken_down(
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     assert (up.status().state, up.status().pid) == ("stale", pid)
-    with pytest.raises(
-        ServiceUnavailable,
-        match=rf"runs \(process {pid}\) and does not answer: labkit services down",
-    ):
+    with pytest.raises(ServiceUnavailable, match=rf"runs \(process {pid}\) and does not answer: labkit services down"):
         up.up()
     assert up.down().state == "down"
     assert gone(pid)
 
 
-def test_several_that_start_it_at_once_get_the_same_server(
-    cluster: PostgresService,
-) -> None:
+def test_several_that_start_it_at_once_get_the_same_server(cluster: PostgresService) -> None:
     cluster.down()
     found: list[int | None] = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(PostgresService(cluster.folder).up().pid)
-        )
-        for _ in "1234"
-    ]
+    threads = [threading.Thread(target=lambda: found.append(PostgresService(cluster.folder).up().pid)) for _ in "1234"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -185,20 +165,14 @@ def test_a_server_tied_to_a_process_ends_when_that_is_killed() -> None:
     code += "with tethered_postgres('--no-sync') as s:\n"
     code += "    print(s.pid, s.guard, s.folder, flush=True); sys.stdin.read()"
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout is not None
         server, guard, folder = child.stdout.readline().split()
         assert not gone(int(server))
         child.kill()
         assert child.wait() == -signal.SIGKILL
-    until(
-        lambda: gone(int(server)) and gone(int(guard)),
-        "the end of the server and its guard",
-    )
+    until(lambda: gone(int(server)) and gone(int(guard)), "the end of the server and its guard")
     assert not Path(folder).exists()
 
 
@@ -219,19 +193,14 @@ def test_yours_is_neither_started_nor_stopped_nor_deleted(
     assert up.status().state == "down"
 
 
-@pytest.mark.parametrize(
-    "damage", ["global/pg_control", "PG_VERSION", "postgresql.conf"]
-)
+@pytest.mark.parametrize("damage", ["global/pg_control", "PG_VERSION", "postgresql.conf"])
 def test_a_damaged_folder_is_named(cluster: PostgresService, damage: str) -> None:
     cluster.down()
     path = cluster.folder / "data" / damage
     aside = path.with_name("aside")
     path.rename(aside)
     try:
-        with pytest.raises(
-            ServiceUnavailable,
-            match=r"did not start \(.+\).*; .*log says more; .*delete",
-        ) as refused:
+        with pytest.raises(ServiceUnavailable, match=r"did not start \(.+\).*; .*log says more; .*delete") as refused:
             cluster.up()
         assert str(cluster.folder) in str(refused.value)
         assert cluster.status().state == "down"
@@ -264,29 +233,21 @@ def test_a_long_name_gets_its_socket_elsewhere() -> None:
         shutil.rmtree(base)
 
 
-def test_without_the_wheel_it_says_what_to_do(
-    cluster: PostgresService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_wheel_it_says_what_to_do(cluster: PostgresService, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.down()
     monkeypatch.setattr(postgres_programs, "find_spec", lambda _: None)
-    with pytest.raises(
-        ServiceUnavailable, match="PostgreSQL is not installed: run `make demo`"
-    ):
+    with pytest.raises(ServiceUnavailable, match="PostgreSQL is not installed: run `make demo`"):
         cluster.up()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root cannot run PostgreSQL itself")
-def test_root_runs_it_as_nobody_where_nobody_can_reach(
-    up: PostgresService, tmp_path: Path
-) -> None:
+def test_root_runs_it_as_nobody_where_nobody_can_reach(up: PostgresService, tmp_path: Path) -> None:
     pid = up.status().pid
     assert pid is not None
     assert psutil.Process(pid).username() == postgres_programs.UNPRIVILEGED
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    assert (
-        postgres_programs.place(closed / "lab").parent == postgres_programs.SYSTEM_CACHE
-    )
+    assert postgres_programs.place(closed / "lab").parent == postgres_programs.SYSTEM_CACHE
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
@@ -299,26 +260,16 @@ def test_programs_in_a_closed_folder_are_copied_once_with_their_libraries(
     installed = postgres_programs.programs().parent
     closed = tmp_path / "closed" / "site-packages"
     closed.parent.mkdir(mode=0o700)
-    for folder in (
-        installed.parent,
-        installed.parent.with_name(f"{installed.parent.name}.libs"),
-    ):
+    for folder in (installed.parent, installed.parent.with_name(f"{installed.parent.name}.libs")):
         shutil.copytree(folder, closed / folder.name, symlinks=True)
     monkeypatch.setattr(postgres_programs, "SYSTEM_CACHE", cache / "labkit")
     wheel = SimpleNamespace(origin=str(closed / installed.parent.name / "__init__.py"))
     monkeypatch.setattr(postgres_programs, "find_spec", lambda _: wheel)
     try:
         with ThreadPoolExecutor(4) as several:
-            [one] = {
-                each.result()
-                for each in [
-                    several.submit(postgres_programs.programs) for _ in range(4)
-                ]
-            }
+            [one] = {each.result() for each in [several.submit(postgres_programs.programs) for _ in range(4)]}
         assert one.is_relative_to(cache)
-        assert postgres_programs.run(
-            "initdb", "--version", cwd=tmp_path
-        ).stdout.startswith("initdb (PostgreSQL)")
+        assert postgres_programs.run("initdb", "--version", cwd=tmp_path).stdout.startswith("initdb (PostgreSQL)")
         assert len(list((cache / "labkit").iterdir())) == 1, "no draft is left"
     finally:
         shutil.rmtree(cache)

@@ -13,25 +13,11 @@ from plain_engine import EXPECTED, QUERY, NeverReached, PlainEngine
 from plain_engine import crashed as plainly_crashed
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import (
-    POINTS,
-    RECOVERY_POINTS,
-    Crash,
-    FailPoint,
-    Order,
-    Strategy,
-)
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, PlannedBatch
 from labkit.runs.expected import Cell, compared, expectations
-from labkit.sim.models.pipeline.scenarios import (
-    Cue,
-    crashes,
-    is_modelled,
-    play,
-    simulate,
-    verdict,
-)
+from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
 from labkit.sinks import SINKS
 from labkit.sinks.coordinator import Coordinator
@@ -53,37 +39,21 @@ def test_every_store_of_the_lab_is_modelled():
     assert [store for store in STORES if not is_modelled(store)] == []
 
 
-def simulated(
-    strategy: Strategy, order: Order, store: str, points: Sequence[FailPoint]
-) -> dict | None:
+def simulated(strategy: Strategy, order: Order, store: str, points: Sequence[FailPoint]) -> dict | None:
     try:
-        return simulate(
-            strategy, order, store, [Crash(point) for point in points]
-        ).to_json()
+        return simulate(strategy, order, store, [Crash(point) for point in points]).to_json()
     except JobFailed:
         return None
 
 
-def real(
-    strategy: Strategy,
-    order: Order,
-    store: str,
-    points: Sequence[FailPoint],
-    folder: Path,
-) -> dict | None:
+def real(strategy: Strategy, order: Order, store: str, points: Sequence[FailPoint], folder: Path) -> dict | None:
     try:
-        return (
-            plainly_crashed(folder, strategy, store, order, points).verdict().to_json()
-        )
+        return plainly_crashed(folder, strategy, store, order, points).verdict().to_json()
     except NeverReached:
         return None
 
 
-DEFERRING = [
-    (strategy, order)
-    for strategy, order in POINTS
-    if strategy in (Strategy.WAL, Strategy.TWO_PHASE)
-]
+DEFERRING = [(strategy, order) for strategy, order in POINTS if strategy in (Strategy.WAL, Strategy.TWO_PHASE)]
 IN_RECOVERY = [
     (strategy, order, first, second)
     for strategy, order in DEFERRING
@@ -94,11 +64,7 @@ IN_RECOVERY = [
 
 @pytest.mark.parametrize(("strategy", "order", "first", "second"), IN_RECOVERY)
 def test_a_second_crash_in_recovery_is_simulated_as_it_really_goes(
-    strategy: Strategy,
-    order: Order,
-    first: FailPoint,
-    second: FailPoint,
-    tmp_path: Path,
+    strategy: Strategy, order: Order, first: FailPoint, second: FailPoint, tmp_path: Path
 ):
     """The whole verdict is the same, to the last witness; and a point is reached in both or in neither."""
     found = simulated(strategy, order, "files", [first, second])
@@ -123,7 +89,8 @@ WRITTEN_BEFORE = {
 
 
 def passed(strategy: Strategy, order: Order, first: FailPoint) -> set[FailPoint]:
-    """The points that the next driver passes: those of its recovery, and of the batch where `commits/0` was not written.
+    """The points that the next driver passes: those of its recovery, and of the batch where `commits/0` was not
+    written.
 
     Where nothing waits for the decision its notification comes at every clean end, also of a driver without a batch.
     """
@@ -150,9 +117,7 @@ def test_any_second_crash_is_simulated_as_it_really_goes(
     reached = set()
     for number, second in enumerate((*POINTS[strategy, order], *RECOVERY_POINTS)):
         mine = simulated(strategy, order, store, [first, second])
-        assert mine == real(
-            strategy, order, store, [first, second], tmp_path / str(number)
-        ), second
+        assert mine == real(strategy, order, store, [first, second], tmp_path / str(number)), second
         if mine is not None:
             reached.add(second)
     assert reached - {FailPoint.MID_RESOLVE} == passed(strategy, order, first)
@@ -164,19 +129,11 @@ class TwoBatches(PlainEngine):
     prompt = True
 
     def verdict(self) -> Verdict:
-        return judge(
-            EXPECTED,
-            History(
-                self._events(),
-                planned_batches=(PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3)),
-            ),
-        )
+        return judge(EXPECTED, History(self._events(), planned_batches=(PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3))))
 
     def _live(self, crash: Crash | None) -> None:
         coordinator = self._coordinator(crash)
-        decided = [
-            batch for batch in (0, 1) if (self.folder / f"commits-{batch}").exists()
-        ]
+        decided = [batch for batch in (0, 1) if (self.folder / f"commits-{batch}").exists()]
         list(coordinator.recover(max(decided, default=None)))
         for batch in (0, 1):
             if batch not in decided:
@@ -188,31 +145,19 @@ class TwoBatches(PlainEngine):
     def _run(self, coordinator: Coordinator, batch: int) -> None:
         reach = coordinator.reach
         reach(FailPoint.AFTER_OFFSET_LOG, batch)
-        shares = (
-            [(1, [EXPECTED[1]]), (2, [EXPECTED[0]])]
-            if batch == 0
-            else [(2, [EXPECTED[2]])]
-        )
+        shares = [(1, [EXPECTED[1]]), (2, [EXPECTED[0]])] if batch == 0 else [(2, [EXPECTED[2]])]
         votes = []
         for partition, records in shares:
             first = partition != shares[-1][0]
-            coordinator.sink.reach = (
-                (lambda *at: at[0] is FailPoint.MID_WRITE or reach(*at))
-                if first
-                else reach
-            )
+            coordinator.sink.reach = (lambda *at: at[0] is FailPoint.MID_WRITE or reach(*at)) if first else reach
             rows = (Observation(*record, batch, self.drivers) for record in records)
-            vote = coordinator.sink.pre_commit(
-                Handle(QUERY, batch, partition, self.drivers, partition), rows
-            )
+            vote = coordinator.sink.pre_commit(Handle(QUERY, batch, partition, self.drivers, partition), rows)
             votes += [vote] if vote else []
         coordinator.sink.reach = reach
         coordinator.commit(batch, votes)
 
 
-def two_batches(
-    strategy: Strategy, order: Order, crash: Crash, folder: Path, *, prompt: bool
-) -> dict | None:
+def two_batches(strategy: Strategy, order: Order, crash: Crash, folder: Path, *, prompt: bool) -> dict | None:
     engine = TwoBatches(folder, strategy, "files", order)
     engine.prompt = prompt
     if engine.drive(crash) != signal.SIGKILL:
@@ -224,22 +169,11 @@ def two_batches(
 LOST = Cue(FailPoint.AFTER_COMMIT_LOG, ("lose_notice",))
 
 
-def simulated_batches(
-    strategy: Strategy, order: Order, crash: Crash, *, prompt: bool
-) -> dict | None:
-    given = {
-        "strategy": strategy.value,
-        "records_per_batch": 2,
-        "lost_notices": int(not prompt),
-    }
+def simulated_batches(strategy: Strategy, order: Order, crash: Crash, *, prompt: bool) -> dict | None:
+    given = {"strategy": strategy.value, "records_per_batch": 2, "lost_notices": int(not prompt)}
     given |= {} if order is Order.NONE else {"order": order.value}
     try:
-        return verdict(
-            play(
-                make("pipeline", given),
-                [*([] if prompt else [LOST]), *crashes([crash])],
-            )
-        ).to_json()
+        return verdict(play(make("pipeline", given), [*([] if prompt else [LOST]), *crashes([crash])])).to_json()
     except JobFailed:
         return None
 
@@ -266,8 +200,7 @@ def test_a_crash_in_any_of_two_batches_is_simulated_as_it_really_goes(
 LATE = [
     (strategy, order, point, batch)
     for strategy, order, point, batch in BATCHES
-    if order is Order.DECISION
-    and (batch or point in (FailPoint.MID_COMMIT, FailPoint.AFTER_COMMIT))
+    if order is Order.DECISION and (batch or point in (FailPoint.MID_COMMIT, FailPoint.AFTER_COMMIT))
 ]
 
 

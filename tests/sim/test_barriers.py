@@ -60,63 +60,33 @@ GOLDEN = [
         {**JOIN, "mode": "at_least_once"},
         5_810,
         30,
-        {
-            "no_orphan": 10,
-            "conserved": 10,
-            "exact": 10,
-            "counted_once": 27,
-            "no_duplicate": 27,
-        },
+        {"no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:60]
-)
-def test_states_and_shortest_counterexamples_are_known(
-    given: dict, states: int, depth: int, lengths: dict[str, int]
-):
+@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:60])
+def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
     found = explore(build(**given))
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (
-        states,
-        depth,
-        (),
-        True,
-    )
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
 
 
 @pytest.mark.slow
 def test_the_states_of_the_default_job_are_known():
     found = explore(build())
-    assert (found.unique_states, found.depth, found.exhausted, found.violations) == (
-        42_044,
-        38,
-        True,
-        (),
-    )
+    assert (found.unique_states, found.depth, found.exhausted, found.violations) == (42_044, 38, True, ())
 
 
 def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
     """Why the last sink's output offset is no offset for a checkpoint, not even if all copy at the same moment."""
     found = explore(build(**JOIN, broken="sink_offset"))
     told = {violation.property: violation for violation in found.violations}
-    assert [str(action) for action in told["exact"].trace.actions] == [
-        "read(0)",
-        "process(0)",
-        "copy",
-    ]
+    assert [str(action) for action in told["exact"].trace.actions] == ["read(0)", "process(0)", "copy"]
     assert told["exact"].because == (
         "checkpoint 1 reads source 0 on at offset 0, and count 0 holds offset 0 of source 0 (hello) already."
     )
-    assert (
-        told["counted_once"].because
-        == "offset 0 of source 1 (hello) has been counted 2 times: in the end hello=3."
-    )
+    assert told["counted_once"].because == "offset 0 of source 1 (hello) has been counted 2 times: in the end hello=3."
 
 
 TINY = {"words": "hello", "counts": 1}
@@ -127,10 +97,7 @@ CHAIN = {"words": "hello-world", "sources": 1}
 
 SMALL = [
     ("aligned", {**TINY}),
-    (
-        "aligned",
-        {**TINY, "sources": 1, "checkpoints": 2, "concurrent": 2, "crashes": 0},
-    ),
+    ("aligned", {**TINY, "sources": 1, "checkpoints": 2, "concurrent": 2, "crashes": 0}),
     ("aligned", {**TINY, "expiries": 1, "crashes": 0}),
     ("aligned", {**TINY, "sink": "append"}),
     ("aligned", {**CHAIN, "crashes": 0}),
@@ -143,19 +110,13 @@ SMALL = [
 
 LARGER = [
     *(
-        (
-            "aligned",
-            {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0, "words": words},
-        )
+        ("aligned", {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0, "words": words})
         for words in ("hello", "hello-hello")
     ),
     ("aligned", {"words": "hello-hello", "counts": 1}),
     ("aligned", {"words": "hello", "crashes": 0}),
     ("aligned", {**CHAIN, "copying": "background"}),
-    (
-        "at_least_once",
-        {**TINY, "checkpoints": 2, "concurrent": 2, "expiries": 1, "crashes": 0},
-    ),
+    ("at_least_once", {**TINY, "checkpoints": 2, "concurrent": 2, "expiries": 1, "crashes": 0}),
     ("at_least_once", {"words": "hello-hello", "counts": 1}),
     ("unaligned", {**TINY, "checkpoints": 2, "expiries": 1, "crashes": 0}),
     ("unaligned", {"words": "hello-hello", "counts": 1}),
@@ -168,16 +129,8 @@ LARGER = [
 def test_a_second_interpreter_reaches_the_same(mode: str, given: dict):
     model = build(mode=mode, **given)
     mine = {freeze(told(model.settings, state)) for state in reachable(model)}
-    words, sources, counts = (
-        given["words"].split("-"),
-        given.get("sources", 2),
-        given.get("counts", 2),
-    )
-    more = {
-        name: value
-        for name, value in given.items()
-        if name not in ("words", "sources", "counts")
-    }
+    words, sources, counts = (given["words"].split("-"), given.get("sources", 2), given.get("counts", 2))
+    more = {name: value for name, value in given.items() if name not in ("words", "sources", "counts")}
     assert mine == set(Job(words, sources, counts, mode, **more).states())
 
 
@@ -194,9 +147,7 @@ def told(settings: Settings, state: State) -> dict:
         "triggered": coordinator.triggered,
         "kept": told_checkpoint(settings, kept) if kept else None,
         "seen": told_records(settings, visible),
-        "prepared": [
-            [number, told_records(settings, rows)] for number, rows in prepared
-        ],
+        "prepared": [[number, told_records(settings, rows)] for number, rows in prepared],
         "crashes": faults.crashes,
         "expiries": faults.expiries,
         "up": coordinator.running,
@@ -204,22 +155,15 @@ def told(settings: Settings, state: State) -> dict:
     if not coordinator.running:
         return plain
     return plain | {
-        "pending": [
-            told_checkpoint(settings, checkpoint) for checkpoint in coordinator.pending
-        ],
-        "sources": [
-            {"next": position, "epoch": epoch, "ended": ended}
-            for position, epoch, ended in sources
-        ],
+        "pending": [told_checkpoint(settings, checkpoint) for checkpoint in coordinator.pending],
+        "sources": [{"next": position, "epoch": epoch, "ended": ended} for position, epoch, ended in sources],
         "tasks": [told_task(settings, operator) for operator in operators],
     }
 
 
 def told_task(settings: Settings, operator: Operator) -> dict:
     return {
-        "queues": [
-            [told_item(settings, item) for item in queue] for queue in operator.inputs
-        ],
+        "queues": [[told_item(settings, item) for item in queue] for queue in operator.inputs],
         "came": ["end" if came == ENDED else came for came in operator.at],
         "done": operator.done,
         "have": told_records(settings, operator.state),
@@ -238,35 +182,18 @@ def told_records(settings: Settings, held: int) -> list:
 
 
 def told_checkpoint(settings: Settings, checkpoint: Checkpoint) -> dict:
-    names = [f"s{which}" for which in range(settings.sources)] + [
-        f"t{which}" for which in range(settings.counts + 1)
-    ]
+    names = [f"s{which}" for which in range(settings.sources)] + [f"t{which}" for which in range(settings.counts + 1)]
     held = [
         *checkpoint.offsets,
-        *(
-            told_records(settings, state) if state != MISSING else MISSING
-            for state in checkpoint.states
-        ),
+        *(told_records(settings, state) if state != MISSING else MISSING for state in checkpoint.states),
     ]
     flight = zip(settings.channels, checkpoint.flight, strict=False)
     return {
         "id": checkpoint.id,
-        "parts": {
-            name: part
-            for name, part in zip(names, held, strict=True)
-            if part != MISSING
-        },
-        "flight": {
-            str(at): [told_item(settings, item) for item in queue]
-            for at, queue in flight
-            if queue
-        },
-        "taken": {
-            name for bit, name in enumerate(names) if checkpoint.taken >> bit & 1
-        },
-        "acked": {
-            name for bit, name in enumerate(names) if checkpoint.acked >> bit & 1
-        },
+        "parts": {name: part for name, part in zip(names, held, strict=True) if part != MISSING},
+        "flight": {str(at): [told_item(settings, item) for item in queue] for at, queue in flight if queue},
+        "taken": {name for bit, name in enumerate(names) if checkpoint.taken >> bit & 1},
+        "acked": {name for bit, name in enumerate(names) if checkpoint.acked >> bit & 1},
     }
 
 
@@ -281,11 +208,7 @@ NAMED = {
     "crash_at_the_third": ("hello=2 world=1", *EXACT),
     "before_the_first_checkpoint": ("hello=2 world=1", *EXACT),
     "alignment": ("hello=3 world=1", *EXACT),
-    "no_alignment": (
-        "hello=4 world=1",
-        Guarantee.AT_LEAST_ONCE,
-        {*TWICE, "no_duplicate"},
-    ),
+    "no_alignment": ("hello=4 world=1", Guarantee.AT_LEAST_ONCE, {*TWICE, "no_duplicate"}),
     "no_alignment_one_input": ("hello=2 world=1", *EXACT),
     "overtaking": ("hello=3 world=1", *EXACT),
     "channel_state_skipped": ("world=1", Guarantee.AT_MOST_ONCE, LOST),
@@ -293,11 +216,7 @@ NAMED = {
     "sink_offset_b": ("hello=1 world=1", Guarantee.AT_MOST_ONCE, LOST),
     "source_reads_on": ("hello=2 world=1", *EXACT),
     "complete_not_announced": ("hello=2 world=1", *EXACT),
-    "announced_first": (
-        "hello=2 world=1",
-        Guarantee.AT_LEAST_ONCE,
-        {"decided_first", "no_duplicate"},
-    ),
+    "announced_first": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"decided_first", "no_duplicate"}),
     "expired": ("hello=2 world=1", *EXACT),
     "expired_and_aborted": ("hello=2 world=1", Guarantee.AT_MOST_ONCE, {"no_loss"}),
     "newer_barrier": ("hello=3 world=1", *EXACT),
@@ -306,16 +225,8 @@ NAMED = {
     "finished_source": ("hello=3 world=1", *EXACT),
     "copied_in_the_background": ("hello=2 world=1", *EXACT),
     "copied_standing": ("hello=2 world=1", *EXACT),
-    "sink_acknowledged": (
-        "hello=1 world=1",
-        Guarantee.EXACTLY_ONCE,
-        {"complete", *TWICE},
-    ),
-    "older_checkpoint": (
-        "hello=2 world=1",
-        Guarantee.AT_LEAST_ONCE,
-        {"latest", "decided_first", "no_duplicate"},
-    ),
+    "sink_acknowledged": ("hello=1 world=1", Guarantee.EXACTLY_ONCE, {"complete", *TWICE}),
+    "older_checkpoint": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"latest", "decided_first", "no_duplicate"}),
     "appended": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
     "cancelled": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
     "cancelled_and_kept": ("hello=2 world=1", *EXACT),
@@ -328,22 +239,13 @@ def test_a_scenario_shows_what_it_promises(name: str):
     walked = replay(trace_of(name))
     model, state = walked.model, walked.state
     assert is_over(model.settings, state)
-    assert (
-        model.settings.totals(sum(operator.state for operator in state.operators[:-1]))
-        == counts
-    )
+    assert model.settings.totals(sum(operator.state for operator in state.operators[:-1])) == counts
     assert Ends(model.settings).verdict(state.visible).guarantee is guarantee
-    assert {
-        claim.name for claim in model.properties() if is_violated(claim, walked)
-    } == broken
+    assert {claim.name for claim in model.properties() if is_violated(claim, walked)} == broken
 
 
 def is_violated(claim, walked: Replay) -> bool:
-    states = {
-        Mood.ALWAYS: walked.states,
-        Mood.EVENTUALLY: walked.states[-1:],
-        Mood.SOMETIMES: [],
-    }[claim.mood]
+    states = {Mood.ALWAYS: walked.states, Mood.EVENTUALLY: walked.states[-1:], Mood.SOMETIMES: []}[claim.mood]
     return not all(map(claim.is_kept, states))
 
 
@@ -361,10 +263,7 @@ def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_coun
     [checkpoint] = after("three_records", "complete(1)").coordinator.completed
     given = SCENARIOS["three_records"].parameters
     assert checkpoint.offsets == (3,)
-    assert [counted(given, state) for state in checkpoint.states[:-1]] == [
-        "hello=2",
-        "world=1",
-    ]
+    assert [counted(given, state) for state in checkpoint.states[:-1]] == ["hello=2", "world=1"]
 
 
 def test_a_crash_at_the_third_record_goes_back_to_the_second():
@@ -376,10 +275,7 @@ def test_a_crash_at_the_third_record_goes_back_to_the_second():
         "world=1",
         "hello=1 world=1",
     ]
-    assert (
-        counted(given, replay(trace_of("crash_at_the_third")).state.visible)
-        == "hello=2 world=1"
-    )
+    assert counted(given, replay(trace_of("crash_at_the_third")).state.visible) == "hello=2 world=1"
 
 
 def test_a_blocked_channel_holds_its_records_back():
@@ -388,21 +284,15 @@ def test_a_blocked_channel_holds_its_records_back():
     assert (operator.at, operator.done, operator.inputs[0]) == (b"\1\0", 0, bytes((2,)))
     model = build(**SCENARIOS["alignment"].parameters)
     assert Action("process", 0) not in model.actions(held)
-    assert Action("process", 0) in build(
-        **{**SCENARIOS["alignment"].parameters, "mode": "at_least_once"}
-    ).actions(held)
+    assert Action("process", 0) in build(**{**SCENARIOS["alignment"].parameters, "mode": "at_least_once"}).actions(held)
 
 
 def test_what_is_overtaken_is_in_the_checkpoint_and_comes_first_after_a_restart():
     [checkpoint] = after("overtaking", "complete(1)").coordinator.completed
     flight = checkpoint.flight
-    assert flight == (bytes((0, 2)), b"\1", b""), (
-        "two were overtaken in a channel, one came before the other barrier"
-    )
+    assert flight == (bytes((0, 2)), b"\1", b""), "two were overtaken in a channel, one came before the other barrier"
     restored = after("overtaking", "restore")
-    assert b"".join(
-        queue for operator in restored.operators for queue in operator.inputs
-    ) == b"".join(flight)
+    assert b"".join(queue for operator in restored.operators for queue in operator.inputs) == b"".join(flight)
 
 
 def test_a_row_belongs_to_the_transaction_of_its_epoch():
@@ -437,9 +327,7 @@ def test_a_newer_barrier_ends_the_alignment_for_an_older_one():
 def test_a_newer_checkpoint_subsumes_an_older_one():
     walked = replay(trace_of("two_in_flight"))
     both = walked.states[walked.actions.index(Action("complete", 2))]
-    assert {Action("complete", 1), Action("complete", 2)} <= set(
-        walked.model.actions(both)
-    )
+    assert {Action("complete", 1), Action("complete", 2)} <= set(walked.model.actions(both))
     newer = after("two_in_flight", "complete(2)")
     assert [checkpoint.id for checkpoint in newer.coordinator.completed] == [2]
     assert newer.coordinator.pending == ()
@@ -450,22 +338,15 @@ def test_the_minimum_pause_counts_from_the_completion():
     first = walked.actions.index(Action("complete", 1))
     pauses = [state.coordinator.pause for state in walked.states[first:]]
     assert pauses[:7] == [0, 4, 4, 3, 2, 1, 0], "the announcement is no step of a task"
-    may = [
-        Action("trigger") in walked.model.actions(state)
-        for state in walked.states[first + 1 :][:6]
-    ]
+    may = [Action("trigger") in walked.model.actions(state) for state in walked.states[first + 1 :][:6]]
     assert may == [False, False, False, False, False, True]
 
 
 def test_the_end_of_an_input_counts_as_its_barrier():
     [checkpoint] = after("finished_source", "complete(1)").coordinator.completed
-    assert checkpoint.offsets == (1, 2), (
-        "source 1 has ended, and its last offset is in the checkpoint"
-    )
+    assert checkpoint.offsets == (1, 2), "source 1 has ended, and its last offset is in the checkpoint"
     last = replay(trace_of("finished_source")).state
-    assert [each.id for each in last.coordinator.completed] == [2], (
-        "one more checkpoint after the end commits the rest"
-    )
+    assert [each.id for each in last.coordinator.completed] == [2], "one more checkpoint after the end commits the rest"
 
 
 COSTS = {
@@ -485,19 +366,13 @@ def test_a_checkpoint_has_its_price(name: str):
 
 def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
     standing = after("copied_standing", "take_barrier(0)")
-    assert Action("process", 0) not in build(
-        **SCENARIOS["copied_standing"].parameters
-    ).actions(standing)
-    goes_on = build(
-        **{**SCENARIOS["copied_standing"].parameters, "copying": "background"}
-    )
+    assert Action("process", 0) not in build(**SCENARIOS["copied_standing"].parameters).actions(standing)
+    goes_on = build(**{**SCENARIOS["copied_standing"].parameters, "copying": "background"})
     assert Action("process", 0) in goes_on.actions(standing)
 
 
 def test_a_script_that_cannot_be_played_names_its_step():
-    with pytest.raises(
-        InvalidAction, match=r"take_barrier\(0\) is not enabled in 0 triggered"
-    ):
+    with pytest.raises(InvalidAction, match=r"take_barrier\(0\) is not enabled in 0 triggered"):
         play(build(), "read(0) take_barrier(0)")
 
 
@@ -508,19 +383,11 @@ def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
     checkpoint = Checkpoint(1, 1, 1, (1,), (0, 0))
     coordinator = Coordinator(3, (checkpoint,), True, (checkpoint,), 2)
     assert crash(coordinator) == Coordinator(3, (checkpoint,))
-    assert [
-        field for field, mark in declared(Coordinator).items() if mark == "durable"
-    ] == ["triggered", "completed"]
-    assert (
-        set(declared(Source).values())
-        == set(declared(Operator).values())
-        == {"volatile"}
-    )
+    assert [field for field, mark in declared(Coordinator).items() if mark == "durable"] == ["triggered", "completed"]
+    assert set(declared(Source).values()) == set(declared(Operator).values()) == {"volatile"}
 
 
-@pytest.mark.parametrize(
-    "given", [JOIN, {**LINE, "counts": 1, "mode": "unaligned"}], ids=str
-)
+@pytest.mark.parametrize("given", [JOIN, {**LINE, "counts": 1, "mode": "unaligned"}], ids=str)
 def test_a_restart_sees_only_what_is_declared_durable(given: dict):
     """A crash leaves complete checkpoints and the outside alone; states that differ in memory only restart alike."""
     model, started = build(**given), {}
@@ -539,59 +406,25 @@ def test_a_restart_sees_only_what_is_declared_durable(given: dict):
 
 
 REFUSED = {
-    (
-        "mode",
-        "unaligned",
-        "concurrent",
-        "2",
-    ): "concurrent=2: unaligned checkpoints go one at a time; set concurrent=1",
-    (
-        "min_pause",
-        "2",
-        "concurrent",
-        "2",
-    ): "concurrent=2: a minimum pause means one checkpoint at a time",
-    (
-        "broken",
-        "forget_to_block",
-        "mode",
-        "unaligned",
-    ): "broken=forget_to_block: mode=unaligned has no such rule",
+    ("mode", "unaligned", "concurrent", "2"): "concurrent=2: unaligned checkpoints go one at a time; set concurrent=1",
+    ("min_pause", "2", "concurrent", "2"): "concurrent=2: a minimum pause means one checkpoint at a time",
+    ("broken", "forget_to_block", "mode", "unaligned"): "broken=forget_to_block: mode=unaligned has no such rule",
     ("broken", "skip_channel_state", "mode", "aligned"): "set mode=unaligned",
-    (
-        "broken",
-        "abort_expired",
-        "sink",
-        "append",
-    ): "broken=abort_expired: sink=append has no such rule",
-    (
-        "mode",
-        "exactly_once",
-        "sink",
-        "append",
-    ): "mode=exactly_once: did you mean 'at_least_once'?",
-    (
-        "checkpoints",
-        "9",
-        "sink",
-        "append",
-    ): "checkpoints=9: choose a whole number from 0 to 4",
+    ("broken", "abort_expired", "sink", "append"): "broken=abort_expired: sink=append has no such rule",
+    ("mode", "exactly_once", "sink", "append"): "mode=exactly_once: did you mean 'at_least_once'?",
+    ("checkpoints", "9", "sink", "append"): "checkpoints=9: choose a whole number from 0 to 4",
 }
 
 
 @pytest.mark.parametrize("given", REFUSED)
-def test_a_bad_choice_is_refused_with_what_is_possible(
-    given: tuple[str, str, str, str],
-):
+def test_a_bad_choice_is_refused_with_what_is_possible(given: tuple[str, str, str, str]):
     with pytest.raises(InvalidInput) as error:
         build(**dict(zip(given[::2], given[1::2], strict=True)))
     assert REFUSED[given] in str(error.value)
 
 
 def test_a_state_is_told_in_one_line():
-    assert build(**SCENARIOS["alignment"].parameters).text(
-        after("alignment", "take_barrier(0)")
-    ) == (
+    assert build(**SCENARIOS["alignment"].parameters).text(after("alignment", "take_barrier(0)")) == (
         "1 triggered; pending 1 (offset 0:1, offset 1:?, count 0 ?, the sink ?, parts of source 0, acknowledged by "
         "source 0); source 0 at offset 2 after barrier 1; source 1 at offset 1 after barrier 0; count 0 hello=1 [0], "
         "copied for 0, from source 0 barrier 1 then 2, from source 1 barrier 0 then 1; the sink - [-], copied for 0, "
@@ -604,17 +437,10 @@ def test_a_state_is_told_in_one_line():
 
 def test_a_walk_without_alignment_finds_what_is_wrong():
     model = build(**LARGE, mode="at_least_once")
-    found = {
-        each.property
-        for seed in range(25)
-        for each in walk(model, random.Random(seed).randrange, 1_000)[1]
-    }
+    found = {each.property for seed in range(25) for each in walk(model, random.Random(seed).randrange, 1_000)[1]}
     assert found == TWICE - {"counted_once"}
 
 
 @cache
 def sound(*given: tuple[str, object]) -> set[str]:
-    return {
-        violation.property
-        for violation in explore(build(**dict(given)), max_states=30_000).violations
-    }
+    return {violation.property for violation in explore(build(**dict(given)), max_states=30_000).violations}

@@ -5,14 +5,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from cases_changelog import (
-    QUIET,
-    RETRACTIONS,
-    TWICE,
-    TWO_STEPS,
-    UPSERT,
-    send_the_add_first,
-)
+from cases_changelog import QUIET, RETRACTIONS, TWICE, TWO_STEPS, UPSERT, send_the_add_first
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,23 +52,12 @@ GOLDEN = [
     ({**UPSERT, **QUIET, "repeats": 1}, 76, 11),
     ({**QUIET, "repeats": 1, "hits": "retractions"}, 40, 13),
     ({**TWICE, "swaps": 1, "unknown": "owed"}, 30, 8),
-    (
-        {
-            "words": "hello-world-hello-hello-world",
-            "crashes": 2,
-            "unknown": "owed",
-            "swaps": 2,
-        },
-        6_172,
-        25,
-    ),
+    ({"words": "hello-world-hello-hello-world", "crashes": 2, "unknown": "owed", "swaps": 2}, 6_172, 25),
 ]
 
 
 @pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
-def test_the_continuous_query_is_the_batch_query_at_every_prefix(
-    given_values: dict, states: int, depth: int
-):
+def test_the_continuous_query_is_the_batch_query_at_every_prefix(given_values: dict, states: int, depth: int):
     found = explored(**given_values)
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
@@ -90,16 +72,8 @@ SAID = [
             "the batch query hello = 2, world = 1."
         ),
     ),
-    (
-        {**RETRACTIONS, "losses": 1},
-        "one_row",
-        "hello has more than one row: hello = 1, hello = 2.",
-    ),
-    (
-        {**RETRACTIONS, "losses": 1},
-        "total",
-        "the counts add up to 4 after 3 records: hello = 1, hello = 2, world = 1.",
-    ),
+    ({**RETRACTIONS, "losses": 1}, "one_row", "hello has more than one row: hello = 1, hello = 2."),
+    ({**RETRACTIONS, "losses": 1}, "total", "the counts add up to 4 after 3 records: hello = 1, hello = 2, world = 1."),
     (
         {**RETRACTIONS, "repeats": 1, "unknown": "owed"},
         "total",
@@ -119,13 +93,9 @@ SAID = [
 
 
 @pytest.mark.parametrize(("given_values", "claim", "because"), SAID, ids=str)
-def test_a_counterexample_says_which_row_and_why(
-    given_values: dict, claim: str, because: str
-):
+def test_a_counterexample_says_which_row_and_why(given_values: dict, claim: str, because: str):
     found = explored(**given_values)
-    assert {violation.property: violation.because for violation in found.violations}[
-        claim
-    ] == because
+    assert {violation.property: violation.because for violation in found.violations}[claim] == because
 
 
 def test_the_crash_between_delete_and_insert_is_the_shortest_way_to_lose_the_row():
@@ -157,19 +127,8 @@ NAMED = {
 
 
 RIGHT = {
-    *(
-        "append_stream",
-        "retract_stream",
-        "upsert_stream",
-        "repeated_retraction",
-        "repeated_retraction_owed",
-    ),
-    *(
-        "overtaken_retraction",
-        "retraction_before_its_row_owed",
-        "lost_upsert",
-        "replayed_upserts",
-    ),
+    *("append_stream", "retract_stream", "upsert_stream", "repeated_retraction", "repeated_retraction_owed"),
+    *("overtaken_retraction", "retraction_before_its_row_owed", "lost_upsert", "replayed_upserts"),
     "between_delete_and_insert",
 }
 """The scenarios that end with what the batch query gives."""
@@ -196,9 +155,7 @@ def test_the_scenarios_show_on_the_way_what_they_say():
     missing = tables_of("between_delete_and_insert")
     assert missing[-3:] == ["nothing", "nothing", "hello = 2"]
     replayed = tables_of("replayed_upserts")
-    assert "hello = 1" in replayed[replayed.index("hello = 2") :], (
-        "the table was seen to go back"
-    )
+    assert "hello = 1" in replayed[replayed.index("hello = 2") :], "the table was seen to go back"
 
 
 # The query and the table, told a second time.
@@ -245,14 +202,9 @@ def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_
                 del by_key[change.key]
         prefix = chosen[:number]
         counts = Counter(prefix)
-        plain = {
-            key: count for key, count in counts.items() if not limit or count <= limit
-        }
+        plain = {key: count for key, count in counts.items() if not limit or count <= limit}
         if encoding == "append":
-            assert bag == Counter(
-                (word, prefix[: place + 1].count(word))
-                for place, word in enumerate(prefix)
-            )
+            assert bag == Counter((word, prefix[: place + 1].count(word)) for place, word in enumerate(prefix))
         elif encoding == "retract":
             assert bag == Counter(plain.items())
         else:
@@ -263,21 +215,10 @@ def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_
 
 @pytest.mark.parametrize("encoding", ["append", "retract", "upsert"])
 @pytest.mark.parametrize("unknown", ["ignored", "owed"])
-def test_the_table_is_what_the_log_says_up_to_the_consumers_position(
-    encoding: str, unknown: str
-):
-    built = build(
-        encoding=encoding,
-        unknown=unknown,
-        losses=1,
-        repeats=1,
-        swaps=1,
-        words="hello-hello-world",
-    )
+def test_the_table_is_what_the_log_says_up_to_the_consumers_position(encoding: str, unknown: str):
+    built = build(encoding=encoding, unknown=unknown, losses=1, repeats=1, swaps=1, words="hello-hello-world")
     for state in reachable(built):
-        assert state.consumer.table == told(
-            state.topic[: state.consumer.stored], owes=unknown == "owed"
-        )
+        assert state.consumer.table == told(state.topic[: state.consumer.stored], owes=unknown == "owed")
 
 
 def told(log: tuple[Message, ...], *, owes: bool) -> tuple[Row, ...]:
@@ -316,15 +257,11 @@ HARM = {
 @pytest.mark.parametrize(("encoding", "fault"), HARM)
 def test_a_fault_harms_one_encoding_and_not_another(encoding: str, fault: str):
     found = explored(**TWICE, encoding=encoding, **{fault: 1})
-    assert (
-        "equals_batch" in {violation.property for violation in found.violations}
-    ) == HARM[encoding, fault]
+    assert ("equals_batch" in {violation.property for violation in found.violations}) == HARM[encoding, fault]
 
 
 def test_an_append_only_stream_cannot_take_a_key_back():
-    with pytest.raises(
-        InvalidInput, match="at_most=1: a key that leaves the result must be taken back"
-    ):
+    with pytest.raises(InvalidInput, match="at_most=1: a key that leaves the result must be taken back"):
         build(encoding="append", at_most=1)
 
 
@@ -333,9 +270,7 @@ def test_an_append_only_stream_cannot_take_a_key_back():
 
 def test_what_is_durable_is_declared():
     kept = {
-        process: {
-            field for field, mark in declared(process).items() if mark == "durable"
-        }
+        process: {field for field, mark in declared(process).items() if mark == "durable"}
         for process in (Query, Consumer)
     }
     assert kept == {Query: {"saved", "saved_counts"}, Consumer: {"table", "stored"}}
@@ -350,22 +285,11 @@ def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
                 met[action.name] += 1
                 field = "consumer" if action.name == "crash" else "query"
                 assert getattr(after, field) == crash(getattr(state, field))
-                assert (
-                    after._replace(
-                        budget=state.budget, **{field: getattr(state, field)}
-                    )
-                    == state
-                )
+                assert after._replace(budget=state.budget, **{field: getattr(state, field)}) == state
             if action.name == "restart_query":
-                assert after.query[2:] == (
-                    True,
-                    state.query.saved,
-                    state.query.saved_counts,
-                )
+                assert after.query[2:] == (True, state.query.saved, state.query.saved_counts)
             if action.name == "restart":
-                assert after.consumer == Consumer(
-                    *state.consumer[:2], is_up=True, position=state.consumer.stored
-                )
+                assert after.consumer == Consumer(*state.consumer[:2], is_up=True, position=state.consumer.stored)
     assert met["crash"] > 10
     assert met["crash_query"] > 10
 
@@ -377,10 +301,7 @@ def test_walks_find_what_is_broken():
     broken = build(words="hello-world-hello-again-hello-world-again-hello", losses=1)
     found = set()
     for seed in range(20):
-        found |= {
-            violation.property
-            for violation in walk(broken, random.Random(seed).randrange, 300)[1]
-        }
+        found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 300)[1]}
     assert found >= {"equals_batch", "total"}
 
 
@@ -397,9 +318,7 @@ def test_the_gap_is_missed_where_the_add_is_sent_first(monkeypatch: pytest.Monke
 
 def test_a_state_reads_like_this():
     steps = ("process(0)", "arrive", "apply(0)", "process(1)", "process(2)", "arrive")
-    *_, before, last = replay(
-        Trace.of(build(), [Action.parse(each) for each in steps])
-    ).lines()
+    *_, before, last = replay(Trace.of(build(), [Action.parse(each) for each in steps])).lines()
     assert before.startswith(
         "5 process(2): The query counts record 2 (hello) and sends what it changes. query at 3 of 3"
     )

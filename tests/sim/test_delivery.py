@@ -60,31 +60,15 @@ SETTINGS = [
     ({"retry": False, "dedup": "none"}, {"drops": 1}, Guarantee.AT_MOST_ONCE),
     ({"retry": False, "dedup": "none"}, {"crashes": 1}, Guarantee.AT_MOST_ONCE),
     ({"retry": False, "dedup": "none"}, {"drops": 1, "duplicates": 1}, Guarantee.NONE),
-    (
-        {"retry": False},
-        {"drops": 1, "duplicates": 1, "crashes": 1},
-        Guarantee.AT_MOST_ONCE,
-    ),
+    ({"retry": False}, {"drops": 1, "duplicates": 1, "crashes": 1}, Guarantee.AT_MOST_ONCE),
     ({"dedup": "none"}, {"drops": 1}, Guarantee.AT_LEAST_ONCE),
     ({"dedup": "none"}, {"delays": 1}, Guarantee.AT_LEAST_ONCE),
     ({"dedup": "none"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    (
-        {"dedup": "volatile"},
-        {"drops": 1, "duplicates": 1, "delays": 1},
-        Guarantee.EXACTLY_ONCE,
-    ),
+    ({"dedup": "volatile"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
     ({"dedup": "volatile"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    (
-        {"dedup": "connection"},
-        {"drops": 1, "duplicates": 1, "delays": 1},
-        Guarantee.EXACTLY_ONCE,
-    ),
+    ({"dedup": "connection"}, {"drops": 1, "duplicates": 1, "delays": 1}, Guarantee.EXACTLY_ONCE),
     ({"dedup": "connection"}, {"crashes": 1}, Guarantee.AT_LEAST_ONCE),
-    (
-        {"dedup": "durable"},
-        {"drops": 1, "duplicates": 1, "delays": 1, "crashes": 1},
-        Guarantee.EXACTLY_ONCE,
-    ),
+    ({"dedup": "durable"}, {"drops": 1, "duplicates": 1, "delays": 1, "crashes": 1}, Guarantee.EXACTLY_ONCE),
 ]
 
 
@@ -95,17 +79,11 @@ def held(chosen: dict) -> Guarantee:
     assert found.exhausted
     if "no_loss" in violated:
         return Guarantee.NONE if "no_duplicate" in violated else Guarantee.AT_MOST_ONCE
-    return (
-        Guarantee.AT_LEAST_ONCE
-        if "no_duplicate" in violated
-        else Guarantee.EXACTLY_ONCE
-    )
+    return Guarantee.AT_LEAST_ONCE if "no_duplicate" in violated else Guarantee.EXACTLY_ONCE
 
 
 @pytest.mark.parametrize(("chosen", "faults", "guarantee"), SETTINGS, ids=str)
-def test_the_guarantees_are_settings_of_retry_and_deduplication(
-    chosen: dict, faults: dict, guarantee: Guarantee
-):
+def test_the_guarantees_are_settings_of_retry_and_deduplication(chosen: dict, faults: dict, guarantee: Guarantee):
     assert held({**NO_FAULTS, **chosen, **faults}) is guarantee
 
 
@@ -120,20 +98,11 @@ PRODUCTIONS = [
 
 
 @pytest.mark.parametrize(("chosen", "guarantee"), PRODUCTIONS, ids=str)
-def test_weak_productions_need_ids_that_come_out_the_same_again(
-    chosen: dict, guarantee: Guarantee
-):
-    assert (
-        held({"drops": 0, "duplicates": 0, "crashes": 2, "records": 1, **chosen})
-        is guarantee
-    )
+def test_weak_productions_need_ids_that_come_out_the_same_again(chosen: dict, guarantee: Guarantee):
+    assert held({"drops": 0, "duplicates": 0, "crashes": 2, "records": 1, **chosen}) is guarantee
 
 
-ONCE, MORE, LESS = (
-    Guarantee.EXACTLY_ONCE,
-    Guarantee.AT_LEAST_ONCE,
-    Guarantee.AT_MOST_ONCE,
-)
+ONCE, MORE, LESS = (Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE)
 
 
 NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
@@ -177,10 +146,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
 
 def test_with_strong_productions_nobody_waits_for_the_end_of_the_chain():
     """The source may forget its record once process 1 has it, and the same three crashes cost fewer steps."""
-    weak, strong = (
-        waited(replay(trace_of(name)).states)
-        for name in ("cascade", "cascade_is_stopped")
-    )
+    weak, strong = (waited(replay(trace_of(name)).states) for name in ("cascade", "cascade_is_stopped"))
     assert weak == (29, 20, 10, 0)
     assert strong == (15, 16, 19, 0)
 
@@ -189,15 +155,11 @@ def test_a_crash_drops_memory_and_keeps_outbox_and_store():
     held_one = Message(0, 0)
     process = Process((held_one,), 1, 2, Stage.WAITING, held_one, held_one)
     assert crash(process) == Process((held_one,), 1)
-    assert [
-        field for field, mark in declared(Process).items() if mark == "durable"
-    ] == ["outbox", "ids"]
+    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["outbox", "ids"]
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    [{}, {"productions": "weak"}, {"dedup": "volatile"}, {"dedup": "connection"}],
-    ids=str,
+    "chosen", [{}, {"productions": "weak"}, {"dedup": "volatile"}, {"dedup": "connection"}], ids=str
 )
 def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
     """A crash changes one process and, where it has connections, the hops beside it; nothing else."""
@@ -211,15 +173,11 @@ def test_a_restart_sees_only_what_is_declared_durable(chosen: dict):
             processes = list(state.processes)
             processes[which] = Process(died.outbox, died.ids)
             hops = list(state.hops)
-            for number in (
-                (which - 1, which) if chosen.get("dedup") == "connection" else ()
-            ):
+            for number in (which - 1, which) if chosen.get("dedup") == "connection" else ():
                 if 0 <= number < len(hops):
                     hops[number] = Hop()
             expected = state._replace(processes=tuple(processes), hops=tuple(hops))
-            assert after == expected._replace(
-                faults=faults._replace(crashes=faults.crashes - 1)
-            )
+            assert after == expected._replace(faults=faults._replace(crashes=faults.crashes - 1))
 
 
 def hopeless(model: Delivery) -> int:
@@ -239,52 +197,29 @@ def hopeless(model: Delivery) -> int:
     return len(states) - len(seen)
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [{}, {"productions": "weak"}, {"dedup": "connection"}, {"window": 2}],
-    ids=str,
-)
+@pytest.mark.parametrize("chosen", [{}, {"productions": "weak"}, {"dedup": "connection"}, {"window": 2}], ids=str)
 def test_from_everywhere_the_end_can_be_reached(chosen: dict):
     assert (
-        hopeless(
-            build(
-                records=2 if "window" in chosen else 1,
-                processes=2 + ("window" not in chosen),
-                **chosen,
-            )
-        )
-        == 0
+        hopeless(build(records=2 if "window" in chosen else 1, processes=2 + ("window" not in chosen), **chosen)) == 0
     )
 
 
-def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    replace_effect(
-        monkeypatch,
-        Delivery,
-        "discard",
-        lambda chain, state, which: chain._taken(state, which)[0],
-    )
+def test_who_does_not_acknowledge_a_duplicate_makes_its_sender_send_for_ever(monkeypatch: pytest.MonkeyPatch):
+    replace_effect(monkeypatch, Delivery, "discard", lambda chain, state, which: chain._taken(state, which)[0])
     assert hopeless(build(**ONE)) > 0
 
 
 def test_the_history_tells_in_which_life_a_record_came_out():
     walked = replay(trace_of("table_in_memory"))
     first, again, end = Judge(1).history(walked.state).events
-    assert (first, again) == (
-        Observation(0, "hello", 1, 0, 1),
-        Observation(0, "hello", 1, 0, 2),
-    )
+    assert (first, again) == (Observation(0, "hello", 1, 0, 1), Observation(0, "hello", 1, 0, 2))
     assert end == Reading("end")
 
 
 def test_random_walks_find_a_table_that_forgets():
     model = build(**{**LARGE[0], "dedup": "volatile", "processes": 3})
     walks = (walk(model, random.Random(seed).randrange, 1_000) for seed in range(60))
-    assert "no_duplicate" in {
-        violation.property for _, violations in walks for violation in violations
-    }
+    assert "no_duplicate" in {violation.property for _, violations in walks for violation in violations}
 
 
 def test_a_state_reads_like_this():
@@ -298,26 +233,14 @@ def test_a_state_reads_like_this():
 
 
 REFUSED = [
-    (
-        {"retry": False, "productions": "weak"},
-        "productions=weak waits for it; use strong.",
-    ),
-    (
-        {"retry": False, "broken": "ack_early"},
-        "broken=ack_early means nothing; set retry=true.",
-    ),
+    ({"retry": False, "productions": "weak"}, "productions=weak waits for it; use strong."),
+    ({"retry": False, "broken": "ack_early"}, "broken=ack_early means nothing; set retry=true."),
     (
         {"dedup": "none", "broken": "note_late"},
         "broken=note_late: dedup=none keeps no table of ids; set dedup=durable.",
     ),
-    (
-        {"dedup": "connection", "collects": True},
-        "collects=true: dedup=connection keeps no table of ids",
-    ),
-    (
-        {"broken": "highest_only", "ids": "fresh"},
-        "only derived ids are in the order of the records; set ids=derived.",
-    ),
+    ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
+    ({"broken": "highest_only", "ids": "fresh"}, "only derived ids are in the order of the records; set ids=derived."),
 ]
 
 

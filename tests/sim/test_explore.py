@@ -10,16 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from labkit.sim.explore import Search, explore, walk
-from labkit.sim.model import (
-    Action,
-    Durable,
-    Model,
-    Mood,
-    Property,
-    Volatile,
-    crash,
-    declared,
-)
+from labkit.sim.model import Action, Durable, Model, Mood, Property, Volatile, crash, declared
 from labkit.sim.trace import make
 
 
@@ -37,11 +28,7 @@ class Counters(Model[Pair]):
         return Pair(0, 0)
 
     def actions(self, state: Pair) -> Sequence[Action]:
-        return [
-            Action("add", which)
-            for which in (0, 1)
-            if state[which] < self.values["limit"]
-        ]
+        return [Action("add", which) for which in (0, 1) if state[which] < self.values["limit"]]
 
     def apply(self, state: Pair, action: Action) -> Pair:
         return Pair(state.left + (action.which == 0), state.right + (action.which == 1))
@@ -51,34 +38,10 @@ class Counters(Model[Pair]):
             return f"the counters are {self.text(state)}."
 
         return (
-            Property(
-                "small",
-                Mood.ALWAYS,
-                "The sum stays below 5.",
-                lambda state: sum(state) < 5,
-                say,
-            ),
-            Property(
-                "far",
-                Mood.SOMETIMES,
-                "The sum is 1,000.",
-                lambda state: sum(state) == 1_000,
-                say,
-            ),
-            Property(
-                "even",
-                Mood.SOMETIMES,
-                "The sum is 2.",
-                lambda state: sum(state) == 2,
-                say,
-            ),
-            Property(
-                "ends",
-                Mood.EVENTUALLY,
-                "Left is never full.",
-                lambda state: state.left < 9,
-                say,
-            ),
+            Property("small", Mood.ALWAYS, "The sum stays below 5.", lambda state: sum(state) < 5, say),
+            Property("far", Mood.SOMETIMES, "The sum is 1,000.", lambda state: sum(state) == 1_000, say),
+            Property("even", Mood.SOMETIMES, "The sum is 2.", lambda state: sum(state) == 2, say),
+            Property("ends", Mood.EVENTUALLY, "Left is never full.", lambda state: state.left < 9, say),
         )
 
     def text(self, state: Pair) -> str:
@@ -94,16 +57,8 @@ def counters(limit: int) -> Counters:
 
 def test_every_state_is_counted_once_and_counterexamples_are_shortest():
     found = explore(counters(9))
-    assert (
-        found.unique_states,
-        found.generated_states,
-        found.depth,
-        found.exhausted,
-    ) == (100, 180, 18, True)
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == {
+    assert (found.unique_states, found.generated_states, found.depth, found.exhausted) == (100, 180, 18, True)
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == {
         "small": 5,
         "ends": 18,
     }
@@ -116,15 +71,8 @@ def test_limits_end_a_search_and_say_so():
     assert (limited.exhausted, limited.stopped) == (False, "1000 states were reached")
     assert 1_000 <= limited.unique_states <= 1_002
     asked = []
-    stopped = explore(
-        counters(300),
-        keep_going=lambda progress: asked.append(progress) or len(asked) < 3,
-    )
-    assert (stopped.exhausted, stopped.stopped, len(asked)) == (
-        False,
-        "it was told to stop",
-        3,
-    )
+    stopped = explore(counters(300), keep_going=lambda progress: asked.append(progress) or len(asked) < 3)
+    assert (stopped.exhausted, stopped.stopped, len(asked)) == (False, "it was told to stop", 3)
     assert asked[0].unique < asked[1].unique < stopped.unique_states < 301 * 301
     assert [violation.property for violation in stopped.violations] == ["small"]
 
@@ -141,15 +89,9 @@ def test_what_a_level_breaks_stands_in_the_order_of_the_claims():
 
         def properties(self) -> Sequence[Property[Pair]]:
             def claim(name: str, mood: Mood, wrong: int) -> Property[Pair]:
-                return Property(
-                    name, mood, name, lambda state: state.right != wrong, str
-                )
+                return Property(name, mood, name, lambda state: state.right != wrong, str)
 
-            return (
-                claim("end", Mood.EVENTUALLY, 3),
-                claim("last", Mood.ALWAYS, 1_999),
-                claim("first", Mood.ALWAYS, 1),
-            )
+            return (claim("end", Mood.EVENTUALLY, 3), claim("last", Mood.ALWAYS, 1_999), claim("first", Mood.ALWAYS, 1))
 
     found = explore(Wide({}))
     assert found.unique_states == 2_001
@@ -175,9 +117,7 @@ def test_a_search_that_is_stopped_has_looked_at_all_that_it_reached(name: str):
 
 
 def test_a_walk_is_decided_by_its_chooser_alone():
-    first, again = (
-        walk(counters(9), random.Random(7).randrange, 100) for _ in range(2)
-    )
+    first, again = (walk(counters(9), random.Random(7).randrange, 100) for _ in range(2))
     assert first == again
     trace, violations = first
     assert len(trace.actions) == 18
@@ -194,10 +134,7 @@ def test_a_search_does_not_depend_on_hash_order():
     )
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("0", "1")
     }
@@ -205,14 +142,9 @@ def test_a_search_does_not_depend_on_hash_order():
 
 
 def test_walks_reach_where_a_search_cannot():
-    model = make(
-        "two_phase_commit",
-        {"participants": 8, "broken": "heuristic", "crashes": 3, "losses": 3},
-    )
+    model = make("two_phase_commit", {"participants": 8, "broken": "heuristic", "crashes": 3, "losses": 3})
     found = {
-        violation.property
-        for seed in range(40)
-        for violation in walk(model, random.Random(seed).randrange, 300)[1]
+        violation.property for seed in range(40) for violation in walk(model, random.Random(seed).randrange, 300)[1]
     }
     assert "promise" in found
 

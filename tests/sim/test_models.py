@@ -24,9 +24,7 @@ from labkit.sim.rules import RuleModel
 from labkit.sim.trace import make, parse, replay
 from labkit.sim.walk import Replay
 
-CASES: dict[str, Cases] = {
-    name: import_module(f"cases_{name}").CASES for name in MODELS
-}
+CASES: dict[str, Cases] = {name: import_module(f"cases_{name}").CASES for name in MODELS}
 
 
 def each(part: str) -> list[Any]:
@@ -144,20 +142,14 @@ def test_a_rule_that_is_left_out_is_missed(name: str, left_out: LeftOut):
     assert because == {**because, **left_out.because}
     for violation in found.violations:
         walked = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walked.model.properties()
-            if claim.name == violation.property
-        ]
+        [claim] = [claim for claim in walked.model.properties() if claim.name == violation.property]
         assert not claim.is_kept(walked.state)
         assert claim.because(walked.state) == violation.because
         assert any(word in violation.because for word in CASES[name].names)
 
 
 @pytest.mark.parametrize(("name", "mutant"), each("mutants"))
-def test_a_broken_rule_is_missed(
-    name: str, mutant: Patch, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_broken_rule_is_missed(name: str, mutant: Patch, monkeypatch: pytest.MonkeyPatch):
     cases = CASES[name]
     configuration = {**cases.mutated, **(mutant(monkeypatch) or {})}
     broken = violated(name, configuration, cases.max_states)
@@ -173,9 +165,7 @@ def test_a_fault_is_enough_to_violate_a_claim(name: str, claim: str):
 
 
 @pytest.mark.parametrize(("name", "patch"), each("unreached"))
-def test_what_should_be_possible_is_missed_where_it_is_not(
-    name: str, patch: Patch, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_should_be_possible_is_missed_where_it_is_not(name: str, patch: Patch, monkeypatch: pytest.MonkeyPatch):
     found = explore(make(name, patch(monkeypatch) or {}))
     assert found.never_reached == CASES[name].unreached[patch]
 

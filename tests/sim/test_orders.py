@@ -92,9 +92,7 @@ def test_readers_of_both_enumerators_saw_the_same_of_many_more():
 
 
 def test_the_page_has_the_golden_figures():
-    page = (Path(__file__).parents[2] / "docs/order_of_writes.md").read_text(
-        encoding="utf-8"
-    )
+    page = (Path(__file__).parents[2] / "docs/order_of_writes.md").read_text(encoding="utf-8")
     said = " ".join(page.split())
     assert f"There are {DESIGNS:,} of at most seven writes" in said
     assert f"a reader can tell {CLASSES} apart" in said
@@ -118,20 +116,11 @@ def forget_a_rule(name: str) -> Callable[[pytest.MonkeyPatch], None]:
 def never_join(patch: pytest.MonkeyPatch) -> None:
     kept = designs._orders
     patch.setattr(
-        designs,
-        "_orders",
-        lambda writes: (
-            each for each in kept(writes) if all(len(one) == 1 for one in each)
-        ),
+        designs, "_orders", lambda writes: (each for each in kept(writes) if all(len(one) == 1 for one in each))
     )
 
 
-ENUMERATORS = [
-    forget_a_rule("unwritten"),
-    forget_a_rule("unread"),
-    forget_a_rule("_why_not_written"),
-    never_join,
-]
+ENUMERATORS = [forget_a_rule("unwritten"), forget_a_rule("unread"), forget_a_rule("_why_not_written"), never_join]
 
 
 @pytest.mark.parametrize("change", ENUMERATORS, ids=lambda each: each.__name__)
@@ -230,10 +219,7 @@ def test_broken_merging_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_upsert_is_no_append_though_a_reader_saw_the_same_values():
-    added, replaced = (
-        merging.verdicts(named(f"visible > decision; {output}"))
-        for output in ("append", "upsert")
-    )
+    added, replaced = (merging.verdicts(named(f"visible > decision; {output}")) for output in ("append", "upsert"))
     assert added.digests == replaced.digests
     assert added.key != replaced.key
 
@@ -250,32 +236,23 @@ def test_a_write_that_nobody_reads_changes_nothing(name: str, write: Write):
     for place in range(len(design.steps) + 1):
         more = (*design.steps[:place], (write,), *design.steps[place:])
         for world in WORLDS:
-            assert (
-                find(design._replace(steps=more), world).readers
-                == find(design, world).readers
-            )
+            assert find(design._replace(steps=more), world).readers == find(design, world).readers
 
 
 def test_a_notice_is_a_decision_under_another_name():
     for text in ("visible > {}", "{} > visible", "plan > visible > {}; upsert"):
         told = {
-            tuple(
-                find(Design.parse(text.format(each)), world).readers for world in WORLDS
-            )
+            tuple(find(Design.parse(text.format(each)), world).readers for world in WORLDS)
             for each in ("notice", "decision")
         }
         assert len(told) == 1
 
 
 def test_a_commit_leaves_nothing_to_remove():
-    plainly = (
-        "staged > decision > visible{}; transaction; from decision, finishes decided"
-    )
+    plainly = "staged > decision > visible{}; transaction; from decision, finishes decided"
     for world in WORLDS:
         with_clean = find(Design.parse(plainly.format(" > clean")), world)
-        assert (
-            with_clean.readers == find(Design.parse(plainly.format("")), world).readers
-        )
+        assert with_clean.readers == find(Design.parse(plainly.format("")), world).readers
 
 
 def test_state_that_is_kept_by_version_changes_no_square_of_the_table():
@@ -289,10 +266,7 @@ def test_state_that_is_kept_by_version_changes_no_square_of_the_table():
 @pytest.mark.parametrize("name", NAMED)
 def test_more_rows_and_more_crashes_show_nothing_new(name: str):
     for world in WORLDS:
-        small, large = (
-            find(named(name), world),
-            find(named(name), world, rows=4, crashes=3),
-        )
+        small, large = (find(named(name), world), find(named(name), world, rows=4, crashes=3))
         assert small.guarantee is large.guarantee
         assert set(small.witnesses) == set(large.witnesses)
 
@@ -328,10 +302,7 @@ KNOWN = {
 
 
 def test_what_somebody_built_guarantees_what_was_expected():
-    told = {
-        name: tuple(find(each.design, world).guarantee.value for world in WORLDS)
-        for name, each in NAMED.items()
-    }
+    told = {name: tuple(find(each.design, world).guarantee.value for world in WORLDS) for name, each in NAMED.items()}
     assert told == KNOWN
 
 
@@ -389,9 +360,7 @@ SCENARIOS = {
 
 def test_the_scenarios_end_as_they_say():
     told = {
-        name: BLUEPRINT.facts(replay(BLUEPRINT.trace_of(name)))[
-            "verdict"
-        ].guarantee.value
+        name: BLUEPRINT.facts(replay(BLUEPRINT.trace_of(name)))["verdict"].guarantee.value
         for name in BLUEPRINT.scenarios
     }
     assert told == SCENARIOS
@@ -404,11 +373,7 @@ CHEAPEST = [
     (
         "spark-append",
         {"quietly": True, "held": ["plan", "decision"]},
-        {
-            "add marker into one atomic set with visible",
-            "make the output transaction",
-            "skip what is marked",
-        },
+        {"add marker into one atomic set with visible", "make the output transaction", "skip what is marked"},
     ),
     ("flink-log", {"quietly": True}, {"make the output transaction"}),
     ("trident-mixed", {}, {"add plan before visible+marker"}),
@@ -434,21 +399,8 @@ def test_no_cheaper_change_was_overlooked():
     single += [design._replace(output=output) for output in Output]
     single += [
         design._replace(recovery=Recovery(start, newest, skips, leftover))
-        for start, newest, skips, leftover in product(
-            Start, (False, True), (False, True), Leftover
-        )
-        if sum(
-            map(
-                bool,
-                (
-                    start is not Start.NOTICE,
-                    newest,
-                    skips,
-                    leftover is not Leftover.DROPPED,
-                ),
-            )
-        )
-        == 1
+        for start, newest, skips, leftover in product(Start, (False, True), (False, True), Leftover)
+        if sum(map(bool, (start is not Start.NOTICE, newest, skips, leftover is not Leftover.DROPPED))) == 1
     ]
     for each in single:
         try:
@@ -460,9 +412,7 @@ def test_no_cheaper_change_was_overlooked():
 
 
 def test_a_write_that_is_held_is_not_touched():
-    for change in cheapest(
-        named("spark-append"), quietly=True, held=[Write.PLAN, Write.DECISION]
-    ):
+    for change in cheapest(named("spark-append"), quietly=True, held=[Write.PLAN, Write.DECISION]):
         assert (Write.PLAN,) in change.design.steps
         assert (Write.DECISION,) in change.design.steps
 

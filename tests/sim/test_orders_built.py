@@ -21,12 +21,8 @@ BY_SOURCE = {
 
 
 @pytest.mark.parametrize("name", BY_SOURCE)
-def test_a_trident_state_is_exactly_once_behind_the_spouts_of_the_documentation(
-    name: str,
-):
-    found = tuple(
-        find(named(name), world).guarantee for world in (World.SAME, World.OTHER)
-    )
+def test_a_trident_state_is_exactly_once_behind_the_spouts_of_the_documentation(name: str):
+    found = tuple(find(named(name), world).guarantee for world in (World.SAME, World.OTHER))
     assert found == BY_SOURCE[name]
 
 
@@ -40,11 +36,7 @@ def test_receivers_that_know_ids_never_see_a_value_go_back(name: str):
 def test_millwheel_acknowledges_after_its_atomic_write_and_before_it_sends():
     design = named("millwheel")
     assert design.place(Write.STATE) == design.place(Write.STAGED)
-    assert (
-        design.place(Write.STATE)
-        < design.place(Write.NOTICE)
-        < design.place(Write.VISIBLE)
-    )
+    assert design.place(Write.STATE) < design.place(Write.NOTICE) < design.place(Write.VISIBLE)
 
 
 TAKEN_FOR_GRANTED = {

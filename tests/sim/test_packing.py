@@ -14,10 +14,7 @@ from labkit.sim.trace import make
 @pytest.mark.parametrize("name", MODELS)
 def test_a_number_gives_its_state_back_and_no_two_states_have_the_same(name: str):
     model = make(name, {})
-    packer, states = (
-        Packer(model),
-        list(islice(reachable(model, max_states=3_000), 3_000)),
-    )
+    packer, states = (Packer(model), list(islice(reachable(model, max_states=3_000), 3_000)))
     numbers = [packer.pack(state) for state in states]
     assert len(set(numbers)) == len(set(states)) > 20
     assert [packer.unpack(number) for number in numbers] == states

@@ -16,16 +16,7 @@ from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import (
-    NOBODY,
-    Driver,
-    Handle,
-    Op,
-    Place,
-    Query,
-    State,
-    Status,
-)
+from labkit.sim.models.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
 from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
 from labkit.sim.trace import Replay, make, replay
 
@@ -41,47 +32,21 @@ def build(**given: object) -> Pipeline:
 
 GOLDEN = [
     ({"crashes": 2}, 681, 35, {"no_fractured_read": 19}),
-    (
-        {"strategy": "append", "crashes": 2},
-        273,
-        24,
-        {"no_duplicate": 15, "no_fractured_read": 15, "no_regression": 17},
-    ),
-    (
-        {"strategy": "wal", "crashes": 2},
-        362,
-        29,
-        {"no_duplicate": 22, "no_fractured_read": 22, "no_regression": 24},
-    ),
+    ({"strategy": "append", "crashes": 2}, 273, 24, {"no_duplicate": 15, "no_fractured_read": 15, "no_regression": 17}),
+    ({"strategy": "wal", "crashes": 2}, 362, 29, {"no_duplicate": 22, "no_fractured_read": 22, "no_regression": 24}),
     ({"strategy": "batch_marker", "crashes": 2}, 87, 18, {}),
     ({"records_per_batch": 1, "lost_notices": 1}, 856, 34, {}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:40]
-)
-def test_states_and_shortest_counterexamples_are_known(
-    given: dict, states: int, depth: int, lengths: dict[str, int]
-):
+@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:40])
+def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
     found = explore(build(**given))
-    assert {
-        violation.property: len(violation.trace.actions)
-        for violation in found.violations
-    } == lengths
-    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (
-        states,
-        depth,
-        (),
-        True,
-    )
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
     for violation in found.violations:
         walk = replay(violation.trace)
-        [claim] = [
-            claim
-            for claim in walk.model.properties()
-            if claim.name == violation.property
-        ]
+        [claim] = [claim for claim in walk.model.properties() if claim.name == violation.property]
         assert not claim.is_kept(walk.state)
         assert "offset" in violation.because or "'hello'" in violation.because
 
@@ -90,46 +55,26 @@ SMALL = [
     *(("append", "none", size, crashes, 0) for size, crashes in ((3, 2), (1, 1))),
     *(("batch_marker", "none", size, crashes, 0) for size, crashes in ((3, 2), (1, 2))),
     *(("wal", "engine", size, crashes, 0) for size, crashes in ((3, 2), (2, 1))),
-    *(
-        ("wal", "decision", size, crashes, lost)
-        for size, crashes, lost in ((3, 2, 1), (2, 1, 1))
-    ),
+    *(("wal", "decision", size, crashes, lost) for size, crashes, lost in ((3, 2, 1), (2, 1, 1))),
     *(("two_phase", "engine", size, crashes, 0) for size, crashes in ((3, 2), (2, 1))),
-    *(
-        ("two_phase", "decision", size, crashes, lost)
-        for size, crashes, lost in ((3, 2, 1), (2, 1, 1), (1, 1, 0))
-    ),
+    *(("two_phase", "decision", size, crashes, lost) for size, crashes, lost in ((3, 2, 1), (2, 1, 1), (1, 1, 0))),
 ]
 
 
 @pytest.mark.parametrize(("strategy", "order", "size", "crashes", "lost"), SMALL)
-def test_a_second_interpreter_reaches_the_same(
-    strategy: str, order: str, size: int, crashes: int, lost: int
-):
+def test_a_second_interpreter_reaches_the_same(strategy: str, order: str, size: int, crashes: int, lost: int):
     given = {"strategy": strategy, "order": "default" if order == "none" else order}
-    mine = reachable(
-        build(**given, records_per_batch=size, crashes=crashes, lost_notices=lost)
-    )
+    mine = reachable(build(**given, records_per_batch=size, crashes=crashes, lost_notices=lost))
     words = ["hello", "world", "hello"]
-    assert {freeze(told(state)) for state in mine} == set(
-        pipeline(strategy, order, words, size, crashes, lost)
-    )
+    assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, size, crashes, lost))
 
 
-@pytest.mark.parametrize(
-    ("strategy", "order"), [cell[:2] for cell in SMALL if cell[2] == 3]
-)
+@pytest.mark.parametrize(("strategy", "order"), [cell[:2] for cell in SMALL if cell[2] == 3])
 def test_a_second_interpreter_forgets_the_same(strategy: str, order: str):
-    given = {
-        "strategy": strategy,
-        "order": "default" if order == "none" else order,
-        "source": "socket",
-    }
+    given = {"strategy": strategy, "order": "default" if order == "none" else order, "source": "socket"}
     mine = reachable(build(**given, records_per_batch=2, crashes=2))
     words = ["hello", "world", "hello"]
-    assert {freeze(told(state)) for state in mine} == set(
-        pipeline(strategy, order, words, 2, 2, 0, "socket")
-    )
+    assert {freeze(told(state)) for state in mine} == set(pipeline(strategy, order, words, 2, 2, 0, "socket"))
 
 
 def told(state: State) -> dict:
@@ -142,10 +87,7 @@ def told(state: State) -> dict:
     return {
         "planned": list(query.ends),
         "decided": query.decided,
-        "votes": {
-            batch: [handle[1:4] for handle in handles]
-            for batch, handles in query.handles
-        },
+        "votes": {batch: [handle[1:4] for handle in handles] for batch, handles in query.handles},
         "logs": list(query.logs),
         "confirmed": list(query.confirmed),
         "drivers": query.incarnation,
@@ -154,10 +96,7 @@ def told(state: State) -> dict:
         "left": [told_task(task) for task in driver.todo],
         "told": [told_task(task) for task in driver.settling],
         "notice": driver.notice,
-        "seen": [
-            ("crash", row.incarnation) if row.offset < 0 else tuple(row[:3])
-            for row in store.seen
-        ],
+        "seen": [("crash", row.incarnation) if row.offset < 0 else tuple(row[:3]) for row in store.seen],
         **{status.value: transactions[status] for status in Status},
         "markers": [batch for _, batch in store.markers],
         "crashes": state.faults.crashes,
@@ -186,21 +125,9 @@ def told_task(task) -> tuple:
 
 def test_a_crash_drops_the_driver_and_nothing_of_the_checkpoint():
     handle = Handle(0, 0, 1, 1)
-    query = Query(
-        (3,),
-        0,
-        ((0, (handle,)),),
-        ((0, 1),),
-        (0,),
-        2,
-        1,
-        0,
-        Driver(Place.RUNNING, 1, 2, 0),
-    )
+    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, 0, Driver(Place.RUNNING, 1, 2, 0))
     assert crash(query) == query._replace(driver=NOBODY)
-    assert [field for field, mark in declared(Query).items() if mark == "volatile"] == [
-        "driver"
-    ]
+    assert [field for field, mark in declared(Query).items() if mark == "volatile"] == ["driver"]
 
 
 @pytest.mark.parametrize("strategy", ["append", "batch_marker", "wal", "two_phase"])
@@ -220,27 +147,13 @@ def test_a_restart_sees_only_what_is_declared_durable(strategy: str):
 def test_the_history_tells_when_a_reader_looked():
     walk = crashed(Strategy.APPEND, Order.NONE, "files", [Crash(FailPoint.MID_WRITE)])
     events = list(Judge(walk.model.settings).history(walk.state).events)
-    assert [event.moment for event in events if isinstance(event, Reading)] == [
-        "crash 1",
-        "end",
-    ]
-    assert [event.offset for event in events if not isinstance(event, Reading)] == [
-        1,
-        0,
-        1,
-        0,
-        2,
-    ]
+    assert [event.moment for event in events if isinstance(event, Reading)] == ["crash 1", "end"]
+    assert [event.offset for event in events if not isinstance(event, Reading)] == [1, 0, 1, 0, 2]
 
 
 def test_a_point_that_is_never_reached_is_no_result():
     with pytest.raises(JobFailed, match=r"recovery\.mid_resolve was never reached"):
-        simulate(
-            Strategy.APPEND,
-            Order.NONE,
-            "files",
-            [Crash(FailPoint.MID_WRITE), Crash(FailPoint.MID_RESOLVE)],
-        )
+        simulate(Strategy.APPEND, Order.NONE, "files", [Crash(FailPoint.MID_WRITE), Crash(FailPoint.MID_RESOLVE)])
 
 
 NAMED = {
@@ -275,10 +188,7 @@ NAMED = {
     "deleted_checkpoint_and_markers": (Guarantee.AT_MOST_ONCE, {"lost": (1, 2)}),
     "forgetful_source": (Guarantee.AT_MOST_ONCE, {"lost": (0, 1, 2), "duplicate": ()}),
     "lost_and_doubled": (Guarantee.NONE, {"lost": (2,), "duplicate": (1,)}),
-    "raw_table": (
-        Guarantee.EXACTLY_ONCE,
-        {"aborted_read": (0, 1, 2), "precommitted_read": (0, 1, 2)},
-    ),
+    "raw_table": (Guarantee.EXACTLY_ONCE, {"aborted_read": (0, 1, 2), "precommitted_read": (0, 1, 2)}),
 }
 
 
@@ -286,70 +196,40 @@ NAMED = {
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, anomalies = NAMED[name]
     found = verdict(replay(trace_of(name)))
-    assert (
-        found.guarantee,
-        {anomaly: getattr(found, anomaly) for anomaly in anomalies},
-    ) == (guarantee, anomalies)
+    assert (found.guarantee, {anomaly: getattr(found, anomaly) for anomaly in anomalies}) == (guarantee, anomalies)
 
 
 def test_the_late_notification_is_late():
     names = [str(action) for action in trace_of("late_notification").actions]
-    assert (
-        names.index("prepare(1)")
-        < names.index("notify(0)")
-        < names.index("store_handles(1)")
-    )
+    assert names.index("prepare(1)") < names.index("notify(0)") < names.index("store_handles(1)")
 
 
 def test_a_socket_gives_every_record_once():
     """After a crash the batch that was planned is empty, also in a fresh checkpoint folder; the next one is not."""
-    model = build(
-        source="socket",
-        strategy="append",
-        words="hello-world-hello",
-        records_per_batch=1,
-        deletions=1,
-    )
+    model = build(source="socket", strategy="append", words="hello-world-hello", records_per_batch=1, deletions=1)
     for state in reachable(model):
         written = [row.offset for row in state.store.seen if row.offset >= 0]
-        assert written == sorted(set(written)), (
-            "no record is ever written twice, and none out of order"
-        )
+        assert written == sorted(set(written)), "no record is ever written twice, and none out of order"
     again = [str(action) for action in trace_of("forgetful_source").actions]
     assert again.index("crash") < again.index("plan_nothing(0)")
-    with pytest.raises(
-        InvalidInput, match="rollbacks=1: a socket cannot go back; set source=log"
-    ):
+    with pytest.raises(InvalidInput, match="rollbacks=1: a socket cannot go back; set source=log"):
         build(source="socket", rollbacks=1)
 
 
 def test_a_vote_of_nobody_is_settled_without_a_commit():
     for strategy in ("two_phase", "wal"):
-        found = explore(
-            build(
-                source="socket", strategy=strategy, records_per_batch=2, lost_notices=1
-            )
-        )
+        found = explore(build(source="socket", strategy=strategy, records_per_batch=2, lost_notices=1))
         assert "ends" not in {violation.property for violation in found.violations}
         assert found.never_reached == ()
 
 
 REFUSED = {
     ("strategy", "two_fase"): "strategy=two_fase: did you mean 'two_phase'",
-    (
-        "records_per_batch",
-        "0",
-    ): "records_per_batch=0: choose a whole number from 1 to 8",
+    ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
     ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
-    (
-        "unconfirmed_log",
-        "delete",
-    ): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
+    ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
     ("reader", "table"): "reader=table: the store files has no table",
-    (
-        "strategy",
-        "idempotent",
-    ): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
+    ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
     ("store", "oracle"): "store=oracle: choose one of files, sqlite, postgres, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
 }
@@ -368,9 +248,7 @@ def test_an_order_is_refused_where_nothing_is_deferred():
 
 
 @pytest.mark.parametrize("mutant", [each for each in MUTANTS if not MUTANTS[each]])
-def test_a_broken_rule_that_no_claim_misses_changes_the_grid(
-    mutant: Patch, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_broken_rule_that_no_claim_misses_changes_the_grid(mutant: Patch, monkeypatch: pytest.MonkeyPatch):
     """Such a rule costs work that is done again, which the predicted cells notice."""
     mutant(monkeypatch)
     wrong = [cell for cell in CELLS if given_by(cell) != CELLS[cell].compared()]
@@ -381,27 +259,14 @@ def test_a_broken_rule_that_no_claim_misses_changes_the_grid(
 
 def given_by(cell: Cell) -> dict | str:
     try:
-        return compared(
-            simulate(
-                cell.strategy, cell.order, cell.store, [Crash(cell.point)]
-            ).to_json()
-        )
+        return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
     except JobFailed as failed:
         return str(failed)
 
 
 def test_a_state_reads_like_this():
     walk = Replay(build())
-    for name in (
-        "start(1)",
-        "resolved(0)",
-        "plan(0)",
-        "insert(1)",
-        "prepare(1)",
-        "insert(0)",
-        "insert(2)",
-        "crash",
-    ):
+    for name in ("start(1)", "resolved(0)", "plan(0)", "insert(1)", "prepare(1)", "insert(0)", "insert(2)", "crash"):
         walk.forward(Action.parse(name))
     left = "transactions q0-b0-p1-i1 prepared 1 q0-b0-p2-i1 open 0 2"
     *_, insert, crash_ = walk.lines()
@@ -421,21 +286,14 @@ def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_h
         walk = crashed(strategy, order, "sqlite", [])
         assert isinstance(walk.model, Pipeline)
         steps = zip(walk.states, walk.actions, strict=False)
-        passed = [
-            point
-            for state, action in steps
-            for point in walk.model.reached(state, action)
-        ]
+        passed = [point for state, action in steps for point in walk.model.reached(state, action)]
         assert set(points) <= set(passed)
 
 
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        (
-            "zombie_fenced",
-            "The driver that was thought dead tries to go on, and is refused: it was replaced.",
-        ),
+        ("zombie_fenced", "The driver that was thought dead tries to go on, and is refused: it was replaced."),
         (
             "timeout_in_a_loop",
             (
@@ -447,10 +305,7 @@ def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_h
             "transaction_timeout",
             "The store has dropped the transaction of partition 1: the error is logged, and nothing else.",
         ),
-        (
-            "second_crash",
-            "The transaction of partition 1 is committed already: the second commit changes nothing.",
-        ),
+        ("second_crash", "The transaction of partition 1 is committed already: the second commit changes nothing."),
     ],
 )
 def test_a_step_that_is_refused_says_so(scenario, sentence):

@@ -14,9 +14,7 @@ from labkit.sim.trace import blueprint, replay
 from labkit.teach.results import Walk
 from labkit.teach.study import simulate
 
-TOLD = [
-    name for name, found in every().items() if found.model in ("pipeline", "kafka_log")
-]
+TOLD = [name for name, found in every().items() if found.model in ("pipeline", "kafka_log")]
 
 
 def walk_of(name: str) -> Walk:
@@ -39,22 +37,16 @@ def test_every_scenario_with_a_reader_is_told_as_the_judge_judges_it(name: str) 
         if clean:
             assert key.wrong == Span(0, 0)
     wrong = any(key.lasts for key in found.exposure.keys.values())
-    assert wrong <= bool(
-        walk.verdict.duplicate or walk.verdict.lost or walk.verdict.unexpected
-    )
+    assert wrong <= bool(walk.verdict.duplicate or walk.verdict.lost or walk.verdict.unexpected)
 
 
 def test_a_jump_back_is_wrong_from_the_older_value_to_the_newest() -> None:
     walk = walk_of("pipeline.jump_back")
     seen = [len(state.store.seen) for state in walk.walk.states]
     rows = [row.offset for row in walk.state.store.seen]
-    back = rows.index(
-        0, rows.index(-1)
-    )  # behind the crash, which is an entry of its own
+    back = rows.index(0, rows.index(-1))  # behind the crash, which is an entry of its own
     newest = rows.index(2, back)
-    steps = [
-        next(n for n, size in enumerate(seen) if size > at) for at in (back, newest)
-    ]
+    steps = [next(n for n, size in enumerate(seen) if size > at) for at in (back, newest)]
     assert walk.exposure.keys["hello"].wrong == Span.exactly(steps[1] - steps[0])
     assert walk.explanation.at == f"at step {steps[0]}"
 

@@ -57,36 +57,26 @@ def test_an_unknown_model_is_refused():
 
 @pytest.mark.usefixtures("toy")
 def test_a_registered_model_is_explored(capsys: pytest.CaptureFixture[str]):
-    code = run_explore(
-        "toy", {"times": "1"}, max_states=99, seconds=9, megabytes=999, as_json=True
-    )
+    code = run_explore("toy", {"times": "1"}, max_states=99, seconds=9, megabytes=999, as_json=True)
     printed = json.loads(capsys.readouterr().out)
     assert (code, printed["unique_states"], printed["violations"]) == (0, 3, [])
-    assert run_explore(
-        "toy", {}, max_states=99, seconds=9, megabytes=999, as_json=True
-    ), "pressed twice"
+    assert run_explore("toy", {}, max_states=99, seconds=9, megabytes=999, as_json=True), "pressed twice"
     [broken] = json.loads(capsys.readouterr().out)["violations"]
     assert broken["trace"] == "toy~1~~press.press"
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_registered_model_has_scenarios_traces_and_facts(
-    capsys: pytest.CaptureFixture[str],
-):
+def test_a_registered_model_has_scenarios_traces_and_facts(capsys: pytest.CaptureFixture[str]):
     assert every()["toy.glow"] == find("glow")
     trace = find("glow").trace
     assert str(trace) == "toy~1~~press.burn_out.press", "and everybody goes on"
     walk = replay(parse(str(trace)))
     assert [broken.property for broken in violations(walk)] == ["unpressed"]
-    assert [say(*fact) for fact in facts(walk).items()] == [
-        "how often the switch was pressed: 2"
-    ]
+    assert [say(*fact) for fact in facts(walk).items()] == ["how often the switch was pressed: 2"]
     assert blueprint("toy").sentence == "A light is switched on and may burn out."
     assert run_replay("toy.glow", as_json=False) == 1
     printed = capsys.readouterr().out
-    assert "2 burn_out: The light burns out. the light is off, pressed 1 times." in (
-        printed
-    )
+    assert "2 burn_out: The light burns out. the light is off, pressed 1 times." in (printed)
     assert run_replay(None, as_json=False) == 0
     assert "toy.glow" in capsys.readouterr().out
 

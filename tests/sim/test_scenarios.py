@@ -56,27 +56,15 @@ def test_a_wrong_name_gets_one_sentence(text: str, complaint: str):
         ("restored_alone", None, None),
     ],
 )
-def test_a_bank_says_what_its_last_snapshot_holds(
-    name: str, accounts: list[int] | None, channels: int | None
-):
+def test_a_bank_says_what_its_last_snapshot_holds(name: str, accounts: list[int] | None, channels: int | None):
     said = facts(replay(ALL[f"snapshot.{name}"].trace))
-    assert (said["snapshot_accounts"], said["snapshot_channels"]) == (
-        accounts,
-        channels,
-    )
+    assert (said["snapshot_accounts"], said["snapshot_channels"]) == (accounts, channels)
 
 
 def test_stop_the_world_says_how_long_everybody_stood_still():
-    stopped = [
-        name
-        for name in MODELS["snapshot"].scenarios
-        if "stop" in name or "world" in name
-    ]
+    stopped = [name for name in MODELS["snapshot"].scenarios if "stop" in name or "world" in name]
     assert stopped
-    counts = [
-        facts(replay(ALL[f"snapshot.{name}"].trace))["stood_still_steps"]
-        for name in stopped
-    ]
+    counts = [facts(replay(ALL[f"snapshot.{name}"].trace))["stood_still_steps"] for name in stopped]
     assert max(count for count in counts if isinstance(count, int)) > 0
 
 
@@ -103,19 +91,11 @@ def test_two_phase_commit_ends_as_its_scenario_says(name: str):
     assert broken == BROKEN.get(name, set())
     outcomes = {participant.phase for participant in last.participants}
     if name not in BROKEN:
-        aborted = (
-            "one_says_no",
-            "no_answer",
-            "dies_before_deciding",
-            "dies_before_writing",
-            "dies_before_voting",
-        )
+        aborted = ("one_says_no", "no_answer", "dies_before_deciding", "dies_before_writing", "dies_before_voting")
         assert outcomes == {Phase.ABORTED if name in aborted else Phase.COMMITTED}
 
 
 def test_whoever_is_blocked_holds_its_locks_to_the_end():
-    steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))[
-        "blocked_steps"
-    ]
+    steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))["blocked_steps"]
     assert isinstance(steps, list)
     assert min(steps) >= 5

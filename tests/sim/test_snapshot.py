@@ -15,17 +15,7 @@ from labkit.sim.models.snapshot import BLUEPRINT, claims, parts
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import (
-    MARKER,
-    PER_CHANNEL,
-    Account,
-    Part,
-    Process,
-    State,
-    money,
-    numbers,
-    stray,
-)
+from labkit.sim.models.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
 from labkit.sim.models.snapshot.scenarios import SCENARIOS
 from labkit.sim.trace import make, parse, replay
 
@@ -38,11 +28,7 @@ def build(**chosen: object) -> Bank:
 
 GOLDEN = [
     ({"algorithm": MARKERS}, 9_338, 11),
-    (
-        {"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2},
-        11_603,
-        18,
-    ),
+    ({"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2}, 11_603, 18),
     ({"algorithm": STOP}, 1_037, 12),
     ({"algorithm": STOP, "transfers": 2}, 7_078, 14),
     ({"algorithm": STOP, "transfers": 2, "reorderings": 1, "crashes": 0}, 1_972, 14),
@@ -75,11 +61,7 @@ SAID = [
         "conserved",
         f"the snapshot holds 500 of 400, so 100 appeared: {EARLY}",
     ),
-    (
-        {"algorithm": STOP, "broken": "forget_pause", "processes": 2},
-        "reachable",
-        EARLY,
-    ),
+    ({"algorithm": STOP, "broken": "forget_pause", "processes": 2}, "reachable", EARLY),
     (
         {"broken": "restore_alone", "processes": 2},
         "money",
@@ -89,31 +71,17 @@ SAID = [
 
 
 @pytest.mark.parametrize(("chosen", "name", "because"), SAID, ids=str)
-def test_a_counterexample_says_which_transfer_and_which_processes(
-    chosen: dict, name: str, because: str
-):
-    said = {
-        violation.property: violation.because
-        for violation in explore(build(**chosen)).violations
-    }
+def test_a_counterexample_says_which_transfer_and_which_processes(chosen: dict, name: str, because: str):
+    said = {violation.property: violation.because for violation in explore(build(**chosen)).violations}
     assert said[name] == because
 
 
 def told(state: State, ends: tuple) -> dict:
-    left = dict(
-        zip(
-            ("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True
-        )
-    )
+    left = dict(zip(("transfers", "snapshots", "reorderings", "crashes"), state[4:], strict=True))
     return {
-        "branches": {
-            number: told_process(process, ends)
-            for number, process in enumerate(state.processes, start=1)
-        },
+        "branches": {number: told_process(process, ends) for number, process in enumerate(state.processes, start=1)},
         "wires": {
-            pair_of(ends[number]): [
-                "marker" if each == MARKER else transfer(each, ends) for each in queue
-            ]
+            pair_of(ends[number]): ["marker" if each == MARKER else transfer(each, ends) for each in queue]
             for number, queue in enumerate(state.channels)
         },
         "running": state.running,
@@ -141,16 +109,11 @@ def told_account(account: Account | None, ends: tuple) -> dict | None:
 
 
 def told_part(part: Part, ends: tuple) -> dict:
-    return {
-        "account": told_account(part.account, ends),
-        "channels": transfers(part.channels, ends),
-    }
+    return {"account": told_account(part.account, ends), "channels": transfers(part.channels, ends)}
 
 
 def told_snapshot(completed: tuple[Part, ...], ends: tuple) -> dict:
-    return {
-        number: told_part(part, ends) for number, part in enumerate(completed, start=1)
-    }
+    return {number: told_part(part, ends) for number, part in enumerate(completed, start=1)}
 
 
 def pair_of(ends) -> tuple[int, int]:
@@ -178,9 +141,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("algorithm", "count", "budgets"), SMALL, ids=str)
-def test_a_second_interpreter_reaches_the_same(
-    algorithm: str, count: int, budgets: dict[str, int]
-):
+def test_a_second_interpreter_reaches_the_same(algorithm: str, count: int, budgets: dict[str, int]):
     model = build(algorithm=algorithm, processes=count, **budgets)
     mine = {freeze(told(state, model.ends)) for state in reachable(model)}
     assert mine == set(snapshot(algorithm, count, **budgets))
@@ -212,11 +173,7 @@ def test_the_criterion_of_the_cut_says_what_a_search_finds(chosen: dict, sent: i
     assert held
 
 
-CUTS = [
-    (MARKERS, 2, {"transfers": 2}),
-    (MARKERS, 3, {"transfers": 1}),
-    (STOP, 2, {"transfers": 2}),
-]
+CUTS = [(MARKERS, 2, {"transfers": 2}), (MARKERS, 3, {"transfers": 1}), (STOP, 2, {"transfers": 2})]
 
 
 @pytest.mark.parametrize(("algorithm", "count", "budgets"), CUTS, ids=str)
@@ -235,20 +192,13 @@ def test_the_recorded_state_lies_between_the_beginning_and_the_end_of_its_snapsh
 def test_money_can_be_conserved_and_the_state_yet_be_unreachable():
     chosen = {"algorithm": NAIVE, "processes": 2, "transfers": 2, "crashes": 0}
     held = {state.completed for state in reachable(build(**chosen)) if state.completed}
-    assert any(
-        money(completed) == 400 and stray(completed) != (0, 0) for completed in held
-    )
-    assert all(
-        stray(completed) != (0, 0) for completed in held if money(completed) != 400
-    )
+    assert any(money(completed) == 400 and stray(completed) != (0, 0) for completed in held)
+    assert all(stray(completed) != (0, 0) for completed in held if money(completed) != 400)
 
 
 def test_only_stopping_the_world_ever_stops_it():
     for algorithm, stops in ((NAIVE, False), (MARKERS, False), (STOP, True)):
-        assert (
-            any(stood_still([state]) for state in reachable(build(algorithm=algorithm)))
-            is stops
-        )
+        assert any(stood_still([state]) for state in reachable(build(algorithm=algorithm))) is stops
 
 
 NAMED: dict[str, tuple[set[str], int, int | None]] = {
@@ -281,9 +231,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
         if claim.mood is Mood.ALWAYS and not all(map(claim.is_kept, walked.states))
     }
     assert (violated, stood_still(walked.states), moment(walked.states)) == NAMED[name]
-    assert name == "restored_alone" or walked.state.completed, (
-        "the snapshot of which it speaks is there"
-    )
+    assert name == "restored_alone" or walked.state.completed, "the snapshot of which it speaks is there"
 
 
 def test_a_process_that_stands_still_is_counted_by_itself():
@@ -301,9 +249,7 @@ def test_a_crash_drops_memory_and_keeps_the_stored_part():
     part = Part(Account(100, 1, 2), 4)
     process = Process(part, Account(300), Account(200), 2, 8, True)
     assert crash(process) == Process(part)
-    assert [
-        field for field, mark in declared(Process).items() if mark == "durable"
-    ] == ["part"]
+    assert [field for field, mark in declared(Process).items() if mark == "durable"] == ["part"]
 
 
 @pytest.mark.parametrize("algorithm", [NAIVE, STOP, MARKERS])
@@ -316,9 +262,7 @@ def test_a_crash_touches_nothing_but_its_process(algorithm: str):
                 which = action.which - 1
                 processes = list(state.processes)
                 processes[which] = Process(processes[which].part)
-                assert after == state._replace(
-                    processes=tuple(processes), crashes=state.crashes - 1
-                )
+                assert after == state._replace(processes=tuple(processes), crashes=state.crashes - 1)
             elif action.name == "restore":
                 durable = (state.completed, state[4:])
                 assert back.setdefault(durable, after) == after
@@ -327,22 +271,16 @@ def test_a_crash_touches_nothing_but_its_process(algorithm: str):
 def test_random_walks_find_a_marker_that_is_overtaken():
     model = build(processes=5, transfers=6, reorderings=3, snapshots=3)
     found = {
-        violation.property
-        for seed in range(150)
-        for violation in walk(model, random.Random(seed).randrange, 400)[1]
+        violation.property for seed in range(150) for violation in walk(model, random.Random(seed).randrange, 400)[1]
     }
     assert {"conserved", "reachable"} <= found
 
 
-configurations = st.sampled_from(
-    [LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}]
-)
+configurations = st.sampled_from([LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}])
 
 
 def test_a_state_reads_like_this():
-    *_, line = replay(
-        parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")
-    ).lines()
+    *_, line = replay(parse("snapshot~1~~transfer-21.record-1.receive-21.receive-12")).lines()
     assert line == (
         "4 receive(12): Process 2 reads the next message of process 1. process 1 300 (received 21.1), recorded 200, "
         "saved 21.1, awaits 2, 3; process 2 100 (sent 21.1), recorded 100 (sent 21.1), awaits 3; process 3 200; "
@@ -352,19 +290,10 @@ def test_a_state_reads_like_this():
 
 @pytest.mark.parametrize(
     ("broken", "algorithm", "owner"),
-    [
-        ("forget_drain", MARKERS, STOP),
-        ("forget_channels", NAIVE, MARKERS),
-        ("late_markers", STOP, MARKERS),
-    ],
+    [("forget_drain", MARKERS, STOP), ("forget_channels", NAIVE, MARKERS), ("late_markers", STOP, MARKERS)],
 )
-def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(
-    broken: str, algorithm: str, owner: str
-):
-    with pytest.raises(
-        InvalidInput,
-        match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}.",
-    ):
+def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(broken: str, algorithm: str, owner: str):
+    with pytest.raises(InvalidInput, match=f"broken={broken}: {algorithm} has no such rule; set algorithm={owner}."):
         build(broken=broken, algorithm=algorithm)
 
 

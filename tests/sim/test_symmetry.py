@@ -45,10 +45,7 @@ def test_classes_hold_every_state_once_and_show_the_same(given: dict[str, Any]):
     classes = list(reachable(quotient))
     whole, found = explore(model), quotient.in_full(explore(quotient))
     assert set(classes) == set(map(quotient.shown, reachable(model)))
-    assert (
-        sum(states_of(list(model.seats(state))) for state in classes)
-        == whole.unique_states
-    )
+    assert sum(states_of(list(model.seats(state))) for state in classes) == whole.unique_states
     assert (found.depth, found.never_reached) == (whole.depth, whole.never_reached)
     assert [(each.property, len(each.trace.actions)) for each in found.violations] == [
         (each.property, len(each.trace.actions)) for each in whole.violations
@@ -57,9 +54,7 @@ def test_classes_hold_every_state_once_and_show_the_same(given: dict[str, Any]):
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
-def test_who_is_who_changes_nothing_that_can_happen_or_is_claimed(
-    given: dict[str, Any],
-):
+def test_who_is_who_changes_nothing_that_can_happen_or_is_claimed(given: dict[str, Any]):
     model = make(TWO_PHASE, given)
     shown, claims = Quotient(model).shown, model.properties()
     for state in list(reachable(model))[::53]:

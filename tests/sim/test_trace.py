@@ -15,51 +15,22 @@ from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim import MODELS
 from labkit.sim.model import Action, Mood
 from labkit.sim.open_models import OPEN_MODELS
-from labkit.sim.trace import (
-    MAX_ACTIONS,
-    MAX_TEXT,
-    Replay,
-    make,
-    parse,
-    replay,
-    trace_from_json,
-)
+from labkit.sim.trace import MAX_ACTIONS, MAX_TEXT, Replay, make, parse, replay, trace_from_json
 
 CONFIGURATIONS = [
     ("two_phase_commit", {"participants": 3, "crashes": 2, "losses": 2}),
     ("two_phase_commit", {"textbook": True, "participants": 4}),
     ("pipeline", {"strategy": "batch_marker", "crashes": 2, "records_per_batch": 1}),
-    (
-        "pipeline",
-        {
-            "strategy": "two_phase",
-            "crashes": 3,
-            "records_per_batch": 1,
-            "lost_notices": 2,
-        },
-    ),
+    ("pipeline", {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2}),
     ("barriers", {"checkpoints": 3, "concurrent": 2, "crashes": 2, "expiries": 1}),
-    (
-        "barriers",
-        {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1},
-    ),
-    (
-        "delivery",
-        {"processes": 4, "drops": 2, "duplicates": 2, "delays": 2, "crashes": 2},
-    ),
+    ("barriers", {"mode": "unaligned", "copying": "background", "crashes": 2, "expiries": 1}),
+    ("delivery", {"processes": 4, "drops": 2, "duplicates": 2, "delays": 2, "crashes": 2}),
     ("delivery", {"productions": "weak", "collects": True, "delays": 1, "reorders": 1}),
     ("snapshot", {"transfers": 4, "snapshots": 2, "crashes": 2}),
     ("snapshot", {"algorithm": "stop_the_world", "transfers": 4, "reorderings": 2}),
     ("changelog", {"encoding": "upsert", "crashes": 2, "query_crashes": 0}),
     ("kafka_log", {"crashes": 3, "lapses": 1, "others": 1}),
-    (
-        "orders",
-        {
-            "order": "plan-visible_marker-decision",
-            "output": "transaction",
-            "skips": True,
-        },
-    ),
+    ("orders", {"order": "plan-visible_marker-decision", "output": "transaction", "skips": True}),
 ]
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)
@@ -78,9 +49,7 @@ def taken(model: str, given_values: dict, chosen: list[int]) -> Replay:
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices)
-def test_any_schedule_keeps_the_invariants(
-    configuration: tuple[str, dict], chosen: list[int]
-):
+def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chosen: list[int]):
     walk = taken(*configuration, chosen)
     for claim in walk.model.properties():
         if claim.mood is Mood.ALWAYS:
@@ -89,9 +58,7 @@ def test_any_schedule_keeps_the_invariants(
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices)
-def test_a_trace_replays_to_the_same_states(
-    configuration: tuple[str, dict], chosen: list[int]
-):
+def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], chosen: list[int]):
     walk = taken(*configuration, chosen)
     again = replay(parse(str(walk.trace)))
     assert (again.states, again.trace) == (walk.states, walk.trace)
@@ -101,9 +68,7 @@ def test_a_trace_replays_to_the_same_states(
 
 @settings(deadline=None, max_examples=60)
 @given(configurations, choices, st.integers(0, 120))
-def test_back_and_forward_is_equal(
-    configuration: tuple[str, dict], chosen: list[int], steps: int
-):
+def test_back_and_forward_is_equal(configuration: tuple[str, dict], chosen: list[int], steps: int):
     walk = taken(*configuration, chosen)
     states, actions = list(walk.states), list(walk.actions)
     back = min(steps, len(actions))
@@ -118,9 +83,7 @@ def test_back_and_forward_is_equal(
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_a_replay_is_byte_equal_whatever_the_hash_seed(configuration: tuple[str, dict]):
     choose = random.Random(4)
-    trace = str(
-        taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace
-    )
+    trace = str(taken(*configuration, [choose.randrange(1_000) for _ in range(80)]).trace)
     code = "import sys; from labkit.sim.trace import parse, replay; print(*replay(parse(sys.argv[1])).lines())"
     printed = {
         subprocess.run(
@@ -168,21 +131,13 @@ def test_a_bad_trace_gets_one_sentence(text: str):
 
 
 def test_what_is_not_enabled_is_told_with_what_is():
-    with pytest.raises(
-        InvalidAction,
-        match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, ",
-    ):
+    with pytest.raises(InvalidAction, match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, "):
         Replay(make("two_phase_commit", {})).forward(Action("hear", 0))
     with pytest.raises(InvalidAction, match="no step to take back"):
         Replay(make("two_phase_commit", {})).back()
 
 
-HUGE = [
-    "x" * 10_000_000,
-    "two_phase_commit~1~~" + "start." * 1_666_666,
-    "~" * 10_000_000,
-    "." * 10_000_000,
-]
+HUGE = ["x" * 10_000_000, "two_phase_commit~1~~" + "start." * 1_666_666, "~" * 10_000_000, "." * 10_000_000]
 
 
 @pytest.mark.parametrize("text", HUGE, ids=["letters", "actions", "tildes", "dots"])
@@ -194,9 +149,7 @@ def test_ten_megabytes_are_refused_at_once(text: str):
 
 
 def test_a_million_actions_are_refused_at_once():
-    with pytest.raises(
-        InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"
-    ):
+    with pytest.raises(InvalidInput, match=f"the trace has 1000000 actions, more than {MAX_ACTIONS}"):
         trace_from_json("two_phase_commit", 1, {}, ["start"] * 1_000_000)
     with pytest.raises(InvalidInput, match="actions, more than"):
         parse("two_phase_commit~1~~" + "a." * 50_000)
@@ -207,10 +160,5 @@ def test_a_model_is_what_its_blueprint_says():
         model = make(blueprint.name, {})
         assert (model.name, model.version) == (blueprint.name, blueprint.version)
         assert model.parameters == blueprint.parameters
-        assert dict(model.values) == {
-            name: one.default for name, one in blueprint.parameters.items()
-        }
-        assert all(
-            parameter.meaning.endswith(".")
-            for parameter in blueprint.parameters.values()
-        )
+        assert dict(model.values) == {name: one.default for name, one in blueprint.parameters.items()}
+        assert all(parameter.meaning.endswith(".") for parameter in blueprint.parameters.values())

@@ -5,14 +5,7 @@ from plain_two_phase import freeze, textbook, two_phase
 
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.two_phase_commit.parts import (
-    Coordinator,
-    Entry,
-    Participant,
-    Phase,
-    State,
-    blocked,
-)
+from labkit.sim.models.two_phase_commit.parts import Coordinator, Entry, Participant, Phase, State, blocked
 from labkit.sim.models.two_phase_commit.textbook import Position
 from labkit.sim.trace import Replay, make
 
@@ -22,28 +15,16 @@ def build(**given: object):
 
 
 @pytest.mark.parametrize(("participants", "states"), [(3, 288), (5, 8_832)])
-def test_the_textbook_has_as_many_states_as_are_published(
-    participants: int, states: int
-):
+def test_the_textbook_has_as_many_states_as_are_published(participants: int, states: int):
     found = explore(build(textbook=True, participants=participants))
-    assert (
-        found.unique_states,
-        found.exhausted,
-        found.violations,
-        found.never_reached,
-    ) == (states, True, (), ())
+    assert (found.unique_states, found.exhausted, found.violations, found.never_reached) == (states, True, (), ())
 
 
-GOLDEN = [
-    ({"participants": 2}, 5_332, 24),
-    ({"participants": 3, "crashes": 0}, 11_739, 26),
-]
+GOLDEN = [({"participants": 2}, 5_332, 24), ({"participants": 3, "crashes": 0}, 11_739, 26)]
 
 
 @pytest.mark.parametrize(("given", "states", "depth"), GOLDEN)
-def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(
-    given: dict, states: int, depth: int
-):
+def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(given: dict, states: int, depth: int):
     found = explore(build(**given))
     assert (found.violations, found.never_reached) == ((), ())
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
@@ -51,9 +32,7 @@ def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(
 
 def test_who_decides_alone_loses_money():
     found = explore(build(broken="heuristic"))
-    [torn] = [
-        violation for violation in found.violations if violation.property == "atomic"
-    ]
+    [torn] = [violation for violation in found.violations if violation.property == "atomic"]
     assert torn.because == (
         "participant 1 has committed and participant 0 has aborted alone: "
         "half of the transfer happened, and its money is lost."
@@ -62,20 +41,15 @@ def test_who_decides_alone_loses_money():
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_second_interpreter_of_the_textbook_reaches_the_same(count: int):
-    assert {
-        freeze(told_textbook(state))
-        for state in reachable(build(textbook=True, participants=count))
-    } == set(textbook(count))
+    assert {freeze(told_textbook(state)) for state in reachable(build(textbook=True, participants=count))} == set(
+        textbook(count)
+    )
 
 
 def told_textbook(state) -> dict:
     decision = state.decision
     sent, heard = bits(state.sent), bits(state.heard)
-    announced = {
-        Position.WORKING: set(),
-        Position.COMMITTED: {"commit"},
-        Position.ABORTED: {"abort"},
-    }[decision]
+    announced = {Position.WORKING: set(), Position.COMMITTED: {"commit"}, Position.ABORTED: {"abort"}}[decision]
     return {
         "coordinator": "init" if decision is Position.WORKING else decision.value,
         "participants": list(state.participants),
@@ -84,16 +58,10 @@ def told_textbook(state) -> dict:
     }
 
 
-@pytest.mark.parametrize(
-    ("count", "crashes", "losses"), [(1, 2, 1), (2, 0, 0), (2, 1, 0), (2, 0, 1)]
-)
-def test_a_second_interpreter_of_the_protocol_reaches_the_same(
-    count: int, crashes: int, losses: int
-):
+@pytest.mark.parametrize(("count", "crashes", "losses"), [(1, 2, 1), (2, 0, 0), (2, 1, 0), (2, 0, 1)])
+def test_a_second_interpreter_of_the_protocol_reaches_the_same(count: int, crashes: int, losses: int):
     mine = reachable(build(participants=count, crashes=crashes, losses=losses))
-    assert {freeze(told(state)) for state in mine} == set(
-        two_phase(count, crashes, losses)
-    )
+    assert {freeze(told(state)) for state in mine} == set(two_phase(count, crashes, losses))
 
 
 def told(state: State) -> dict:
@@ -102,9 +70,7 @@ def told(state: State) -> dict:
         "phase": state.coordinator.phase,
         "votes": bits(state.coordinator.votes),
         "acks": bits(state.coordinator.acks),
-        "participants": [
-            {"log": list(one.log), "phase": one.phase} for one in state.participants
-        ],
+        "participants": [{"log": list(one.log), "phase": one.phase} for one in state.participants],
         "outward": [list(queue) for queue in state.outward],
         "inward": [list(queue) for queue in state.inward],
         "promised": bits(state.promised),
@@ -123,12 +89,7 @@ def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
     participant = Participant((Entry.PREPARED,), Phase.IN_DOUBT)
     assert crash(coordinator) == Coordinator((Entry.COMMIT,))
     assert crash(participant) == Participant((Entry.PREPARED,))
-    assert declared(Coordinator) == {
-        "log": "durable",
-        "phase": "volatile",
-        "votes": "volatile",
-        "acks": "volatile",
-    }
+    assert declared(Coordinator) == {"log": "durable", "phase": "volatile", "votes": "volatile", "acks": "volatile"}
     assert declared(Participant) == {"log": "durable", "phase": "volatile"}
 
 
@@ -146,17 +107,9 @@ def test_a_restart_brings_back_what_is_durable_and_only_that(process: type):
                 else (state.coordinator, after.coordinator)
             )
             for field, mark in declared(type(before)).items():
-                kept = (
-                    getattr(before, field)
-                    if mark == "durable"
-                    else type(before)._field_defaults[field]
-                )
+                kept = getattr(before, field) if mark == "durable" else type(before)._field_defaults[field]
                 assert getattr(dead, field) == kept
-            rest = after._replace(
-                participants=state.participants,
-                coordinator=state.coordinator,
-                crashes=state.crashes,
-            )
+            rest = after._replace(participants=state.participants, coordinator=state.coordinator, crashes=state.crashes)
             assert rest == state, "the environment is untouched"
 
 
@@ -168,20 +121,11 @@ def walked(*names: str, **given: object) -> Replay:
 
 
 def test_a_participant_in_doubt_holds_its_locks_until_the_coordinator_is_back():
-    walk = walked(
-        "start",
-        "read(0)",
-        "crash_coordinator",
-        "read(1)",
-        "restart_coordinator",
-        participants=2,
-    )
+    walk = walked("start", "read(0)", "crash_coordinator", "read(1)", "restart_coordinator", participants=2)
     assert blocked(walk.states) == (4, 2)
     for name in ("hear(0)", "inquire(0)", "hear(0)", "read(0)"):
         walk.forward(Action.parse(name))
-    assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), (
-        "no record means abort"
-    )
+    assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), "no record means abort"
     assert blocked(walk.states) == (7, 6)
 
 

@@ -25,16 +25,8 @@ OTHERS = {
 
 @pytest.fixture(params=TRANSACTIONAL)
 def sink(request: pytest.FixtureRequest, tmp_path: Path):
-    location = tmp_path / (
-        "store.sqlite" if request.param == "sqlite" else request.param
-    )
-    place = {
-        "store": request.param,
-        "location": location,
-        "query": "q",
-        "incarnation": 2,
-        "log": tmp_path / "log",
-    }
+    location = tmp_path / ("store.sqlite" if request.param == "sqlite" else request.param)
+    place = {"store": request.param, "location": location, "query": "q", "incarnation": 2, "log": tmp_path / "log"}
     sink = coordinate(Strategy.TWO_PHASE, Order.ENGINE, **place).sink
     yield sink
     sink.store.close()
@@ -42,9 +34,7 @@ def sink(request: pytest.FixtureRequest, tmp_path: Path):
 
 def prepare(sink: Sink, handle: Handle) -> None:
     transaction = sink.store.begin(handle)
-    transaction.write(
-        Observation(handle.attempt, "hello", 1, handle.batch, handle.incarnation)
-    )
+    transaction.write(Observation(handle.attempt, "hello", 1, handle.batch, handle.incarnation))
     transaction.prepare()
 
 
@@ -52,9 +42,7 @@ def unfinished(sink: Sink) -> set[Handle]:
     return {*sink.store.prepared("q"), *sink.store.prepared("r")}
 
 
-def test_a_retried_task_drops_what_its_earlier_attempts_left_and_nothing_else(
-    sink: Sink,
-):
+def test_a_retried_task_drops_what_its_earlier_attempts_left_and_nothing_else(sink: Sink):
     earlier, still_open = MINE._replace(attempt=4), MINE._replace(attempt=6)
     for handle in (earlier, *OTHERS.values()):
         prepare(sink, handle)

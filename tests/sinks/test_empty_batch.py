@@ -9,18 +9,10 @@ from labkit.sinks import coordinate
 
 
 @pytest.mark.parametrize(("strategy", "order"), POINTS, ids=str)
-def test_a_batch_without_rows_is_committed_and_recovered(
-    strategy: Strategy, order: Order, tmp_path: Path
-):
+def test_a_batch_without_rows_is_committed_and_recovered(strategy: Strategy, order: Order, tmp_path: Path):
     place = tmp_path / "store.sqlite"
     coordinator = coordinate(
-        strategy,
-        order,
-        store="sqlite",
-        location=place,
-        query="q",
-        incarnation=1,
-        log=tmp_path / "log",
+        strategy, order, store="sqlite", location=place, query="q", incarnation=1, log=tmp_path / "log"
     )
     coordinator.commit(0, [])
     coordinator.commit_log_durable(0)

@@ -8,14 +8,7 @@ import pytest
 from plain_engine import NeverReached, PlainEngine, crashed
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import (
-    RECOVERY_POINTS,
-    Crash,
-    FailPoint,
-    Order,
-    Strategy,
-    orders,
-)
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order, Strategy, orders
 from labkit.core.judge import Guarantee
 from labkit.runs.expected import Cell, compared, expectations, grid
 from labkit.sinks import SINKS, coordinator, two_phase, wal
@@ -29,20 +22,12 @@ CELLS = expectations()
 
 
 def given(cell: Cell, folder: Path) -> dict:
-    return compared(
-        crashed(folder, cell.strategy, cell.store, cell.order, [cell.point])
-        .verdict()
-        .to_json()
-    )
+    return compared(crashed(folder, cell.strategy, cell.store, cell.order, [cell.point]).verdict().to_json())
 
 
 def test_there_is_a_prediction_for_every_cell_of_the_grid_and_for_no_other():
     able = {
-        store: frozenset(
-            strategy
-            for strategy in Strategy
-            if SINKS[strategy].capability in capabilities(store)
-        )
+        store: frozenset(strategy for strategy in Strategy if SINKS[strategy].capability in capabilities(store))
         for store in STORES
     }
     assert set(grid(able)) == set(CELLS)
@@ -55,9 +40,7 @@ def test_a_crash_gives_what_was_predicted(cell: Cell, tmp_path: Path):
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("strategy", Strategy)
-def test_without_a_crash_everything_is_exactly_once(
-    strategy: Strategy, store: str, tmp_path: Path
-):
+def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: str, tmp_path: Path):
     if SINKS[strategy].capability not in capabilities(store):
         with pytest.raises(InvalidInput, match="use --store sqlite"):
             PlainEngine(tmp_path, strategy, store, Order.NONE)._live(None)
@@ -71,24 +54,14 @@ def test_without_a_crash_everything_is_exactly_once(
         )
 
 
-EVERY_STORE = [
-    pytest.param(kind, marks=pytest.mark.slow if kind in ("postgres", "kafka") else ())
-    for kind in STORES
-]
+EVERY_STORE = [pytest.param(kind, marks=pytest.mark.slow if kind in ("postgres", "kafka") else ()) for kind in STORES]
 
 
 @pytest.mark.parametrize("again", RECOVERY_POINTS)
 @pytest.mark.parametrize("store", EVERY_STORE)
-@pytest.mark.parametrize(
-    "point",
-    [FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG],
-)
-def test_two_phase_survives_a_second_crash_in_recovery(
-    point: FailPoint, store: str, again: FailPoint, tmp_path: Path
-):
-    verdict = crashed(
-        tmp_path, Strategy.TWO_PHASE, store, Order.DECISION, [point, again]
-    ).verdict()
+@pytest.mark.parametrize("point", [FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG])
+def test_two_phase_survives_a_second_crash_in_recovery(point: FailPoint, store: str, again: FailPoint, tmp_path: Path):
+    verdict = crashed(tmp_path, Strategy.TWO_PHASE, store, Order.DECISION, [point, again]).verdict()
     assert (verdict.guarantee, verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
 
 
@@ -99,23 +72,16 @@ def test_the_log_flushes_again_what_an_interrupted_recovery_had_flushed(tmp_path
 
 
 @pytest.mark.parametrize("strategy", [Strategy.WAL, Strategy.TWO_PHASE])
-def test_an_end_without_the_last_notification_leaves_the_last_batch_pending(
-    strategy: Strategy, tmp_path: Path
-):
+def test_an_end_without_the_last_notification_leaves_the_last_batch_pending(strategy: Strategy, tmp_path: Path):
     """The sweep at a clean end is no courtesy; and the next driver makes up for a notification that was lost."""
     engine = PlainEngine(tmp_path, strategy, "files", Order.DECISION, notified=False)
     assert engine.drive() == 0
     verdict = engine.verdict()
     assert verdict.rows == 0
-    assert verdict.guarantee is (
-        Guarantee.UNKNOWN if strategy is Strategy.TWO_PHASE else Guarantee.AT_MOST_ONCE
-    )
+    assert verdict.guarantee is (Guarantee.UNKNOWN if strategy is Strategy.TWO_PHASE else Guarantee.AT_MOST_ONCE)
     assert verdict.unseen == ((0, 1, 2) if strategy is Strategy.TWO_PHASE else ())
     engine.drive()
-    assert (engine.verdict().guarantee, engine.verdict().rows) == (
-        Guarantee.EXACTLY_ONCE,
-        3,
-    )
+    assert (engine.verdict().guarantee, engine.verdict().rows) == (Guarantee.EXACTLY_ONCE, 3)
 
 
 def test_recovery_leaves_the_transactions_of_another_query_alone(tmp_path: Path):
@@ -146,9 +112,7 @@ def test_a_decided_log_that_is_gone_is_reported_and_not_passed_over(tmp_path: Pa
         engine._live(None)
 
 
-def cell(
-    strategy: Strategy, order: Order, point: FailPoint, store: str = "files"
-) -> Cell:
+def cell(strategy: Strategy, order: Order, point: FailPoint, store: str = "files") -> Cell:
     return Cell(store, strategy, order, point)
 
 
@@ -169,9 +133,7 @@ def drop_the_confirmation(patch: pytest.MonkeyPatch) -> Cell:
 
 def abort_what_was_decided(patch: pytest.MonkeyPatch) -> Cell:
     keep_nothing = two_phase.TwoPhaseSink.resolutions
-    patch.setattr(
-        two_phase.TwoPhaseSink, "resolutions", lambda sink, _: keep_nothing(sink, [])
-    )
+    patch.setattr(two_phase.TwoPhaseSink, "resolutions", lambda sink, _: keep_nothing(sink, []))
     return cell(Strategy.TWO_PHASE, Order.DECISION, FailPoint.AFTER_COMMIT_LOG)
 
 
@@ -204,9 +166,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_broken_sink_differs_from_its_prediction(
-    mutant: Callable[[pytest.MonkeyPatch], Cell],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    mutant: Callable[[pytest.MonkeyPatch], Cell], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     broken = mutant(monkeypatch)
     assert outcome(broken, tmp_path) != CELLS[broken].compared()
@@ -224,9 +184,7 @@ def test_a_reused_handle_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(two_phase.TwoPhaseSink, "resolutions", lambda *_: [])
     begin = two_phase.TwoPhaseSink.begin
     monkeypatch.setattr(
-        two_phase.TwoPhaseSink,
-        "begin",
-        lambda sink, handle: begin(sink, handle._replace(incarnation=1, attempt=0)),
+        two_phase.TwoPhaseSink, "begin", lambda sink, handle: begin(sink, handle._replace(incarnation=1, attempt=0))
     )
     engine = PlainEngine(tmp_path, Strategy.TWO_PHASE, "files", Order.DECISION)
     engine.drive(Crash(FailPoint.AFTER_PRE_COMMIT))

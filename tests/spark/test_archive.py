@@ -47,9 +47,7 @@ def cache(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         yield folder / "labkit"
 
 
-def from_archive(
-    folder: Path, profile: str, job: str, environment: dict[str, str]
-) -> float:
+def from_archive(folder: Path, profile: str, job: str, environment: dict[str, str]) -> float:
     """The share of Spark's own classes that one session takes from the archive and not from a jar."""
     loaded = folder / "classes.log"
     folder.mkdir()
@@ -61,38 +59,22 @@ def from_archive(
         check=False,
     )
     assert done.returncode == 0
-    lines = [
-        line for line in loaded.read_text().splitlines() if " org.apache.spark." in line
-    ]
+    lines = [line for line in loaded.read_text().splitlines() if " org.apache.spark." in line]
     taken = sum("source: shared objects file" in line for line in lines)
-    read = sum(
-        "source: file:" in line for line in lines
-    )  # all others are made at run time, as lambdas are
+    read = sum("source: file:" in line for line in lines)  # all others are made at run time, as lambdas are
     assert taken + read > 1000
     return taken / (taken + read)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("profile", "job"), [("small", "running"), ("bulk", "totals")])
-def test_every_profile_takes_nearly_all_classes_from_it(
-    profile: str, job: str, cache: Path, tmp_path: Path
-):
+def test_every_profile_takes_nearly_all_classes_from_it(profile: str, job: str, cache: Path, tmp_path: Path):
     assert from_archive(tmp_path / "with", profile, job, {}) > 0.9
 
 
 @pytest.mark.slow
-def test_without_a_cache_everything_works_and_nothing_comes_from_one(
-    cache: Path, tmp_path: Path
-):
-    assert (
-        from_archive(
-            tmp_path / "without",
-            "small",
-            "running",
-            {"XDG_CACHE_HOME": str(tmp_path / "empty")},
-        )
-        == 0
-    )
+def test_without_a_cache_everything_works_and_nothing_comes_from_one(cache: Path, tmp_path: Path):
+    assert from_archive(tmp_path / "without", "small", "running", {"XDG_CACHE_HOME": str(tmp_path / "empty")}) == 0
 
 
 @pytest.mark.slow
@@ -106,12 +88,7 @@ def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
 
 @pytest.mark.slow
 def test_a_crash_run_with_it_says_nothing_about_it(cache: Path, tmp_path: Path):
-    outcome = lab.crash(
-        "sink.after_pre_commit",
-        sink="two_phase",
-        folder=tmp_path / "run",
-        tell=lab.silent,
-    )
+    outcome = lab.crash("sink.after_pre_commit", sink="two_phase", folder=tmp_path / "run", tell=lab.silent)
     assert outcome.verdict.guarantee == "exactly-once"
     assert "cds" not in (tmp_path / "run" / "driver-1.log").read_text()
 
@@ -120,9 +97,7 @@ def fake_record(content: bytes):
     return lambda _java, _scratch, unfinished: unfinished.write_bytes(content)
 
 
-def test_what_java_cannot_use_is_not_put_in_place(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_java_cannot_use_is_not_put_in_place(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(archive, "_record", fake_record(b"no classes"))
     with pytest.raises(ServiceUnavailable, match="Java cannot use what it wrote"):
@@ -130,9 +105,7 @@ def test_what_java_cannot_use_is_not_put_in_place(
     assert [path.name for path in (tmp_path / "labkit").iterdir()] == ["archive.lock"]
 
 
-def test_the_next_maker_removes_what_a_killed_one_left(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_next_maker_removes_what_a_killed_one_left(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(archive, "_record", fake_record(b"classes"))
     monkeypatch.setattr(archive, "_check", lambda *_: None)
@@ -154,13 +127,8 @@ def test_the_next_maker_removes_what_a_killed_one_left(
 def test_a_cache_that_cannot_be_written_is_said_in_one_sentence(
     java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    (tmp_path / "file").write_text(
-        "a file where the cache should be; unlike a mode bit, it stops root too"
-    )
+    (tmp_path / "file").write_text("a file where the cache should be; unlike a mode bit, it stops root too")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(
-        ServiceUnavailable,
-        match=r"No class-data archive could be made .*everything works without",
-    ):
+    with pytest.raises(ServiceUnavailable, match=r"No class-data archive could be made .*everything works without"):
         make_archive()
     assert find_archive(java) is None

@@ -14,9 +14,7 @@ from labkit.core.records import PlannedBatch
 from labkit.host.processes.sessions import session_members
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter
 
-MINE = Identity(
-    "q1", "two_phase", "files", "/store", "decision", "running words.jsonl 3"
-)
+MINE = Identity("q1", "two_phase", "files", "/store", "decision", "running words.jsonl 3")
 
 
 HOLD = """
@@ -31,16 +29,11 @@ sys.stdin.read()
 
 def test_a_second_driver_is_refused_while_the_first_lives(tmp_path: Path):
     first = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
-    with pytest.raises(
-        InvalidInput, match=f"driver process {first.pid} is still running this query"
-    ):
+    with pytest.raises(InvalidInput, match=f"driver process {first.pid} is still running this query"):
         DriverLock(Checkpoint(tmp_path))
     first.kill()
     first.communicate()
@@ -51,12 +44,8 @@ def test_a_driver_is_refused_while_a_process_of_the_dead_one_lives(tmp_path: Pat
     """The lock of a dead driver is free; a worker of its session may still write."""
     worker = subprocess.Popen(["sleep", "60"], start_new_session=True)
     (tmp_path / "labkit").mkdir()
-    (tmp_path / "labkit" / "driver.lock").write_text(
-        json.dumps({"pid": 1, "session": worker.pid})
-    )
-    with pytest.raises(
-        InvalidInput, match=r"the driver is dead, but 1 of its processes are alive"
-    ):
+    (tmp_path / "labkit" / "driver.lock").write_text(json.dumps({"pid": 1, "session": worker.pid}))
+    with pytest.raises(InvalidInput, match=r"the driver is dead, but 1 of its processes are alive"):
         DriverLock(Checkpoint(tmp_path))
     worker.kill()
     worker.wait()
@@ -78,15 +67,11 @@ def test_every_driver_of_a_query_has_an_incarnation_of_its_own(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["strategy", "store", "location", "order", "source"])
-def test_the_checkpoint_of_another_query_is_refused_with_what_differs(
-    name: str, tmp_path: Path
-):
+def test_the_checkpoint_of_another_query_is_refused_with_what_differs(name: str, tmp_path: Path):
     checkpoint = Checkpoint(tmp_path)
     enter(checkpoint, MINE)
     other = Identity(**{**MINE.__dict__, name: "else"})
-    with pytest.raises(
-        InvalidInput, match=f"belongs to another query, with {name} .* and not 'else'"
-    ):
+    with pytest.raises(InvalidInput, match=f"belongs to another query, with {name} .* and not 'else'"):
         enter(checkpoint, other)
 
 
@@ -107,14 +92,9 @@ def test_a_damaged_identity_is_refused_by_its_file(tmp_path: Path):
 def test_epochs_are_read_from_the_engines_own_offset_log(tmp_path: Path):
     (tmp_path / "offsets").mkdir()
     for batch, end in enumerate([3, 5]):
-        (tmp_path / "offsets" / str(batch)).write_text(
-            f'v1\n{{"batchWatermarkMs":0}}\n{{"offset":{end}}}'
-        )
+        (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"offset":{end}}}')
     (tmp_path / "offsets" / ".0.crc").write_bytes(b"crc")
-    assert Checkpoint(tmp_path).planned_batches() == [
-        PlannedBatch(0, 0, 3),
-        PlannedBatch(1, 3, 5),
-    ]
+    assert Checkpoint(tmp_path).planned_batches() == [PlannedBatch(0, 0, 3), PlannedBatch(1, 3, 5)]
     assert Checkpoint(tmp_path).decided() is None
     (tmp_path / "offsets" / "1").write_text("v1\n")
     with pytest.raises(JobFailed, match=r"offsets/1: not an offset log entry"):
@@ -124,9 +104,7 @@ def test_epochs_are_read_from_the_engines_own_offset_log(tmp_path: Path):
 def test_members_of_a_session_are_found_whatever_their_group():
     """As PySpark's daemons: a process group of its own, the same session."""
     script = "import os, subprocess, sys; subprocess.Popen(['sleep', '60'], preexec_fn=os.setpgrp); sys.stdin.read()"
-    leader = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, start_new_session=True
-    )
+    leader = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, start_new_session=True)
     try:
         while len({os.getpgid(pid) for pid in session_members(leader.pid)}) < 2:
             assert leader.poll() is None

@@ -45,18 +45,11 @@ def cluster(java: Java) -> Iterator[Cluster]:
     assert [session_members(session) for session in cluster.sessions] == [[], [], []]
     assert not cluster.folder.exists()
     port = int(cluster.url.rpartition(":")[2])
-    assert port not in {
-        connection.laddr.port
-        for connection in psutil.net_connections("tcp")
-        if connection.laddr
-    }
+    assert port not in {connection.laddr.port for connection in psutil.net_connections("tcp") if connection.laddr}
 
 
 def conducted(folder: Path, master: str, *cases: dict) -> list[lab.Outcome]:
-    runs = [
-        prepare(plan(master=master, **case), folder / f"{number}")
-        for number, case in enumerate(cases)
-    ]
+    runs = [prepare(plan(master=master, **case), folder / f"{number}") for number, case in enumerate(cases)]
     outcomes = lab.run_all(runs, folder / "scratch")
     for outcome in outcomes:
         assert isinstance(outcome, lab.Outcome), str(outcome)
@@ -71,9 +64,7 @@ def found(outcome: lab.Outcome) -> tuple:
 
 
 @pytest.mark.slow
-def test_a_driver_killed_in_commit_leaves_every_row_once(
-    cluster: Cluster, tmp_path: Path
-):
+def test_a_driver_killed_in_commit_leaves_every_row_once(cluster: Cluster, tmp_path: Path):
     two_phase = {"sink": "two_phase", "store": "postgres"}
     outcomes = conducted(
         tmp_path,
@@ -81,17 +72,12 @@ def test_a_driver_killed_in_commit_leaves_every_row_once(
         {**two_phase, "crashes": ["sink.mid_commit@0"]},
         {"sink": "append", "store": "postgres", "crashes": ["sink.after_pre_commit@0"]},
     )
-    assert [found(outcome) for outcome in outcomes] == [
-        ("exactly-once", [], []),
-        ("at-least-once", [0, 1, 2], [0]),
-    ]
+    assert [found(outcome) for outcome in outcomes] == [("exactly-once", [], []), ("at-least-once", [0, 1, 2], [0])]
     for outcome in outcomes:
         [crash] = outcome.crashes
         executors = crash["executors"]
         assert crash["signal"] == 9
-        assert executors["outlived"], (
-            "an executor of a standalone cluster is not in its driver's session"
-        )
+        assert executors["outlived"], "an executor of a standalone cluster is not in its driver's session"
         assert not set(executors["outlived"]) & set(crash["killed"])
         assert executors["left"] == []
         assert outcome.to_json()["in_doubt_rows"] == 0
@@ -109,15 +95,8 @@ EXECUTOR_KILLED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sink", "point"), EXECUTOR_KILLED)
-def test_an_executor_killed_in_write_gives_what_was_predicted(
-    sink: str, point: str, cluster: Cluster, tmp_path: Path
-):
-    case = {
-        "sink": sink,
-        "store": "postgres",
-        "crashes": [f"{point}@0"],
-        "victim": "executor",
-    }
+def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: str, cluster: Cluster, tmp_path: Path):
+    case = {"sink": sink, "store": "postgres", "crashes": [f"{point}@0"], "victim": "executor"}
     [outcome] = conducted(tmp_path, cluster.url, case)
     assert found(outcome) == EXECUTOR_KILLED[sink, point]
     [crash] = outcome.crashes
@@ -125,28 +104,18 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(
     assert not any(map(psutil.pid_exists, crash["killed"]))
     assert (crash["point"], crash["signal"], outcome.record.drivers) == (point, 9, 1)
     log = (outcome.folder / "driver-1.log").read_text()
-    assert "Command exited with code 137" in log, (
-        "what the worker says of an executor that died by signal 9"
-    )
-    assert outcome.to_json()["in_doubt_rows"] == 0, (
-        "an attempt that lost has left its transaction"
-    )
+    assert "Command exited with code 137" in log, "what the worker says of an executor that died by signal 9"
+    assert outcome.to_json()["in_doubt_rows"] == 0, "an attempt that lost has left its transaction"
 
 
 @pytest.mark.slow
 def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
-    case = {
-        "sink": "two_phase",
-        "store": "files",
-        "crashes": ["sink.after_pre_commit@0"],
-    }
+    case = {"sink": "two_phase", "store": "files", "crashes": ["sink.after_pre_commit@0"]}
     [outcome] = conducted(tmp_path, "local-cluster[2,1,1024]", case)
     assert found(outcome) == ("exactly-once", [], [])
     [crash] = outcome.crashes
     assert crash["executors"]["outlived"] == []
-    assert len(crash["killed"]) > 4, (
-        "the driver, its JVM, two executors' JVMs, and their Python processes"
-    )
+    assert len(crash["killed"]) > 4, "the driver, its JVM, two executors' JVMs, and their Python processes"
 
 
 DRIVER = """
@@ -174,30 +143,12 @@ print("ended", flush=True)
 
 
 @contextmanager
-def driver(
-    base: Path, name: str, master: str, armed: Armed | None, store: str
-) -> Iterator[subprocess.Popen]:
+def driver(base: Path, name: str, master: str, armed: Armed | None, store: str) -> Iterator[subprocess.Popen]:
     """A query of somebody's own on the cluster, in a session of its own, which is empty afterwards."""
     scratch, arming = base / name, json.dumps(armed and armed.to_json())
-    command = [
-        sys.executable,
-        "-c",
-        DRIVER,
-        str(base),
-        str(HELLO_WORLD_HELLO),
-        master,
-        str(scratch),
-        arming,
-        store,
-    ]
+    command = [sys.executable, "-c", DRIVER, str(base), str(HELLO_WORLD_HELLO), master, str(scratch), arming, store]
     with (base / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
     try:
         yield process
     finally:
@@ -215,56 +166,33 @@ def test_a_zombie_executor_is_refused_by_the_store(
     `SIGSTOP` to every process of a worker's session is what a paused machine looks like to all others.
     """
     monkeypatch.setattr("runners.PATIENCE", PATIENCE)
-    armed = Armed(
-        Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Reaction.STOP
-    )
+    armed = Armed(Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Reaction.STOP)
     with frozen_when_reached(armed, cluster, tmp_path, store) as zombie:
         with driver(tmp_path, "second", cluster.url, None, store) as second:
             assert second.stdout is not None
             application = second.stdout.readline().strip()
-            assert second.stdout.readline() == "ended\n", (
-                tmp_path / "second.log"
-            ).read_text()[-2000:]
-        until(
-            lambda: not Executors(application).look(),
-            "the end of the second driver's executors",
-        )
-        assert status(zombie) == psutil.STATUS_STOPPED, (
-            "the zombie has slept through everything"
-        )
+            assert second.stdout.readline() == "ended\n", (tmp_path / "second.log").read_text()[-2000:]
+        until(lambda: not Executors(application).look(), "the end of the second driver's executors")
+        assert status(zombie) == psutil.STATUS_STOPPED, "the zombie has slept through everything"
         os.kill(zombie, signal.SIGCONT)
         until(lambda: said(armed) != "continued", "the end of the zombie's task")
-    assert said(armed).endswith(
-        "was replaced by a later one and may not write any more."
-    )
+    assert said(armed).endswith("was replaced by a later one and may not write any more.")
     assert verdict_of(tmp_path, store).guarantee is Guarantee.EXACTLY_ONCE
 
 
 @contextmanager
-def frozen_when_reached(
-    armed: Armed, cluster: Cluster, base: Path, store: str
-) -> Iterator[int]:
+def frozen_when_reached(armed: Armed, cluster: Cluster, base: Path, store: str) -> Iterator[int]:
     """The process at the armed point, stopped with its worker's whole session, its driver dead; awake again after."""
     with driver(base, "first", cluster.url, armed, store) as first:
-        until(
-            lambda: armed.evidence.exists() or first.poll() is not None,
-            "the armed point",
-            PATIENCE,
-        )
+        until(lambda: armed.evidence.exists() or first.poll() is not None, "the armed point", PATIENCE)
         seen = SimpleNamespace(**json.loads(armed.evidence.read_text()))
         assert seen.session in cluster.sessions
         # It leaves its evidence before it stops itself: stopped by us in between, it would stop again when it wakes up.
-        until(
-            lambda: status(seen.pid) == psutil.STATUS_STOPPED,
-            "the process that stops itself",
-        )
+        until(lambda: status(seen.pid) == psutil.STATUS_STOPPED, "the process that stops itself")
         host = session_members(seen.session)
         try:
             signal_all(host, signal.SIGSTOP)
-            until(
-                lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in host),
-                "the paused machine",
-            )
+            until(lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in host), "the paused machine")
             assert empty_session(first.pid, 30).left == []
             yield seen.pid
         finally:
@@ -282,19 +210,13 @@ def status(pid: int) -> str:
 
 
 def said(armed: Armed) -> str:
-    return (
-        json.loads(armed.afterwards.read_text())[1]
-        if armed.afterwards.exists()
-        else "continued"
-    )
+    return json.loads(armed.afterwards.read_text())[1] if armed.afterwards.exists() else "continued"
 
 
 def verdict_of(base: Path, kind: str):
     store = open_store(kind, base / kind)
     try:
-        history = History(
-            events=[*store.history(), Reading("end")], hidden=list(store.hidden())
-        )
+        history = History(events=[*store.history(), Reading("end")], hidden=list(store.hidden()))
         return judge(Ones(HELLO_WORLD_HELLO).expected(), history)
     finally:
         store.close()
@@ -309,16 +231,10 @@ def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
         "    print(json.dumps([*cluster.sessions, cluster.guard]), flush=True)\n    sys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as asking:
         assert asking.stdout is not None
         sessions: list[int] = json.loads(asking.stdout.readline())
         assert all(map(session_members, sessions))
         asking.kill()
-    until(
-        lambda: not any(map(session_members, sessions)),
-        f"the end of the sessions {sessions}",
-    )
+    until(lambda: not any(map(session_members, sessions)), f"the end of the sessions {sessions}")

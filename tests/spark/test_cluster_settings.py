@@ -37,17 +37,12 @@ JAVA = Java(Path("/usr/bin/java"), 17, "PATH", "17.0.1")
 )
 def test_local_means_threads_of_the_driver(master: str, local: bool, loopback: bool):
     assert (masters.is_local(master), masters.is_loopback(master)) == (local, loopback)
-    assert (
-        "spark.driver.host" in jvm.every_run(master, Path("scratch"), 3)
-    ) is loopback
+    assert ("spark.driver.host" in jvm.every_run(master, Path("scratch"), 3)) is loopback
     assert bool(cluster.executors(master, JAVA, "")) is not local
 
 
 def test_executors_get_the_way_to_the_lab_and_to_the_stores_and_no_small_run_setting():
-    environment = {
-        "LABKIT_POSTGRES": "postgresql://me:secret@there/db",
-        "HOME": "/root",
-    }
+    environment = {"LABKIT_POSTGRES": "postgresql://me:secret@there/db", "HOME": "/root"}
     told = cluster.executors(URL, JAVA, "/lab", environment)
     assert told["spark.executorEnv.PYTHONPATH"] == "/lab"
     assert told["spark.executorEnv.LABKIT_POSTGRES"] == environment["LABKIT_POSTGRES"]
@@ -68,37 +63,24 @@ def test_what_executors_are_told_is_on_no_command_line(tmp_path: Path):
 
 def test_a_properties_file_keeps_every_sign():
     written = cluster.to_properties({"a": "x = y:#!\\ \n", "b": "grün 𝄞"})
-    assert (
-        written == "a=x\\ \\=\\ y\\:\\#\\!\\\\\\ \\n\nb=gr\\u00fcn\\ \\ud834\\udd1e\n"
-    )
+    assert written == "a=x\\ \\=\\ y\\:\\#\\!\\\\\\ \\n\nb=gr\\u00fcn\\ \\ud834\\udd1e\n"
 
 
 def test_speculation_is_refused_where_rows_would_mix():
     on: Callable[[str, str], str | None] = {"spark.speculation": "true"}.get
     cluster.check_speculation(True, "two_phase", on)
     cluster.check_speculation(False, "append", {}.get)
-    with pytest.raises(
-        InvalidInput,
-        match=r"spark\.speculation is on, and the sink append cannot bear it",
-    ):
+    with pytest.raises(InvalidInput, match=r"spark\.speculation is on, and the sink append cannot bear it"):
         cluster.check_speculation(False, "append", on)
 
 
 @pytest.mark.parametrize(("master", "retries"), [(URL, True), ("local[4]", False)])
-def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(
-    master: str, retries: bool, tmp_path: Path
-):
+def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(master: str, retries: bool, tmp_path: Path):
     opened = start.open_checkpoint(
-        tmp_path / "checkpoint",
-        sink=Strategy.APPEND,
-        order=Order.NONE,
-        store="files",
-        location=tmp_path / "files",
+        tmp_path / "checkpoint", sink=Strategy.APPEND, order=Order.NONE, store="files", location=tmp_path / "files"
     )
     conf: dict[str, str] = {}
-    spark = SimpleNamespace(
-        sparkContext=SimpleNamespace(master=master, getConf=lambda: conf)
-    )
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(master=master, getConf=lambda: conf))
     options = start._for_attempts(opened, spark).options  # type: ignore[arg-type]  # what is looked at of a session
     assert options.retries is retries
     assert SinkOptions.from_text(options.to_text()) == options
@@ -116,10 +98,7 @@ def test_a_file_of_one_host_is_refused_on_several():
 
 
 def test_tasks_are_tried_again_everywhere_but_on_threads():
-    assert [
-        masters.retries(each)
-        for each in (URL, "local-cluster[2,1,1024]", "local[4,3]", "local[4]", "local")
-    ] == [
+    assert [masters.retries(each) for each in (URL, "local-cluster[2,1,1024]", "local[4,3]", "local[4]", "local")] == [
         *[True] * 3,
         *[False] * 2,
     ]
@@ -129,26 +108,13 @@ KILLED = {"master": URL, "victim": "executor", "crashes": ["sink.mid_write"]}
 IMPOSSIBLE = {
     "write spark://HOST:PORT": {"master": "yarn"},
     "this machine's threads only": {"master": URL, "job": "socket"},
-    "the driver is its own executor": {
-        "victim": "executor",
-        "crashes": ["sink.mid_write"],
-    },
+    "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
     "this job or sink writes in the driver": {**KILLED, "job": "totals"},
-    "writes in the driver; use running and another sink": {
-        **KILLED,
-        "sink": "batch_marker",
-    },
-    "a point in a task": {
-        "master": URL,
-        "victim": "executor",
-        "crashes": ["sink.after_pre_commit"],
-    },
+    "writes in the driver; use running and another sink": {**KILLED, "sink": "batch_marker"},
+    "a point in a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
     "name one --crash": {"master": URL, "victim": "executor"},
     "--victim worker: unknown": {"master": URL, "victim": "worker"},
-    "can run 1 task(s) at once and 3 are needed": {
-        "master": "local-cluster[1,1,900]",
-        "crashes": ["sink.mid_write"],
-    },
+    "can run 1 task(s) at once and 3 are needed": {"master": "local-cluster[1,1,900]", "crashes": ["sink.mid_write"]},
 }
 
 
@@ -160,40 +126,21 @@ def test_an_impossible_run_is_refused_with_a_sentence(complaint: str):
 
 
 def test_a_scenario_on_a_cluster_survives_json_and_names_its_command():
-    scenario = plan(
-        sink="two_phase",
-        master="local-cluster[2,2,1024]",
-        victim="executor",
-        crashes=["sink.mid_write@0"],
-    )
+    scenario = plan(sink="two_phase", master="local-cluster[2,2,1024]", victim="executor", crashes=["sink.mid_write@0"])
     assert Scenario.from_json(scenario.to_json()) == scenario
-    assert scenario.command().endswith(
-        "--master 'local-cluster[2,2,1024]' --victim executor"
-    )
+    assert scenario.command().endswith("--master 'local-cluster[2,2,1024]' --victim executor")
     assert scenario.name == "two_phase-files-decision-executor-sink.mid_write-0"
 
 
 def test_a_standby_is_refused_on_a_cluster(tmp_path: Path):
-    run = prepare(
-        plan(master=URL, crashes=["sink.after_pre_commit@0"]), tmp_path / "run"
-    )
-    with pytest.raises(
-        InvalidInput, match="--standby: it would take the cluster's cores"
-    ):
+    run = prepare(plan(master=URL, crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
+    with pytest.raises(InvalidInput, match="--standby: it would take the cluster's cores"):
         lab.finish(run, setup=Setup(standby=True))
 
 
 def test_on_a_cluster_a_task_that_waits_has_a_driver_of_its_own(tmp_path: Path):
-    points = [
-        "sink.after_pre_commit",
-        "sink.mid_write",
-        "engine.after_commit_log",
-        "sink.mid_write",
-    ]
-    runs = [
-        prepare(plan(master=URL, crashes=[point]), tmp_path / str(n))
-        for n, point in enumerate(points)
-    ]
+    points = ["sink.after_pre_commit", "sink.mid_write", "engine.after_commit_log", "sink.mid_write"]
+    runs = [prepare(plan(master=URL, crashes=[point]), tmp_path / str(n)) for n, point in enumerate(points)]
     here = prepare(plan(crashes=["sink.mid_write"]), tmp_path / "here")
     assert list(_load([*runs, here], 9)) == [runs[0], runs[2]]
     assert list(_load([runs[1], runs[3], here], 9)) == [runs[1]]
@@ -205,16 +152,10 @@ def test_only_an_executor_of_the_application_is_killed():
         Executors("app-1").kill(1)
 
 
-def test_the_point_of_a_killed_executor_triggers_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_point_of_a_killed_executor_triggers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     parked = []
     monkeypatch.setattr(reach, "park", lambda: parked.append(1))
-    arming = Armed(
-        Crash(FailPoint.MID_WRITE),
-        tmp_path / "reached-1.json",
-        Reaction.WAIT_FOR_ITS_OWN_DEATH,
-    )
+    arming = Armed(Crash(FailPoint.MID_WRITE), tmp_path / "reached-1.json", Reaction.WAIT_FOR_ITS_OWN_DEATH)
     assert Armed.from_json(arming.to_json()) == arming
     arming.reach(FailPoint.MID_WRITE, 0)
     arming.reach(FailPoint.MID_WRITE, 0)

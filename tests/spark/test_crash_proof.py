@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import (
-    POINTS,
-    RECOVERY_POINTS,
-    Crash,
-    EngineLogs,
-    FailPoint,
-    Order,
-    Strategy,
-    engine_logs,
-)
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, EngineLogs, FailPoint, Order, Strategy, engine_logs
 from labkit.host.processes.events import ExecutorKilled, Killed, Proof
 from labkit.runs.layout import RunFolder
 from labkit.runs.proof import record_crash, record_executor_crash
@@ -26,11 +17,7 @@ from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import BatchLogs, check_logs
 
-EVERY = [
-    (strategy, order, point)
-    for (strategy, order), points in POINTS.items()
-    for point in points
-]
+EVERY = [(strategy, order, point) for (strategy, order), points in POINTS.items() for point in points]
 EVERY_STATE = list(itertools.product((False, True), (False, True)))
 KILLED = Killed(Proof(session=9, signal=9, killed=[8, 9], left=[], begun=1.0))
 BATCH = 1
@@ -39,12 +26,7 @@ BATCH = 1
 def has_decided(order: Order, point: FailPoint) -> bool:
     """Whether commits/N is there: told a second time, from the protocols and not from the code."""
     if order is Order.DECISION:
-        return point.value in (
-            "engine.after_commit_log",
-            "sink.mid_commit",
-            "sink.before_confirm",
-            "sink.after_commit",
-        )
+        return point.value in ("engine.after_commit_log", "sink.mid_commit", "sink.before_confirm", "sink.after_commit")
     return point.value == "engine.after_commit_log"
 
 
@@ -60,20 +42,13 @@ def write_logs(checkpoint: Path, *, planned: bool, finished: bool) -> None:
 @pytest.mark.parametrize(("strategy", "order", "point"), EVERY)
 @pytest.mark.parametrize(("planned", "finished"), EVERY_STATE)
 def test_a_log_that_is_there_or_missing_against_the_point_is_refused(
-    strategy: Strategy,
-    order: Order,
-    point: FailPoint,
-    planned: bool,
-    finished: bool,
-    tmp_path: Path,
+    strategy: Strategy, order: Order, point: FailPoint, planned: bool, finished: bool, tmp_path: Path
 ):
     write_logs(tmp_path / "checkpoint", planned=planned, finished=finished)
     wanted = None if order is Order.NONE else order.value
     crash = Crash(point, BATCH)
     store = "sqlite" if strategy is Strategy.IDEMPOTENT else "files"
-    scenario = plan(
-        sink=strategy.value, store=store, order=wanted, crashes=[str(crash)]
-    )
+    scenario = plan(sink=strategy.value, store=store, order=wanted, crashes=[str(crash)])
     run = Run(scenario, RunFolder(tmp_path), drivers=1)
     leave_evidence(run, crash)
     if (planned, finished) == (True, has_decided(order, point)):
@@ -92,9 +67,7 @@ def leave_evidence(run: Run, crash: Crash) -> None:
 
 @pytest.mark.parametrize("point", RECOVERY_POINTS)
 @pytest.mark.parametrize("log", [None, "offsets", "commits"])
-def test_recovery_leaves_the_engine_s_logs_as_they_were(
-    point: FailPoint, log: str | None, tmp_path: Path
-):
+def test_recovery_leaves_the_engine_s_logs_as_they_were(point: FailPoint, log: str | None, tmp_path: Path):
     write_logs(tmp_path / "checkpoint", planned=True, finished=False)
     before = BatchLogs.read(Checkpoint(tmp_path / "checkpoint"))
     crashes = ["sink.after_pre_commit@1", point.value]
@@ -130,14 +103,8 @@ def test_a_log_that_is_younger_than_an_executor_s_death_was_not_there(tmp_path: 
         check_logs(crash, BATCH, expected, checkpoint, killed_at=planned - 1)
 
 
-@pytest.mark.parametrize(
-    "proof",
-    [{"killed": [7]}, {"killed": [8]}, {"left": [6]}],
-    ids=str,
-)
-def test_an_executor_that_did_not_die_with_its_task_proves_nothing(
-    proof: dict, tmp_path: Path
-):
+@pytest.mark.parametrize("proof", [{"killed": [7]}, {"killed": [8]}, {"left": [6]}], ids=str)
+def test_an_executor_that_did_not_die_with_its_task_proves_nothing(proof: dict, tmp_path: Path):
     write_logs(tmp_path / "checkpoint", planned=True, finished=False)
     crash = Crash(FailPoint.MID_WRITE, BATCH)
     run = Run(plan(crashes=[str(crash)]), RunFolder(tmp_path), drivers=1)

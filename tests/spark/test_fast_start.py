@@ -19,9 +19,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_without_forks_only_the_labs_own_daemon_is_left_out() -> None:
-    small, crashtest = (
-        PROFILES[name].without_forks() for name in ("small", "crashtest")
-    )
+    small, crashtest = (PROFILES[name].without_forks() for name in ("small", "crashtest"))
     daemon = "spark.python.daemon.module"
     assert daemon in PROFILES["small"].configuration
     assert daemon not in small.configuration
@@ -43,8 +41,8 @@ def of_the_run(others: list[psutil.Process]) -> Iterator[psutil.Process]:
 def commands_of_a_run() -> Iterator[set[str]]:
     """The commands of all processes that a run starts within the block; complete behind it.
 
-    Servers and JupyterLab of other tests may live below this process, too. A worker of Spark may live for a moment only,
-    so somebody looks all the time.
+    Servers and JupyterLab of other tests may live below this process, too. A worker of Spark may live for a moment
+    only, so somebody looks all the time.
     """
     others, commands, is_over = psutil.Process().children(), set[str](), Event()
 

@@ -78,48 +78,25 @@ class Fault:
 DAMAGED = "damaged ("
 FAULTS = {
     "no fault": Fault(TWO_PHASE, nothing, "exactly-once"),
-    "offsets": Fault(
-        TWO_PHASE,
-        overwrite("checkpoint/offsets/1", "v1\n{"),
-        "checkpoint/offsets/1: damaged (",
-    ),
-    "an empty offsets": Fault(
-        APPEND, overwrite("checkpoint/offsets/1", ""), "checkpoint/offsets/1: damaged ("
-    ),
-    "commits": Fault(
-        TWO_PHASE,
-        overwrite("checkpoint/commits/0", "\0\0\0"),
-        "checkpoint/commits/0: damaged (",
-    ),
-    "identity": Fault(
-        TWO_PHASE,
-        overwrite("checkpoint/labkit/query.json", "{"),
-        "query.json: damaged (",
-    ),
+    "offsets": Fault(TWO_PHASE, overwrite("checkpoint/offsets/1", "v1\n{"), "checkpoint/offsets/1: damaged ("),
+    "an empty offsets": Fault(APPEND, overwrite("checkpoint/offsets/1", ""), "checkpoint/offsets/1: damaged ("),
+    "commits": Fault(TWO_PHASE, overwrite("checkpoint/commits/0", "\0\0\0"), "checkpoint/commits/0: damaged ("),
+    "identity": Fault(TWO_PHASE, overwrite("checkpoint/labkit/query.json", "{"), "query.json: damaged ("),
     "a decided handle file": Fault(
-        plan(
-            sink="two_phase", records_per_batch=1, crashes=["engine.after_commit_log@1"]
-        ),
+        plan(sink="two_phase", records_per_batch=1, crashes=["engine.after_commit_log@1"]),
         overwrite("checkpoint/labkit/handles/1.json", "[{}]"),
         "handles/1.json: the handles of batch 1 are damaged",
     ),
-    "the clock is set back, two_phase": Fault(
-        TWO_PHASE, set_the_clock_back, "exactly-once"
-    ),
+    "the clock is set back, two_phase": Fault(TWO_PHASE, set_the_clock_back, "exactly-once"),
     "the clock is set back, append": Fault(APPEND, set_the_clock_back, "at-least-once"),
 }
 
 
 @pytest.fixture(scope="module")
-def struck(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, lab.Outcome | LabError]:
+def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
     """Every run to its crash; the faults; every run to its end."""
     base = tmp_path_factory.mktemp("faults")
-    runs = {
-        name: prepare(fault.scenario, base / name.replace(" ", "-"))
-        for name, fault in FAULTS.items()
-    }
+    runs = {name: prepare(fault.scenario, base / name.replace(" ", "-")) for name, fault in FAULTS.items()}
     drivers = DriverPool(base / "scratch", lab.silent, 240.0, Setup())
     drivers.run(list(runs.values()))
     for name, run in runs.items():
@@ -138,9 +115,7 @@ def judged(run: Run) -> lab.Outcome | LabError:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(
-    name: str, struck: Mapping[str, lab.Outcome | LabError]
-):
+def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(name: str, struck: Mapping[str, lab.Outcome | LabError]):
     outcome, gives = struck[name], FAULTS[name].gives
     if isinstance(outcome, lab.Outcome):
         assert outcome.verdict.guarantee == gives
@@ -158,9 +133,7 @@ def test_damaged_evidence_proves_nothing(content: str, tmp_path: Path):
     run.folder.reached(1).write_text(content)
     noted.note(Begun(run.name))
     noted.note(Parked(run.name))
-    noted.note(
-        Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=time.time()))
-    )
+    noted.note(Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=time.time())))
     noted.conclude()
     assert isinstance(run.error, JobFailed)
     assert "reached-1.json: damaged (" in str(run.error)
@@ -176,12 +149,8 @@ def other_disk() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_the_checkpoint_may_lie_on_another_disk(
-    java: Java, tmp_path: Path, other_disk: Path
-):
-    run = prepare(
-        plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run"
-    )
+def test_the_checkpoint_may_lie_on_another_disk(java: Java, tmp_path: Path, other_disk: Path):
+    run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     run.folder.checkpoint.symlink_to(other_disk, target_is_directory=True)
     outcome = lab.finish(run)
     assert outcome.verdict.guarantee == "exactly-once"
@@ -216,43 +185,24 @@ def cramped(tmp_path: Path) -> Iterator[Cramped]:
         return
     yield Cramped(folder, None)
     end = time.monotonic() + 30
-    while subprocess.run(
-        ["umount", str(folder)], capture_output=True, check=False
-    ).returncode:
-        assert time.monotonic() < end, (
-            "the kernel does not let go of the small file system"
-        )
+    while subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode:
+        assert time.monotonic() < end, "the kernel does not let go of the small file system"
         time.sleep(0.05)
 
 
 def many_words(path: Path) -> Path:
-    path.write_text(
-        "".join(f"word{number}\n" for number in range(30_000)), encoding="utf-8"
-    )
+    path.write_text("".join(f"word{number}\n" for number in range(30_000)), encoding="utf-8")
     return path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["store", "checkpoint"])
-def test_a_full_disk_of_one_part_is_said_in_one_sentence(
-    part: str, java: Java, tmp_path: Path, cramped: Cramped
-):
+def test_a_full_disk_of_one_part_is_said_in_one_sentence(part: str, java: Java, tmp_path: Path, cramped: Cramped):
     text = many_words(tmp_path / "words.txt")
-    run = prepare(
-        plan(job="totals", sink="append", input=text, records_per_batch=30_000),
-        tmp_path / "run",
-    )
+    run = prepare(plan(job="totals", sink="append", input=text, records_per_batch=30_000), tmp_path / "run")
     (run.folder.path / part).symlink_to(cramped.folder, target_is_directory=True)
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "labkit",
-            "run",
-            "--resume",
-            str(run.folder.path),
-            "--json",
-        ],
+        [sys.executable, "-m", "labkit", "run", "--resume", str(run.folder.path), "--json"],
         capture_output=True,
         text=True,
         timeout=180,
@@ -260,14 +210,8 @@ def test_a_full_disk_of_one_part_is_said_in_one_sentence(
         preexec_fn=cramped.apply,
     )
     words = done.stderr.strip().splitlines()
-    assert (done.returncode in (1, 64), done.stdout, len(words)) == (True, "", 1), (
-        done.stderr
-    )
-    assert (
-        "the disk is full" in words[0]
-        or "may not grow" in words[0]
-        or "File too large" in words[0]
-    )
+    assert (done.returncode in (1, 64), done.stdout, len(words)) == (True, "", 1), done.stderr
+    assert "the disk is full" in words[0] or "may not grow" in words[0] or "File too large" in words[0]
     assert not (run.folder.path / "scratch").exists()
 
 
@@ -290,43 +234,29 @@ def tell_all(pids: list[int], number: signal.Signals) -> None:
 
 def finished(folder: Path) -> dict:
     command = [sys.executable, "-m", "labkit", "run", "--resume", str(folder), "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    return {"code": done.returncode, "words": done.stderr} | (
-        json.loads(done.stdout) if done.stdout else {}
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return {"code": done.returncode, "words": done.stderr} | (json.loads(done.stdout) if done.stdout else {})
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(
-    java: Java, tmp_path: Path
-):
+def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(java: Java, tmp_path: Path):
     folder = tmp_path / "run"
     with running(folder, "--patience", "30") as (process, mark):
         until((folder / "checkpoint" / "offsets" / "0").exists, "the first batch")
         stopped = drivers(folder)
         tell_all(stopped, signal.SIGSTOP)
         _, words = process.communicate(timeout=PATIENCE)
-        assert (process.returncode, len(words.decode().strip().splitlines())) == (
-            1,
-            1,
-        ), words
+        assert (process.returncode, len(words.decode().strip().splitlines())) == (1, 1), words
         assert "did nothing for 30 s and was stopped" in words.decode()
         until(lambda: not marked(mark), "every process of the run to be gone")
         tell_all(stopped, signal.SIGCONT)
         assert session_members(stopped[0]) == []
     again = finished(folder)
-    assert (again["guarantee"], again["final"]) == (
-        "exactly-once",
-        {"hello": 2, "world": 1},
-    )
+    assert (again["guarantee"], again["final"]) == ("exactly-once", {"hello": 2, "world": 1})
 
 
 @pytest.mark.slow
-def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(
-    java: Java, tmp_path: Path
-):
+def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(java: Java, tmp_path: Path):
     """Runner dead, supervisor and driver stopped: the zombie holds its lock, and when it goes on it only dies."""
     folder = tmp_path / "run"
     with running(folder) as (process, mark):
@@ -341,10 +271,7 @@ def test_while_a_stopped_driver_may_come_back_no_other_takes_its_checkpoint(
         tell_all(zombies, signal.SIGCONT)
         until(lambda: not marked(mark), "the zombie to be gone")
     again = finished(folder)
-    assert (again["guarantee"], again["final"]) == (
-        "exactly-once",
-        {"hello": 2, "world": 1},
-    )
+    assert (again["guarantee"], again["final"]) == ("exactly-once", {"hello": 2, "world": 1})
 
 
 KILLS = 10
@@ -354,9 +281,7 @@ LONGEST_LIFE = 20.0
 
 
 @pytest.mark.slow
-def test_nothing_is_left_of_runners_that_are_killed_at_random_moments(
-    java: Java, tmp_path: Path
-):
+def test_nothing_is_left_of_runners_that_are_killed_at_random_moments(java: Java, tmp_path: Path):
     chance = random.Random(20_261_121)
     moments = [chance.uniform(0, LONGEST_LIFE * SIDE_BY_SIDE / 2) for _ in range(KILLS)]
 
@@ -367,13 +292,8 @@ def test_nothing_is_left_of_runners_that_are_killed_at_random_moments(
             alive = process.poll() is None
             process.kill()
             process.wait()
-            until(
-                lambda: not marked(mark), f"the processes of runner {number} to be gone"
-            )
-            until(
-                lambda: not any((folder / "scratch").glob("driver-*/")),
-                f"the temporary files of runner {number}",
-            )
+            until(lambda: not marked(mark), f"the processes of runner {number} to be gone")
+            until(lambda: not any((folder / "scratch").glob("driver-*/")), f"the temporary files of runner {number}")
             return alive
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:

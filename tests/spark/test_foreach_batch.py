@@ -24,54 +24,35 @@ class Frame:
 
     def __init__(self, batch: int) -> None:
         totals = Counter(word for line in TEXT[: batch + 1] for word in words(line))
-        rows = [
-            {"offset": batch, "key": word, "value": totals[word]}
-            for word in set(words(TEXT[batch]))
-        ]
+        rows = [{"offset": batch, "key": word, "value": totals[word]} for word in set(words(TEXT[batch]))]
         self._table = pa.Table.from_pylist(rows)
 
     def toArrow(self) -> pa.Table:  # noqa: N802  # PySpark's name
         return self._table
 
 
-def run(
-    strategy: Strategy, order: Order, folder: Path, batches: Sequence[int]
-) -> Verdict:
+def run(strategy: Strategy, order: Order, folder: Path, batches: Sequence[int]) -> Verdict:
     """The batches in this order, each with a driver of its own; a number that comes again is a replay."""
     (folder / "text").write_text("\n".join(TEXT))
     for incarnation, batch in enumerate(batches, start=1):
         options = SinkOptions(
-            strategy,
-            order,
-            "sqlite",
-            folder / "store.sqlite",
-            "q",
-            incarnation,
-            folder / "log",
-            PARTICIPANTS,
+            strategy, order, "sqlite", folder / "store.sqlite", "q", incarnation, folder / "log", PARTICIPANTS
         )
         list(options.coordinator().recover(batch - 1 if batch else None))
         ForeachBatchAdapter(options)(Frame(batch), batch)
         options.coordinator().commit_log_durable(batch)
     count = Totals(folder / "text", 1)
     store = options.coordinator().sink.store
-    events: Iterator[Observation | Reading] = iter(
-        [*count.numbered(store.history()), Reading("end")]
-    )
+    events: Iterator[Observation | Reading] = iter([*count.numbered(store.history()), Reading("end")])
     keyed = strategy is Strategy.IDEMPOTENT
-    return judge(
-        count.expected(),
-        History(events, keyed=keyed, hidden=count.numbered(store.hidden())),
-    )
+    return judge(count.expected(), History(events, keyed=keyed, hidden=count.numbered(store.hidden())))
 
 
 ALL = [(strategy, order) for strategy in Strategy for order in orders(strategy)]
 
 
 @pytest.mark.parametrize(("strategy", "order"), ALL, ids=str)
-def test_every_strategy_writes_the_totals_of_every_batch(
-    strategy: Strategy, order: Order, tmp_path: Path
-):
+def test_every_strategy_writes_the_totals_of_every_batch(strategy: Strategy, order: Order, tmp_path: Path):
     verdict = run(strategy, order, tmp_path, [0, 1, 2])
     assert verdict.guarantee is Guarantee.EXACTLY_ONCE, verdict.because
     assert verdict.final == Counter(word for line in TEXT for word in words(line))
@@ -85,9 +66,7 @@ REPLAYED = {
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_a_replayed_batch_counts_as_the_strategy_lets_it(
-    strategy: Strategy, tmp_path: Path
-):
+def test_a_replayed_batch_counts_as_the_strategy_lets_it(strategy: Strategy, tmp_path: Path):
     verdict = run(strategy, Order.NONE, tmp_path, [0, 1, 1, 2])
     assert verdict.guarantee == REPLAYED[strategy], verdict.because
 
@@ -100,16 +79,11 @@ def add_up(sink: IdempotentSink, handle: object, rows: Iterator[Observation]) ->
         sink.store.upsert(row._replace(value=known[row.key] + brought))
 
 
-def test_totals_that_count_a_replayed_batch_twice_are_found_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_totals_that_count_a_replayed_batch_twice_are_found_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(IdempotentSink, "pre_commit", add_up)
     (tmp_path / "once").mkdir()
     (tmp_path / "twice").mkdir()
-    assert (
-        run(Strategy.IDEMPOTENT, Order.NONE, tmp_path / "once", [0, 1, 2]).guarantee
-        is Guarantee.EXACTLY_ONCE
-    )
+    assert run(Strategy.IDEMPOTENT, Order.NONE, tmp_path / "once", [0, 1, 2]).guarantee is Guarantee.EXACTLY_ONCE
     verdict = run(Strategy.IDEMPOTENT, Order.NONE, tmp_path / "twice", [0, 1, 1, 2])
     assert verdict.unexpected
     assert verdict.final["world"] == 3

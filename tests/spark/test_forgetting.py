@@ -15,16 +15,8 @@ from labkit.runs.scenario import plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SOCKET = {
-    "job": "socket",
-    "records_per_batch": 2,
-    "crashes": ["source.after_offset_log@1"],
-}
-AFTER_FIRST = {
-    "crashes": ["engine.after_commit_log@0"],
-    "records_per_batch": 1,
-    "delete_checkpoint": True,
-}
+SOCKET = {"job": "socket", "records_per_batch": 2, "crashes": ["source.after_offset_log@1"]}
+AFTER_FIRST = {"crashes": ["engine.after_commit_log@0"], "records_per_batch": 1, "delete_checkpoint": True}
 
 RUNS = {
     "socket, append": plan(sink="append", **SOCKET),
@@ -32,15 +24,9 @@ RUNS = {
     "socket, wal": plan(sink="wal", **SOCKET),
     "socket, batch_marker": plan(sink="batch_marker", store="sqlite", **SOCKET),
     "deleted, append": plan(sink="append", **AFTER_FIRST),
-    "deleted, marker of a new query": plan(
-        sink="batch_marker", store="sqlite", **AFTER_FIRST
-    ),
+    "deleted, marker of a new query": plan(sink="batch_marker", store="sqlite", **AFTER_FIRST),
     "deleted, marker that outlived its query": plan(
-        sink="batch_marker",
-        store="sqlite",
-        query="counts",
-        later_records_per_batch=3,
-        **AFTER_FIRST,
+        sink="batch_marker", store="sqlite", query="counts", later_records_per_batch=3, **AFTER_FIRST
     ),
     "deleted, idempotent": plan(
         sink="idempotent",
@@ -73,14 +59,9 @@ IN_DOUBT = {"deleted, prepared transactions of nobody": 3}
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, lab.Outcome | LabError]:
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome | LabError]:
     base = tmp_path_factory.mktemp("forgetting")
-    runs = [
-        prepare(scenario, base / name.replace(" ", "-"))
-        for name, scenario in RUNS.items()
-    ]
+    runs = [prepare(scenario, base / name.replace(" ", "-")) for name, scenario in RUNS.items()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LineServer, "send", slowly)
         return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
@@ -94,34 +75,23 @@ def slowly(_server: LineServer, connection: socket.socket, lines: bytes) -> None
 
 
 @pytest.mark.parametrize("name", GIVES)
-def test_what_is_forgotten_shows(
-    name: str, outcomes: dict[str, lab.Outcome | LabError]
-):
+def test_what_is_forgotten_shows(name: str, outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes[name]
     assert isinstance(outcome, lab.Outcome), str(outcome)
     verdict = outcome.verdict
-    found = (
-        verdict.guarantee,
-        list(verdict.lost),
-        list(verdict.duplicate),
-        list(verdict.regression),
-    )
+    found = (verdict.guarantee, list(verdict.lost), list(verdict.duplicate), list(verdict.regression))
     assert found == GIVES[name]
     assert outcome.to_json()["in_doubt_rows"] == IN_DOUBT.get(name, 0)
     [crash] = outcome.crashes
     assert crash["signal"] == 9
 
 
-def test_a_socket_says_why_no_sink_could_help(
-    outcomes: dict[str, lab.Outcome | LabError],
-):
+def test_a_socket_says_why_no_sink_could_help(outcomes: dict[str, lab.Outcome | LabError]):
     said = str(outcomes["socket, two_phase"])
     assert "at-most-once at best, whatever the sink" in said
 
 
-def test_a_deleted_checkpoint_can_be_looked_into(
-    outcomes: dict[str, lab.Outcome | LabError],
-):
+def test_a_deleted_checkpoint_can_be_looked_into(outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes["deleted, append"]
     assert isinstance(outcome, lab.Outcome)
     assert (outcome.folder / "checkpoint-1" / "commits" / "0").exists()
@@ -129,40 +99,24 @@ def test_a_deleted_checkpoint_can_be_looked_into(
 
 
 @pytest.fixture(scope="module")
-def kept(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, lab.Outcome | LabError]:
+def kept(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome | LabError]:
     """The same count with either provider of state, killed in its second batch."""
     base = tmp_path_factory.mktemp("state")
-    options = {
-        "job": "totals",
-        "sink": "two_phase",
-        "records_per_batch": 18,
-        "crashes": ["sink.after_pre_commit@1"],
-    }
-    runs = [
-        prepare(plan(state=state, **options), base / state)
-        for state in ("hdfs", "rocksdb")
-    ]
-    return dict(
-        zip(("hdfs", "rocksdb"), lab.run_all(runs, base / "scratch"), strict=True)
-    )
+    options = {"job": "totals", "sink": "two_phase", "records_per_batch": 18, "crashes": ["sink.after_pre_commit@1"]}
+    runs = [prepare(plan(state=state, **options), base / state) for state in ("hdfs", "rocksdb")]
+    return dict(zip(("hdfs", "rocksdb"), lab.run_all(runs, base / "scratch"), strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("state", "ending"), [("hdfs", ".delta"), ("rocksdb", ".zip")])
-def test_what_the_state_store_leaves_at_a_crash(
-    state: str, ending: str, kept: dict[str, lab.Outcome | LabError]
-):
+def test_what_the_state_store_leaves_at_a_crash(state: str, ending: str, kept: dict[str, lab.Outcome | LabError]):
     """The first batch's state is durable, the second's was not committed yet, and the count is right in the end."""
     outcome = kept[state]
     assert isinstance(outcome, lab.Outcome), str(outcome)
     assert outcome.verdict.guarantee == "exactly-once"
     [crash] = outcome.crashes
     assert crash["commit_log"] == [0]
-    versions = {
-        Path(name).stem for name in crash["state_files"] if name.endswith(ending)
-    }
+    versions = {Path(name).stem for name in crash["state_files"] if name.endswith(ending)}
     assert "1" in versions
 
 

@@ -1,4 +1,6 @@
-"""A session for a person at a keyboard: it counts, leaves the environment alone, and nothing of it outlives its process."""
+"""A session for a person at a keyboard: it counts, leaves the environment alone, and nothing of it outlives its
+process.
+"""
 
 import os
 import signal
@@ -32,9 +34,7 @@ FOR_EVER = "import time; time.sleep(600)"
 
 def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
     """A process with a session, the session's folder, and the JVM's process id."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", BEGIN + more], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", BEGIN + more], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     scratch, jvm, counted = process.stdout.readline().split()
     assert counted == "3"
@@ -56,8 +56,4 @@ def test_a_killed_process_leaves_neither_jvm_nor_folder() -> None:
     assert session_members(jvm)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    until(
-        lambda: not scratch.exists() and not session_members(jvm),
-        "the session and its folder are gone",
-        60,
-    )
+    until(lambda: not scratch.exists() and not session_members(jvm), "the session and its folder are gone", 60)

@@ -22,9 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def own_broker(
-    kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[KafkaService]:
+def own_broker(kafka: KafkaService, java: Java, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaService]:
     """The broker of a user with a cache folder of his own; `kafka` has seen to it that the jars are there."""
     cache = tmp_path_factory.mktemp("cache")
     (cache / "labkit").mkdir()
@@ -42,19 +40,13 @@ def own_broker(
 def ends_with_us() -> Iterator[None]:
     """A broker that is killed and started again in between is tethered to nobody: this stops whichever there is."""
     code = "import sys; sys.stdin.read(); from labkit.host.servers.kafka import KafkaService; KafkaService().down()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, start_new_session=True
-    ):
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, start_new_session=True):
         yield
 
 
 CASES = {
     "engine, expired": ("engine", "sink.after_pre_commit@0", "expire"),
-    "decision, expired before it": (
-        "decision",
-        "coordinator.after_handles@0",
-        "expire",
-    ),
+    "decision, expired before it": ("decision", "coordinator.after_handles@0", "expire"),
     "decision, expired after it": ("decision", "engine.after_commit_log@0", "expire"),
     "decision, broker killed": ("decision", "engine.after_commit_log@0", "kill-server"),
     "engine, broker killed": ("engine", "sink.after_pre_commit@0", "kill-server"),
@@ -62,20 +54,13 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    own_broker: KafkaService, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, lab.Outcome]:
+def outcomes(own_broker: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome]:
     """Those that wait for time to run out share their drivers, and so do those whose broker dies when all are dead."""
     base, found = tmp_path_factory.mktemp("between"), dict[str, lab.Outcome]()
     for what in ("expire", "kill-server"):
         names = [name for name, (_, _, between) in CASES.items() if between == what]
-        runs = [
-            prepare(case(name), base / f"{what}-{number}")
-            for number, name in enumerate(names)
-        ]
-        for name, outcome in zip(
-            names, lab.run_all(runs, base / "scratch"), strict=True
-        ):
+        runs = [prepare(case(name), base / f"{what}-{number}") for number, name in enumerate(names)]
+        for name, outcome in zip(names, lab.run_all(runs, base / "scratch"), strict=True):
             assert isinstance(outcome, lab.Outcome), f"{name}: {outcome}"
             found[name] = outcome
     return found
@@ -83,58 +68,36 @@ def outcomes(
 
 def case(name: str) -> Scenario:
     order, crash, between = CASES[name]
-    return plan(
-        sink="two_phase", store="kafka", order=order, crashes=[crash], between=between
-    )
+    return plan(sink="two_phase", store="kafka", order=order, crashes=[crash], between=between)
 
 
-def test_engine_order_runs_the_batch_again_when_time_ran_out(
-    outcomes: dict[str, lab.Outcome],
-) -> None:
+def test_engine_order_runs_the_batch_again_when_time_ran_out(outcomes: dict[str, lab.Outcome]) -> None:
     for name in ("engine, expired", "decision, expired before it"):
         outcome = outcomes[name]
-        assert (outcome.verdict.guarantee, outcome.verdict.rows) == (
-            Guarantee.EXACTLY_ONCE,
-            3,
-        )
+        assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
         assert len(outcome.crashes[0]["server"]["aborted"]) == 2
 
 
-def test_decision_order_loses_what_was_decided_when_time_ran_out(
-    outcomes: dict[str, lab.Outcome],
-) -> None:
+def test_decision_order_loses_what_was_decided_when_time_ran_out(outcomes: dict[str, lab.Outcome]) -> None:
     outcome = outcomes["decision, expired after it"]
-    assert (outcome.verdict.guarantee, outcome.verdict.lost) == (
-        Guarantee.AT_MOST_ONCE,
-        (0, 1, 2),
-    )
+    assert (outcome.verdict.guarantee, outcome.verdict.lost) == (Guarantee.AT_MOST_ONCE, (0, 1, 2))
     [crash] = outcome.crashes
     assert len(crash["server"]["aborted"]) == 2
     assert [said.partition(",")[0] for said in crash["recovery"]] == ["LOST", "LOST"]
 
 
-def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(
-    outcomes: dict[str, lab.Outcome],
-) -> None:
+def test_a_broker_that_is_killed_in_between_loses_and_doubles_nothing(outcomes: dict[str, lab.Outcome]) -> None:
     for name in ("decision, broker killed", "engine, broker killed"):
         outcome = outcomes[name]
-        assert (outcome.verdict.guarantee, outcome.verdict.rows) == (
-            Guarantee.EXACTLY_ONCE,
-            3,
-        )
+        assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
         server = outcome.crashes[0]["server"]
         assert server["signal"] == 9
         assert server["now"] not in server["ended"]
 
 
-def test_a_topic_is_gone_when_its_run_is_judged(
-    outcomes: dict[str, lab.Outcome], own_broker: KafkaService
-) -> None:
+def test_a_topic_is_gone_when_its_run_is_judged(outcomes: dict[str, lab.Outcome], own_broker: KafkaService) -> None:
     assert all(outcome.record.released for outcome in outcomes.values())
-    assert not any(
-        (outcome.record.folder.store("kafka") / "topic").exists()
-        for outcome in outcomes.values()
-    )
+    assert not any((outcome.record.folder.store("kafka") / "topic").exists() for outcome in outcomes.values())
 
 
 @pytest.mark.slow
@@ -149,33 +112,20 @@ def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_i
         if isinstance(event, moment) and not down:
             down.extend(own_broker.kill())
 
-    run = prepare(
-        plan(sink="two_phase", store="kafka", crashes=["sink.after_pre_commit@0"]),
-        tmp_path / "run",
-    )
+    run = prepare(plan(sink="two_phase", store="kafka", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     with pytest.raises((JobFailed, ServiceUnavailable)) as told:
         lab.finish(run, tell)
     assert down
     assert "\n" not in str(told.value)
     own_broker.up()
     outcome = lab.finish(lab.resumed(run.folder.path))
-    assert (outcome.verdict.guarantee, outcome.verdict.rows) == (
-        Guarantee.EXACTLY_ONCE,
-        3,
-    )
+    assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
     assert [crash["signal"] for crash in outcome.crashes] == [9]
 
 
 def test_a_store_that_keeps_its_promise_cannot_expire() -> None:
-    with pytest.raises(
-        InvalidInput, match="postgres keeps a transaction for ever; use --store kafka"
-    ):
-        plan(
-            sink="two_phase",
-            store="postgres",
-            crashes=["sink.after_pre_commit@0"],
-            between="expire",
-        )
+    with pytest.raises(InvalidInput, match="postgres keeps a transaction for ever; use --store kafka"):
+        plan(sink="two_phase", store="postgres", crashes=["sink.after_pre_commit@0"], between="expire")
 
 
 def test_the_folder_of_a_run_repeats_it(outcomes: dict[str, lab.Outcome]) -> None:

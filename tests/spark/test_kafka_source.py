@@ -24,25 +24,10 @@ pytestmark = pytest.mark.spark
 
 WORDS = ["hello", "world", "hello", "moon", "hello", "moon"]
 
-KAFKA_TO_KAFKA = {
-    "job": "kafka",
-    "sink": "two_phase",
-    "store": "kafka",
-    "order": "decision",
-}
+KAFKA_TO_KAFKA = {"job": "kafka", "sink": "two_phase", "store": "kafka", "order": "decision"}
 CASES: dict[str, dict[str, Any]] = {
-    "appended": {
-        "job": "kafka",
-        "crashes": ["sink.after_pre_commit@1"],
-        "records_per_batch": 1,
-        "commit_group": True,
-    },
-    "planned": {
-        "job": "kafka",
-        "sink": "batch_marker",
-        "store": "sqlite",
-        "crashes": ["source.after_offset_log@0"],
-    },
+    "appended": {"job": "kafka", "crashes": ["sink.after_pre_commit@1"], "records_per_batch": 1, "commit_group": True},
+    "planned": {"job": "kafka", "sink": "batch_marker", "store": "sqlite", "crashes": ["source.after_offset_log@0"]},
     "falsified": {
         **KAFKA_TO_KAFKA,
         "crashes": ["engine.after_commit_log@0", "sink.mid_commit@1"],
@@ -69,15 +54,10 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcomes(
-    java: Java,
-    kafka_address: str,
-    words: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    java: Java, kafka_address: str, words: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, lab.Outcome]:
     base, found = tmp_path_factory.mktemp("source"), dict[str, lab.Outcome]()
-    runs = [
-        prepare(plan(**case, input=words), base / name) for name, case in CASES.items()
-    ]
+    runs = [prepare(plan(**case, input=words), base / name) for name, case in CASES.items()]
     for name, outcome in zip(CASES, lab.run_all(runs, base / "scratch"), strict=True):
         assert isinstance(outcome, lab.Outcome), f"{name}: {outcome}"
         found[name] = outcome
@@ -88,44 +68,30 @@ def outcomes(
 @pytest.mark.parametrize("name", CASES)
 def test_every_crash_was_one(name: str, outcomes: Mapping[str, lab.Outcome]) -> None:
     crashes = outcomes[name].crashes
-    assert [f"{each['point']}@{each['batch']}" for each in crashes] == CASES[name][
-        "crashes"
-    ]
+    assert [f"{each['point']}@{each['batch']}" for each in crashes] == CASES[name]["crashes"]
     assert {each["signal"] for each in crashes} == {9}
     assert all(len(each["killed"]) > 3 for each in crashes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["planned", "falsified", "grown"])
-def test_every_record_comes_out_once(
-    name: str, outcomes: Mapping[str, lab.Outcome]
-) -> None:
+def test_every_record_comes_out_once(name: str, outcomes: Mapping[str, lab.Outcome]) -> None:
     verdict = outcomes[name].verdict
     assert (verdict.guarantee, verdict.rows) == (Guarantee.EXACTLY_ONCE, len(WORDS))
     assert dict(verdict.final.items()) == {"hello": 3, "moon": 2, "world": 1}
 
 
 @pytest.mark.slow
-def test_a_sink_that_cannot_take_back_doubles_the_batch_that_runs_again(
-    outcomes: Mapping[str, lab.Outcome],
-) -> None:
+def test_a_sink_that_cannot_take_back_doubles_the_batch_that_runs_again(outcomes: Mapping[str, lab.Outcome]) -> None:
     verdict = outcomes["appended"].verdict
-    assert (verdict.guarantee, verdict.duplicate, verdict.unexpected) == (
-        Guarantee.AT_LEAST_ONCE,
-        (1,),
-        (),
-    )
+    assert (verdict.guarantee, verdict.duplicate, verdict.unexpected) == (Guarantee.AT_LEAST_ONCE, (1,), ())
 
 
 @pytest.mark.slow
-def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(
-    outcomes: Mapping[str, lab.Outcome],
-) -> None:
+def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(outcomes: Mapping[str, lab.Outcome]) -> None:
     outcome = outcomes["appended"]
     [crash] = outcome.crashes
-    [partitions] = json.loads(
-        outcome.checkpoint_file("offsets/1").splitlines()[-1]
-    ).values()
+    [partitions] = json.loads(outcome.checkpoint_file("offsets/1").splitlines()[-1]).values()
     assert partitions == crash["progress"]["planned"] == {"0": 2}
     assert crash["progress"]["finished"] == crash["progress"]["group"] == {"0": 1}
     end = json.loads(outcome.record.folder.evidence.read_text())["end"]["progress"]
@@ -134,13 +100,9 @@ def test_the_jobs_progress_is_in_its_checkpoint_and_the_group_only_follows(
 
 
 @pytest.mark.slow
-def test_without_being_asked_no_group_is_told_anything(
-    outcomes: Mapping[str, lab.Outcome],
-) -> None:
+def test_without_being_asked_no_group_is_told_anything(outcomes: Mapping[str, lab.Outcome]) -> None:
     assert outcomes["planned"].crashes[0]["progress"]["group"] == {}
-    end = json.loads(outcomes["grown"].record.folder.evidence.read_text())["end"][
-        "progress"
-    ]
+    end = json.loads(outcomes["grown"].record.folder.evidence.read_text())["end"]["progress"]
     assert (end["group"], end["finished"]) == ({}, end["ends"])
 
 
@@ -157,9 +119,7 @@ def test_a_falsified_group_changes_nothing(outcomes: Mapping[str, lab.Outcome]) 
 
 
 @pytest.mark.slow
-def test_a_partition_that_appears_between_two_drivers_is_read(
-    outcomes: Mapping[str, lab.Outcome],
-) -> None:
+def test_a_partition_that_appears_between_two_drivers_is_read(outcomes: Mapping[str, lab.Outcome]) -> None:
     outcome = outcomes["grown"]
     [crash] = outcome.crashes
     assert crash["progress"]["planned"] == {"0": 3}
@@ -176,19 +136,12 @@ def test_topics_and_groups_are_gone_when_their_runs_are_judged(
     coordinators = Coordinators(kafka_address)
     # The broker confirms that a topic is deleted before it has forgotten it.
     until(
-        lambda: (
-            not any(
-                name.startswith("labkit-") for name in coordinators.admin.list_topics()
-            )
-        ),
+        lambda: not any(name.startswith("labkit-") for name in coordinators.admin.list_topics()),
         "the end of the topics",
     )
     groups = [group["group_id"] for group in coordinators.admin.list_groups()]
     coordinators.close()
-    assert not any(
-        outcome.record.folder.source.joinpath("topic").exists()
-        for outcome in outcomes.values()
-    )
+    assert not any(outcome.record.folder.source.joinpath("topic").exists() for outcome in outcomes.values())
     assert not [group for group in groups if group.endswith(".progress")]
 
 
@@ -260,9 +213,7 @@ def test_a_partition_that_appears_between_two_batches_is_read(
     assert told["ends"].keys() == {"0", "1"}
 
 
-def test_an_input_that_was_cut_off_is_refused(
-    kafka_address: str, tmp_path: Path
-) -> None:
+def test_an_input_that_was_cut_off_is_refused(kafka_address: str, tmp_path: Path) -> None:
     topic = InputTopic(tmp_path)
     (tmp_path / "homes").write_text('{"writing": true}')
     with pytest.raises(InvalidInput, match="start the run anew"):
@@ -272,10 +223,7 @@ def test_an_input_that_was_cut_off_is_refused(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (
-            {"between": "add-partition", "crashes": ["sink.after_pre_commit"]},
-            "use --job kafka",
-        ),
+        ({"between": "add-partition", "crashes": ["sink.after_pre_commit"]}, "use --job kafka"),
         ({"commit_group": True}, "use --job kafka"),
         ({"job": "kafka", "state": "hdfs"}, "the job kafka needs rocksdb"),
         ({"job": "kafka", "between": "falsify-group"}, "name one with --crash"),
@@ -303,10 +251,7 @@ def no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [
-        (nobody_listens, "the Kafka broker does not answer"),
-        (no_jars, "Spark's Kafka source is not here yet"),
-    ],
+    [(nobody_listens, "the Kafka broker does not answer"), (no_jars, "Spark's Kafka source is not here yet")],
 )
 def test_what_is_missing_is_said_before_anything_is_made(
     missing: Callable[[pytest.MonkeyPatch], None],
@@ -323,11 +268,7 @@ def test_what_is_missing_is_said_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_the_connectors_jars_are_checked_like_all_others(
-    java: Java, tmp_path: Path
-) -> None:
+def test_the_connectors_jars_are_checked_like_all_others(java: Java, tmp_path: Path) -> None:
     folder = CONNECTOR.find(java)
     assert CONNECTOR.sums().keys() == {path.name for path in folder.glob("*.jar")}
-    assert {
-        f"{name}-{version}.jar" for _, name, version in CONNECTOR.packages
-    } == CONNECTOR.sums().keys()
+    assert {f"{name}-{version}.jar" for _, name, version in CONNECTOR.packages} == CONNECTOR.sums().keys()

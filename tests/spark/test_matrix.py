@@ -73,27 +73,17 @@ def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
 def decided_by(cell: Cell) -> bool:
     """Whether commits/0 must be there when the point is reached."""
     behind = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
-    return cell.point is FailPoint.AFTER_COMMIT_LOG or (
-        cell.order is Order.DECISION and cell.point in behind
-    )
+    return cell.point is FailPoint.AFTER_COMMIT_LOG or (cell.order is Order.DECISION and cell.point in behind)
 
 
 @pytest.fixture(scope="module")
 def grid(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """Every cell once, without what is slow."""
-    return run(
-        [cell for cell in CELLS if not is_slow(cell)],
-        tmp_path_factory.mktemp("matrix"),
-    )
+    return run([cell for cell in CELLS if not is_slow(cell)], tmp_path_factory.mktemp("matrix"))
 
 
 @pytest.fixture(scope="module")
-def slow_grid(
-    java: Java,
-    postgres: str,
-    kafka_address: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Outcomes:
+def slow_grid(java: Java, postgres: str, kafka_address: str, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """What is slow."""
     return run(SLOW, tmp_path_factory.mktemp("servers"))
 
@@ -105,9 +95,7 @@ def test_real_spark_gives_what_was_predicted(cell: Cell, grid: Outcomes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", SLOW, ids=str)
-def test_real_spark_gives_it_on_a_server_and_at_every_point(
-    cell: Cell, slow_grid: Outcomes
-):
+def test_real_spark_gives_it_on_a_server_and_at_every_point(cell: Cell, slow_grid: Outcomes):
     check(cell, slow_grid[cell])
 
 
@@ -121,9 +109,7 @@ def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
 
 def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     """The driver's temporary files are gone, and what is kept is what the design says."""
-    outcome = grid[
-        Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT)
-    ]
+    outcome = grid[Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT)]
     assert isinstance(outcome, lab.Outcome)
     kept = {
         "checkpoint",

@@ -31,21 +31,14 @@ def test_prices_are_those_of_the_moment_of_the_look(outside: Outside) -> None:
     assert outside.edit() == outside.read() == {"pen": 11, "book": 21}
 
 
-def test_a_task_that_runs_twice_sends_twice_and_may_give_other_rows(
-    outside: Outside,
-) -> None:
+def test_a_task_that_runs_twice_sends_twice_and_may_give_other_rows(outside: Outside) -> None:
     [first] = serve(outside, iter([orders("pen", "book")]))
     outside.edit()
     [again] = serve(outside, iter([orders("pen", "book")]))
     assert first.column("value").to_pylist() == [10, 20]
     assert again.column("value").to_pylist() == [11, 21]
     assert first.column("offset").to_pylist() == again.column("offset").to_pylist()
-    assert outside.sent() == [
-        Mail(0, "pen", 10),
-        Mail(0, "pen", 11),
-        Mail(1, "book", 20),
-        Mail(1, "book", 21),
-    ]
+    assert outside.sent() == [Mail(0, "pen", 10), Mail(0, "pen", 11), Mail(1, "book", 20), Mail(1, "book", 21)]
 
 
 def test_a_task_without_orders_sends_nothing(outside: Outside) -> None:

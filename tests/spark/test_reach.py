@@ -10,27 +10,16 @@ from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.records import Observation
 from labkit.spark import reach
-from labkit.spark.reach import (
-    Armed,
-    FreeTurn,
-    Turn,
-    reach_in_task,
-    take_turns,
-    wait_until,
-)
+from labkit.spark.reach import Armed, FreeTurn, Turn, reach_in_task, take_turns, wait_until
 
 ROW = Observation(0, "hello", 1, 0, 1)
 
 
-def armed(
-    tmp_path: Path, point: FailPoint = FailPoint.MID_WRITE, batch: int = 0
-) -> Armed:
+def armed(tmp_path: Path, point: FailPoint = FailPoint.MID_WRITE, batch: int = 0) -> Armed:
     return Armed(Crash(point, batch), tmp_path / "reached-1.json")
 
 
-def test_only_the_armed_point_and_batch_park_and_leave_evidence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_only_the_armed_point_and_batch_park_and_leave_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     parked = []
     monkeypatch.setattr(reach, "park", lambda: parked.append(1))
     arming = armed(tmp_path, batch=2)
@@ -45,9 +34,7 @@ def test_only_the_armed_point_and_batch_park_and_leave_evidence(
 
 
 def test_an_arming_survives_the_way_to_another_process(tmp_path: Path):
-    assert Armed.from_json(json.loads(json.dumps(armed(tmp_path).to_json()))) == armed(
-        tmp_path
-    )
+    assert Armed.from_json(json.loads(json.dumps(armed(tmp_path).to_json()))) == armed(tmp_path)
     assert Armed.from_json(None) is None
 
 
@@ -62,9 +49,7 @@ def test_tasks_write_in_partition_order_and_the_last_with_rows_knows_it(tmp_path
             told.append((partition, turn.is_last()))
         turn.done()
 
-    threads = [
-        threading.Thread(target=task, args=(partition,)) for partition in (2, 1, 0)
-    ]
+    threads = [threading.Thread(target=task, args=(partition,)) for partition in (2, 1, 0)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -73,15 +58,11 @@ def test_tasks_write_in_partition_order_and_the_last_with_rows_knows_it(tmp_path
 
 
 def test_a_turn_that_never_comes_is_given_up_with_a_sentence():
-    with pytest.raises(
-        JobFailed, match="waited 0 s for the tasks before it: too few cores"
-    ):
+    with pytest.raises(JobFailed, match="waited 0 s for the tasks before it: too few cores"):
         wait_until(lambda: False, "the tasks before it", patience=0.01)
 
 
-def test_whoever_waits_when_the_point_is_reached_waits_for_the_kill(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_whoever_waits_when_the_point_is_reached_waits_for_the_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """However long the other queries of the driver take: a task that gave up would let Spark abort the batch."""
 
     class Killed(Exception):
@@ -98,28 +79,18 @@ def test_whoever_waits_when_the_point_is_reached_waits_for_the_kill(
 
 @pytest.mark.parametrize(
     ("point", "batch", "free"),
-    [
-        (FailPoint.MID_WRITE, 0, False),
-        (FailPoint.MID_WRITE, 1, True),
-        (FailPoint.AFTER_COMMIT, 0, True),
-    ],
+    [(FailPoint.MID_WRITE, 0, False), (FailPoint.MID_WRITE, 1, True), (FailPoint.AFTER_COMMIT, 0, True)],
 )
 def test_turns_are_taken_only_where_a_point_in_a_task_of_this_batch_is_armed(
     point: FailPoint, batch: int, free: bool, tmp_path: Path
 ):
-    assert (
-        isinstance(take_turns(armed(tmp_path, point, batch), 0, 1, 3), FreeTurn) is free
-    )
+    assert isinstance(take_turns(armed(tmp_path, point, batch), 0, 1, 3), FreeTurn) is free
     assert isinstance(take_turns(None, 0, 1, 3), FreeTurn)
 
 
-def test_the_middle_of_a_write_is_passed_by_the_last_task_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_middle_of_a_write_is_passed_by_the_last_task_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     reached = []
-    monkeypatch.setattr(
-        Armed, "reach", lambda arming, point, batch: reached.append(point)
-    )
+    monkeypatch.setattr(Armed, "reach", lambda arming, point, batch: reached.append(point))
     for last in (False, True):
         turn = FreeTurn()
         monkeypatch.setattr(turn, "is_last", lambda last=last: last)

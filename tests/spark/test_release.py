@@ -27,20 +27,13 @@ def run(tmp_path: Path, postgres: str) -> Run:
         transaction = store.begin(Handle("q", 0, 0, 1, 1))
         transaction.write(HIDDEN)
         transaction.prepare()
-    return Run(
-        plan(sink="two_phase", store="postgres"),
-        folder,
-        readings=[("crash 1", 1)],
-        ended=True,
-    )
+    return Run(plan(sink="two_phase", store="postgres"), folder, readings=[("crash 1", 1)], ended=True)
 
 
 def schemas(postgres: str, run: Run) -> int:
     with psycopg.connect(postgres) as connection:
         name = PostgresStore(run.folder.store("postgres")).schema
-        return connection.execute(
-            "SELECT FROM pg_namespace WHERE nspname = %s", [name]
-        ).rowcount
+        return connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", [name]).rowcount
 
 
 def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:

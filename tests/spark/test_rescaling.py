@@ -14,39 +14,19 @@ from labkit.stores.contract import Handle
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-HALF_COMMITTED = {
-    "crashes": ["sink.mid_commit@0", "sink.mid_commit@1"],
-    "records_per_batch": 4,
-}
+HALF_COMMITTED = {"crashes": ["sink.mid_commit@0", "sink.mid_commit@1"], "records_per_batch": 4}
 
 RUNS = {
-    (4, 2): plan(
-        sink="two_phase",
-        input=TWELVE_WORDS,
-        partitions=4,
-        later_partitions=2,
-        **HALF_COMMITTED,
-    ),
-    (2, 4): plan(
-        sink="two_phase",
-        input=TWELVE_WORDS,
-        partitions=2,
-        later_partitions=4,
-        **HALF_COMMITTED,
-    ),
+    (4, 2): plan(sink="two_phase", input=TWELVE_WORDS, partitions=4, later_partitions=2, **HALF_COMMITTED),
+    (2, 4): plan(sink="two_phase", input=TWELVE_WORDS, partitions=2, later_partitions=4, **HALF_COMMITTED),
 }
 """By the numbers of tasks before the first crash and after it."""
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[int, int], lab.Outcome | LabError]:
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], lab.Outcome | LabError]:
     base = tmp_path_factory.mktemp("rescaling")
-    runs = [
-        prepare(scenario, base / f"{first}-{later}")
-        for (first, later), scenario in RUNS.items()
-    ]
+    runs = [prepare(scenario, base / f"{first}-{later}") for (first, later), scenario in RUNS.items()]
     return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
 
 
@@ -57,10 +37,7 @@ def test_recovery_finishes_what_another_number_of_tasks_prepared(
     outcome = outcomes[tasks]
     assert isinstance(outcome, lab.Outcome), str(outcome)
     assert [crash["signal"] for crash in outcome.crashes] == [9, 9]
-    assert [participants(crash["recovery"]) for crash in outcome.crashes] == [
-        (0, tasks[0]),
-        (1, tasks[1]),
-    ]
+    assert [participants(crash["recovery"]) for crash in outcome.crashes] == [(0, tasks[0]), (1, tasks[1])]
     assert outcome.verdict.guarantee == "exactly-once"
     assert outcome.to_json()["in_doubt_rows"] == 0
 
@@ -71,12 +48,8 @@ def test_the_state_keeps_the_partitions_that_it_began_with(
 ):
     outcome = outcomes[tasks]
     assert isinstance(outcome, lab.Outcome), str(outcome)
-    assert max(outcome.crashes[0]["offset_log"]) < 2, (
-        "the third batch was planned by a driver with other tasks"
-    )
-    planned = (outcome.folder / "checkpoint" / "offsets" / "2").read_text(
-        encoding="utf-8"
-    )
+    assert max(outcome.crashes[0]["offset_log"]) < 2, "the third batch was planned by a driver with other tasks"
+    planned = (outcome.folder / "checkpoint" / "offsets" / "2").read_text(encoding="utf-8")
     assert f'"spark.sql.shuffle.partitions":"{tasks[0]}"' in planned
 
 
@@ -85,11 +58,7 @@ def participants(recovery: list[str]) -> tuple[int, int]:
 
     What it aborted belongs to the next batch, which begins before the notification of this one has been followed.
     """
-    committed = [
-        sentence.removeprefix("committed ")
-        for sentence in recovery
-        if sentence.startswith("committed ")
-    ]
+    committed = [sentence.removeprefix("committed ") for sentence in recovery if sentence.startswith("committed ")]
     handles = [Handle.parse(sentence.split(",")[0]) for sentence in committed]
     [batch] = {handle.batch for handle in handles}
     return batch, len(handles)

@@ -60,43 +60,28 @@ GIVES = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, lab.Outcome | LabError]:
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Outcome | LabError]:
     base = tmp_path_factory.mktemp("runs")
-    runs = [
-        prepare(scenario, base / name.replace(" ", "-"))
-        for name, scenario in RUNS.items()
-    ]
+    runs = [prepare(scenario, base / name.replace(" ", "-")) for name, scenario in RUNS.items()]
     return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GIVES)
-def test_a_run_gives_what_was_predicted(
-    name: str, outcomes: dict[str, lab.Outcome | LabError]
-):
+def test_a_run_gives_what_was_predicted(name: str, outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes[name]
     assert isinstance(outcome, lab.Outcome), str(outcome)
     verdict = outcome.verdict
-    assert (
-        verdict.guarantee,
-        list(verdict.duplicate),
-        list(verdict.regression),
-    ) == GIVES[name]
+    assert (verdict.guarantee, list(verdict.duplicate), list(verdict.regression)) == GIVES[name]
     assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
     crashes = RUNS[name].crashes
-    assert [(crash["point"], crash["batch"]) for crash in outcome.crashes] == [
-        tuple(crash) for crash in crashes
-    ]
+    assert [(crash["point"], crash["batch"]) for crash in outcome.crashes] == [tuple(crash) for crash in crashes]
     assert {crash["signal"] for crash in outcome.crashes} <= {9}
     assert outcome.record.drivers == len(crashes) + 1
 
 
 @pytest.mark.slow
-def test_a_point_that_is_never_reached_fails_the_run(
-    outcomes: dict[str, lab.Outcome | LabError],
-):
+def test_a_point_that_is_never_reached_fails_the_run(outcomes: dict[str, lab.Outcome | LabError]):
     outcome = outcomes["one participant has no middle"]
     assert isinstance(outcome, JobFailed)
     assert str(outcome).startswith("the failpoint sink.mid_commit@0 was never reached")
@@ -111,45 +96,18 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path):
 
 @pytest.mark.slow
 def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
-    command = [
-        sys.executable,
-        "-m",
-        "labkit",
-        "run",
-        "--crash",
-        "sink.after_pre_commit@0",
-        "--expect",
-        "at-least-once",
-    ]
+    command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "at-least-once"]
     both = [
-        subprocess.Popen(
-            [*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL
-        )
-        for name in "ab"
+        subprocess.Popen([*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL) for name in "ab"
     ]
     assert [process.wait(120) for process in both] == [0, 0]
 
 
 @pytest.mark.slow
-def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(
-    java: Java, tmp_path: Path
-):
-    command = [
-        sys.executable,
-        "-m",
-        "labkit",
-        "run",
-        "--crash",
-        "sink.after_pre_commit@0",
-        "--expect",
-        "exactly-once",
-    ]
+def test_a_guarantee_that_was_asked_for_and_did_not_hold_is_exit_code_1(java: Java, tmp_path: Path):
+    command = [sys.executable, "-m", "labkit", "run", "--crash", "sink.after_pre_commit@0", "--expect", "exactly-once"]
     done = subprocess.run(
-        [*command, "--out", tmp_path / "run"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [*command, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 1
     assert "append on files: at-least-once" in done.stdout

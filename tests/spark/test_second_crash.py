@@ -7,14 +7,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import LabError
-from labkit.core.failpoints import (
-    POINTS,
-    RECOVERY_POINTS,
-    Crash,
-    FailPoint,
-    Order,
-    Strategy,
-)
+from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare
@@ -30,16 +23,15 @@ def simulated(case: Case, store: str = "files") -> dict | None:
     """What the simulator says; None where the second point is never reached, as when nothing is in doubt."""
     strategy, order, first, second = case
     try:
-        return compared(
-            simulate(strategy, order, store, [Crash(first), Crash(second)]).to_json()
-        )
+        return compared(simulate(strategy, order, store, [Crash(first), Crash(second)]).to_json())
     except LabError:
         return None
 
 
 def a_third() -> Iterator[Case]:
-    """Of all pairs a third, in which every first and every second point is; tests/sim/test_agreement.py has them all, with
-    an engine that needs no Spark."""
+    """Of all pairs a third, in which every first and every second point is; tests/sim/test_agreement.py has them all,
+    with an engine that needs no Spark.
+    """
     for (strategy, order), points in POINTS.items():
         if order is not Order.NONE:
             yield from (
@@ -57,12 +49,7 @@ def name(case: Case) -> str:
 def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
     runs = [
         prepare(
-            plan(
-                sink=strategy,
-                store="files",
-                order=order,
-                crashes=[str(Crash(first)), str(Crash(second))],
-            ),
+            plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))]),
             base / name((strategy, order, first, second)),
         )
         for strategy, order, first, second in cases
@@ -72,10 +59,7 @@ def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
 
 def check(case: Case, outcome: lab.Outcome | LabError) -> None:
     assert isinstance(outcome, lab.Outcome), str(outcome)
-    assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [
-        (case[2], 9),
-        (case[3], 9),
-    ]
+    assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [(case[2], 9), (case[3], 9)]
     assert compared(outcome.to_json()) == simulated(case)
 
 

@@ -9,40 +9,23 @@ from labkit.spark import jvm
 from labkit.spark.jvm import PROFILES, _command, every_run, use_archive
 
 JAVA = Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
-SMALL_ONLY = {
-    "TieredStopAtLevel",
-    "UseSerialGC",
-    "NO_CODEGEN",
-    "wholeStage",
-    "labkit.spark.fast.daemon",
-    "Xmx1g",
-}
+SMALL_ONLY = {"TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.fast.daemon", "Xmx1g"}
 
 
 def command(profile: str, scratch: Path) -> str:
     """The command, and the file of properties that it names."""
-    words = _command(
-        JAVA, scratch, PROFILES[profile], every_run("local[2]", scratch, 3)
-    )
-    return " ".join(
-        [*words, Path(words[words.index("--properties-file") + 1]).read_text()]
-    )
+    words = _command(JAVA, scratch, PROFILES[profile], every_run("local[2]", scratch, 3))
+    return " ".join([*words, Path(words[words.index("--properties-file") + 1]).read_text()])
 
 
-@pytest.mark.parametrize(
-    ("profile", "has"), [("small", SMALL_ONLY), ("bulk", set()), ("cluster", {"Xmx1g"})]
-)
-def test_no_setting_for_small_runs_is_among_those_for_bulk_or_a_cluster(
-    profile: str, has: set[str], tmp_path: Path
-):
+@pytest.mark.parametrize(("profile", "has"), [("small", SMALL_ONLY), ("bulk", set()), ("cluster", {"Xmx1g"})])
+def test_no_setting_for_small_runs_is_among_those_for_bulk_or_a_cluster(profile: str, has: set[str], tmp_path: Path):
     given = command(profile, tmp_path)
     assert {name for name in SMALL_ONLY if name in given} == has
 
 
 def test_the_class_path_names_no_folder_of_the_run(tmp_path: Path):
-    words = _command(
-        JAVA, tmp_path, PROFILES["small"], every_run("local[2]", tmp_path, 3)
-    )
+    words = _command(JAVA, tmp_path, PROFILES["small"], every_run("local[2]", tmp_path, 3))
     assert str(tmp_path) not in words[words.index("-cp") + 1]
 
 

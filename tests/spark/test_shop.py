@@ -14,24 +14,15 @@ EDITED = {"job": "shop", "between": "edit-prices"}
 def test_what_a_sink_keeps_once_is_done_outside_twice(java, tmp_path):
     cases = {
         "kept": {"at": READY, "job": "shop", "sink": "batch_marker", "store": "sqlite"},
-        "noted": {
-            "at": "engine.after_commit_log",
-            "job": "shop",
-            "sink": "two_phase",
-            "order": "engine",
-        },
+        "noted": {"at": "engine.after_commit_log", "job": "shop", "sink": "two_phase", "order": "engine"},
         "edited": EDITED | {"at": READY, "sink": "batch_marker", "store": "sqlite"},
         "jumps": EDITED | {"at": READY, "sink": "idempotent", "store": "sqlite"},
-        "copied": EDITED
-        | {"at": "sink.mid_commit", "sink": "wal", "order": "decision"},
-        "rewritten": EDITED
-        | {"at": "sink.mid_commit", "sink": "wal", "order": "engine"},
+        "copied": EDITED | {"at": "sink.mid_commit", "sink": "wal", "order": "decision"},
+        "rewritten": EDITED | {"at": "sink.mid_commit", "sink": "wal", "order": "engine"},
     }
     runs = lab.crash_each(cases, folder=tmp_path / "runs", tell=lab.silent)
     sent = {name: [mail[::2] for mail in run.mails()] for name, run in runs.items()}
-    shown = {
-        name: sorted(row.value for row in run.rows()) for name, run in runs.items()
-    }
+    shown = {name: sorted(row.value for row in run.rows()) for name, run in runs.items()}
     said = {name: run.record.explanation.exists for name, run in runs.items()}
     guarantee = {name: run.verdict.guarantee for name, run in runs.items()}
 

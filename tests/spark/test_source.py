@@ -17,9 +17,7 @@ LINES = 2 * STRIDE + 500
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "words.jsonl"
-    path.write_text(
-        "".join(json.dumps({"word": f"wörd{number}"}) + "\n" for number in range(LINES))
-    )
+    path.write_text("".join(json.dumps({"word": f"wörd{number}"}) + "\n" for number in range(LINES)))
     return path
 
 
@@ -27,15 +25,10 @@ def reader(log: Path, **options: str) -> LogReader:
     return LogReader({"path": str(log), "records_per_batch": "300", **options})
 
 
-@pytest.mark.parametrize(
-    ("start", "end"),
-    [(0, 3), (STRIDE - 1, STRIDE + 1), (STRIDE, STRIDE + 1), (1700, LINES)],
-)
+@pytest.mark.parametrize(("start", "end"), [(0, 3), (STRIDE - 1, STRIDE + 1), (STRIDE, STRIDE + 1), (1700, LINES)])
 def test_a_range_holds_the_records_of_its_lines(log: Path, start: int, end: int):
     [span] = reader(log).partitions({"offset": start}, {"offset": end})
-    assert list(reader(log).read(span)) == [
-        (number, f"wörd{number}") for number in range(start, end)
-    ]
+    assert list(reader(log).read(span)) == [(number, f"wörd{number}") for number in range(start, end)]
 
 
 def test_an_empty_range_has_no_partition(log: Path):
@@ -46,16 +39,12 @@ def test_a_batch_has_at_most_so_many_records_unless_all_are_asked_for(log: Path)
     source = reader(log)
     assert source.getDefaultReadLimit() == ReadMaxRows(300)
     assert source.latestOffset({"offset": 0}, ReadMaxRows(300)) == {"offset": 300}
-    assert source.latestOffset({"offset": LINES - 1}, ReadMaxRows(300)) == {
-        "offset": LINES
-    }
+    assert source.latestOffset({"offset": LINES - 1}, ReadMaxRows(300)) == {"offset": LINES}
     assert source.latestOffset({"offset": 10}, ReadAllAvailable()) == {"offset": LINES}
 
 
 def test_a_log_that_became_shorter_does_not_run_backwards(log: Path):
-    assert reader(log).latestOffset({"offset": LINES + 7}, ReadMaxRows(300)) == {
-        "offset": LINES + 7
-    }
+    assert reader(log).latestOffset({"offset": LINES + 7}, ReadMaxRows(300)) == {"offset": LINES + 7}
 
 
 def test_a_line_that_is_damaged_later_is_named(log: Path):
@@ -67,18 +56,11 @@ def test_a_line_that_is_damaged_later_is_named(log: Path):
         list(reader(log).read(span))
 
 
-def test_planning_the_next_batch_passes_the_commit_log_of_the_armed_one(
-    log: Path, tmp_path: Path, monkeypatch
-):
+def test_planning_the_next_batch_passes_the_commit_log_of_the_armed_one(log: Path, tmp_path: Path, monkeypatch):
     reached = []
-    monkeypatch.setattr(
-        Armed, "reach", lambda armed, point, batch: reached.append((point, batch))
-    )
+    monkeypatch.setattr(Armed, "reach", lambda armed, point, batch: reached.append((point, batch)))
     armed = Armed(Crash(FailPoint.AFTER_COMMIT_LOG, 1), tmp_path / "reached")
-    options = {
-        "armed": json.dumps(armed.to_json()),
-        "commits": str(tmp_path / "commits"),
-    }
+    options = {"armed": json.dumps(armed.to_json()), "commits": str(tmp_path / "commits")}
     source = reader(log, **options)
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "0").touch()

@@ -79,10 +79,7 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) ->
         f"    exec({source!r})\n"
         "    import os; os._exit(0)\n"
     )
-    monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
 @contextmanager
@@ -117,9 +114,7 @@ def test_it_waits_then_runs_the_cells_that_it_is_handed(
     assert session_members(killed.proof.session) == []
 
 
-def test_one_that_nobody_needs_is_ended(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_one_that_nobody_needs_is_ended(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with_driver(monkeypatch, tmp_path, WAITING)
     with Standby(launch, PATIENCE) as standby:
         standby.await_ready()
@@ -127,15 +122,9 @@ def test_one_that_nobody_needs_is_ended(
     assert not Path(launch.scratch).exists()
 
 
-@pytest.mark.parametrize(
-    ("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended by itself")]
-)
+@pytest.mark.parametrize(("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended by itself")])
 def test_one_that_does_not_get_warm_says_why(
-    source: str,
-    says: str,
-    launch: Launch,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    source: str, says: str, launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, source)
     with Standby(launch, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
@@ -154,21 +143,15 @@ def test_a_proof_is_not_believed_against_what_is_seen():
         check_dead(dead(session=process.pid))
 
 
-@pytest.mark.parametrize(
-    ("gigabytes", "standbys", "allowed"), [(4, 1, True), (2, 1, False), (4, 2, False)]
-)
+@pytest.mark.parametrize(("gigabytes", "standbys", "allowed"), [(4, 1, True), (2, 1, False), (4, 2, False)])
 def test_little_memory_refuses_it_in_one_sentence(
     gigabytes: int, standbys: int, allowed: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(
-        psutil, "virtual_memory", lambda: SimpleNamespace(available=gigabytes * 10**9)
-    )
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=gigabytes * 10**9))
     if allowed:
         check_memory(standbys)
         return
-    with pytest.raises(
-        ServiceUnavailable, match="close other programs, or leave --standby out"
-    ) as refused:
+    with pytest.raises(ServiceUnavailable, match="close other programs, or leave --standby out") as refused:
         check_memory(standbys)
     assert refused.value.exit_code == 69
 
@@ -197,11 +180,7 @@ store.commit(handle)
 def living_driver(base: Path) -> Iterator["subprocess.Popen[str]"]:
     """A driver that holds the lock, has prepared one row, and commits it when it gets a line."""
     command = [sys.executable, "-c", ZOMBIE, str(base)]
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.DEVNULL,
-    }
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
     assert process.stdout is not None
     assert process.stdout.readline() == "prepared\n"
@@ -215,9 +194,7 @@ def living_driver(base: Path) -> Iterator["subprocess.Popen[str]"]:
 def take_over(base: Path) -> list[str]:
     """What a second driver does first: open, then recover."""
     place = {"store": "files", "location": base / "store", "query": "q1"}
-    opened = open_checkpoint(
-        base / "checkpoint", sink=Strategy.TWO_PHASE, order=Order.DECISION, **place
-    )
+    opened = open_checkpoint(base / "checkpoint", sink=Strategy.TWO_PHASE, order=Order.DECISION, **place)
     try:
         return opened.recover()
     finally:
@@ -240,16 +217,12 @@ def test_the_lock_refuses_a_second_driver(tmp_path: Path):
         take_over(tmp_path)
 
 
-def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_second_driver_that_ignores_the_lock_loses_the_firsts_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The mutation: without the lock the second one aborts what the first has prepared and is about to commit."""
     monkeypatch.setattr("labkit.spark.checkpoint.fcntl.flock", lambda *_: None)
     monkeypatch.setattr(DriverLock, "_refuse_leftovers", lambda _: None)
     with living_driver(tmp_path) as old:
-        assert take_over(tmp_path) == [
-            "aborted q1-b0-p0-i1-a0, whose batch was never decided"
-        ]
+        assert take_over(tmp_path) == ["aborted q1-b0-p0-i1-a0, whose batch was never decided"]
         old.communicate("commit\n", timeout=PATIENCE)
         assert old.returncode != 0
     assert visible(tmp_path) == []
@@ -267,12 +240,7 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
         tell=lambda event: heard.append(type(event)),
     )
     assert outcome.verdict.guarantee == "exactly-once"
-    assert (
-        heard.index(Ready)
-        < heard.index(Parked)
-        < heard.index(Killed)
-        < heard.index(Ended)
-    )
+    assert heard.index(Ready) < heard.index(Parked) < heard.index(Killed) < heard.index(Ended)
     assert heard.count(SessionUp) == 1
     assert outcome.record.drivers == 2
     assert outcome.record.seconds["crash_1_to_committed"] > 0
@@ -283,13 +251,9 @@ def test_a_standby_recovers_a_real_crash(java: Java, tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_standby_that_takes_over_without_waiting_is_refused(
-    java: Java, tmp_path: Path
-):
+def test_a_standby_that_takes_over_without_waiting_is_refused(java: Java, tmp_path: Path):
     """The mutation: the cells go to the standby while the old driver is still at work. The lock sees it."""
-    run = prepare(
-        plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run"
-    )
+    run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     heard: list[AnyEvent] = []
@@ -320,9 +284,7 @@ def _until_stopped(standby: Standby) -> Iterator[AnyEvent]:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("moment", ["Ready", "Begun"])
-def test_a_killed_runner_leaves_no_standby_behind(
-    moment: str, java: Java, tmp_path: Path
-):
+def test_a_killed_runner_leaves_no_standby_behind(moment: str, java: Java, tmp_path: Path):
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     code = (
         "from labkit import lab; from pathlib import Path; import sys\n"
@@ -331,9 +293,7 @@ def test_a_killed_runner_leaves_no_standby_behind(
     )
     command = [sys.executable, "-c", code, str(tmp_path / "run")]
     environment = dict(os.environ, LABKIT_STANDBY=mark)
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert any(line.strip() == moment for line in process.stdout)
         process.kill()
@@ -345,9 +305,6 @@ def test_a_killed_runner_leaves_no_standby_behind(
 
 def _carries(process: psutil.Process, mark: str) -> bool:
     try:
-        return (
-            process.environ().get("LABKIT_STANDBY") == mark
-            and process.status() != psutil.STATUS_ZOMBIE
-        )
+        return process.environ().get("LABKIT_STANDBY") == mark and process.status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, OSError):
         return False

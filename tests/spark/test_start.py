@@ -48,9 +48,7 @@ spark.stop()
 """
 
 
-def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(
-    java: Java, tmp_path: Path
-):
+def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java, tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(HELLO_WORLD_HELLO)],
         stdout=subprocess.PIPE,
@@ -62,9 +60,7 @@ def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(
         "the rows of a sink have the columns ['offset', 'key', 'value'], not ['offset', 'word']; select and rename."
     )
     assert "is still running this query" in in_use
-    assert (
-        "belongs to another query, with strategy 'two_phase' and not 'append'" in other
-    )
+    assert "belongs to another query, with strategy 'two_phase' and not 'append'" in other
     store = open_store("sqlite", tmp_path / "store.sqlite")
     assert sorted((row.offset, row.key, row.value) for row in store.history()) == [
         (0, "hello", 1),

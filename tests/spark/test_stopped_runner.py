@@ -22,9 +22,7 @@ PHASES: dict[str, Callable[[Path], bool]] = {
     "the JVM is starting": lambda run: any((run / "scratch").glob("*/home")),
     "the query runs": lambda run: (run / "checkpoint" / "offsets" / "0").exists(),
     "between two drivers": lambda run: (run / "driver-1.log").exists(),
-    "the second driver runs": lambda run: (
-        (run / "evidence.json").exists() and any((run / "scratch").glob("*2/home"))
-    ),
+    "the second driver runs": lambda run: (run / "evidence.json").exists() and any((run / "scratch").glob("*2/home")),
 }
 
 
@@ -36,18 +34,13 @@ def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
         os.kill(process.pid, number)
         _, words = process.communicate(timeout=PATIENCE)
         until(lambda: not marked(mark), "every process that the run started to be gone")
-        until(
-            lambda: not (folder / "scratch" / "driver-1").exists(),
-            "the first driver's temporary files to be gone",
-        )
+        until(lambda: not (folder / "scratch" / "driver-1").exists(), "the first driver's temporary files to be gone")
         return process.returncode, words.decode()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", PHASES)
-def test_nothing_is_left_of_a_runner_that_was_killed(
-    phase: str, java: Java, tmp_path: Path
-):
+def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp_path: Path):
     code, _ = stop(tmp_path / "run", phase, signal.SIGKILL)
     assert code == -signal.SIGKILL
 
@@ -60,9 +53,7 @@ def test_nothing_is_left_of_a_runner_that_was_killed(
         pytest.param("the second driver runs", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     phase: str, number: signal.Signals, java: Java, tmp_path: Path
 ):
@@ -78,13 +69,8 @@ def test_a_run_that_was_stopped_is_finished_by_resume(java: Java, tmp_path: Path
     folder = tmp_path / "run"
     stop(folder, "the second driver runs", signal.SIGKILL)
     command = [sys.executable, "-m", "labkit", "run", "--resume", str(folder), "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["guarantee"], result["final"]) == (
-        "exactly-once",
-        {"hello": 2, "world": 1},
-    )
+    assert (result["guarantee"], result["final"]) == ("exactly-once", {"hello": 2, "world": 1})
     assert result["crash"]["signal"] == 9

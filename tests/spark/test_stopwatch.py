@@ -18,6 +18,4 @@ def test_a_stopwatch_writes_only_where_somebody_asked(tmp_path: Path):
     late = stopwatch.Stopwatch(tmp_path, 0)
     late.seconds["commit"] = 0.1
     late.keep()
-    assert stopwatch.read(tmp_path) == {
-        0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}
-    }
+    assert stopwatch.read(tmp_path) == {0: {"write": 0.3, "pre_commit": 0.2, "commit": 0.1}}

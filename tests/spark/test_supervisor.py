@@ -88,15 +88,11 @@ def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) ->
 def until_empty(session: int) -> None:
     end = time.monotonic() + PATIENCE
     while session_members(session):
-        assert time.monotonic() < end, (
-            f"session {session} is not empty: {session_members(session)}"
-        )
+        assert time.monotonic() < end, f"session {session} is not empty: {session_members(session)}"
         time.sleep(0.01)
 
 
-def test_an_idle_driver_is_killed_with_its_daemons(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_an_idle_driver_is_killed_with_its_daemons(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with_driver(monkeypatch, tmp_path, PARKED_WITH_A_DAEMON)
     with SupervisedDriver(launch, PATIENCE) as driver:
         events = list(driver.events())
@@ -108,9 +104,7 @@ def test_an_idle_driver_is_killed_with_its_daemons(
     assert not Path(launch.scratch).exists()
 
 
-def test_a_driver_that_ends_by_itself_is_told_apart(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_a_driver_that_ends_by_itself_is_told_apart(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with_driver(monkeypatch, tmp_path, DIES)
     with SupervisedDriver(launch, PATIENCE) as driver:
         *_, event = driver.events()
@@ -118,9 +112,7 @@ def test_a_driver_that_ends_by_itself_is_told_apart(
     assert event.proof.signal == 0
 
 
-def test_letting_go_ends_the_driver(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_letting_go_ends_the_driver(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with_driver(monkeypatch, tmp_path, SILENT)
     with SupervisedDriver(launch, PATIENCE) as driver:
         driver.let_go()
@@ -133,10 +125,7 @@ def test_a_silent_driver_is_given_up_and_nothing_is_left(
     launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, SILENT)
-    with (
-        pytest.raises(JobFailed, match="did nothing for 0 s"),
-        SupervisedDriver(launch, 0.1) as driver,
-    ):
+    with pytest.raises(JobFailed, match="did nothing for 0 s"), SupervisedDriver(launch, 0.1) as driver:
         list(driver.events())
     assert not Path(launch.scratch).exists()
 
@@ -151,10 +140,7 @@ def test_killing_only_the_process_group_leaves_a_writer(
     supervisor = Supervisor(path)
     supervisor._conversation.take(Started(supervisor._driver.pid))
     monkeypatch.setattr("labkit.host.processes.supervisor.KILL_PATIENCE", 0.5)
-    monkeypatch.setattr(
-        "labkit.host.processes.sessions._kill",
-        lambda _: kill_group(supervisor._driver.pid),
-    )
+    monkeypatch.setattr("labkit.host.processes.sessions._kill", lambda _: kill_group(supervisor._driver.pid))
     assert supervisor._driver.stdout is not None
     while supervisor._pass_on() is None:
         continue
@@ -205,9 +191,7 @@ def proof(**other: object) -> Proof:
         (Killed(proof()), {}, "offsets/0 is missing"),
     ],
 )
-def test_a_crash_without_proof_is_no_crash(
-    ending: Ending, evidence: dict, complaint: str, tmp_path: Path
-):
+def test_a_crash_without_proof_is_no_crash(ending: Ending, evidence: dict, complaint: str, tmp_path: Path):
     run = reached(tmp_path, 9)
     seen = json.loads(run.folder.reached(1).read_text()) | evidence
     run.folder.reached(1).write_text(json.dumps(seen))
@@ -241,11 +225,7 @@ GIBBERISH = "import sys; print('Traceback', flush=True); sys.stdin.read()"
     ],
 )
 def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
-    source: str,
-    complaint: str,
-    launch: Launch,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    source: str, complaint: str, launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     with_driver(monkeypatch, tmp_path, source)
     with SupervisedDriver(launch, PATIENCE) as driver:
@@ -265,9 +245,7 @@ def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
 def test_a_supervisor_that_is_killed_proves_nothing_and_leaves_nothing(
     launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(
-        "labkit.host.processes.child._BETWEEN_DRIVER_AND_SUPERVISOR", ()
-    )
+    monkeypatch.setattr("labkit.host.processes.child._BETWEEN_DRIVER_AND_SUPERVISOR", ())
     with_driver(monkeypatch, tmp_path, WAITS_FOR_ITS_SUPERVISOR)
     with SupervisedDriver(launch, PATIENCE) as driver:
         events = driver.events()
@@ -287,9 +265,7 @@ def test_the_driver_ends_when_its_supervisor_is_killed(launch: Launch, tmp_path:
     fifo = tmp_path / "never"
     os.mkfifo(fifo)
     child = subprocess.Popen(
-        [sys.executable, "-m", "labkit.runs.driver", str(fifo)],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, "-m", "labkit.runs.driver", str(fifo)], stdin=subprocess.PIPE, start_new_session=True
     )
     assert child.stdin is not None
     child.stdin.close()

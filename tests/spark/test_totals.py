@@ -23,17 +23,9 @@ from labkit.spark.options import JABBERWOCKY
 pytestmark = pytest.mark.spark
 
 CELLS = expectations()
-BETWEEN = [
-    cell
-    for cell in CELLS
-    if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"
-]
+BETWEEN = [cell for cell in CELLS if cell.point is FailPoint.AFTER_PRE_COMMIT and cell.store == "sqlite"]
 EARLY = BETWEEN[::2]
-MIDDLE_OF_COMMIT = [
-    cell
-    for cell in CELLS
-    if cell.point is FailPoint.MID_COMMIT and cell.store in ("files", "sqlite")
-]
+MIDDLE_OF_COMMIT = [cell for cell in CELLS if cell.point is FailPoint.MID_COMMIT and cell.store in ("files", "sqlite")]
 LATE = BETWEEN[1::2] + MIDDLE_OF_COMMIT[::3]
 """What other points and other stores do is tried with the running count."""
 MIDDLE = 1
@@ -42,9 +34,7 @@ MIDDLE = 1
 
 def letters(text: str) -> Iterator[str]:
     """The words of a text, found by the categories of its characters and by nothing of the lab's."""
-    for is_word, run in groupby(
-        text, lambda char: unicodedata.category(char)[0] in "LN" or char == "'"
-    ):
+    for is_word, run in groupby(text, lambda char: unicodedata.category(char)[0] in "LN" or char == "'"):
         if is_word:
             yield "".join(run).lower()
 
@@ -55,25 +45,13 @@ def counted(path: Path) -> dict[str, int]:
 
 def in_the_middle(cell: Cell) -> Scenario:
     order = None if cell.order is Order.NONE else cell.order.value
-    scenario = plan(
-        job="totals",
-        sink=cell.strategy,
-        store=cell.store,
-        order=order,
-        records_per_batch=12,
-    )
+    scenario = plan(job="totals", sink=cell.strategy, store=cell.store, order=order, records_per_batch=12)
     return replace(scenario, crashes=(Crash(cell.point, MIDDLE),))
 
 
-def run(
-    scenarios: Sequence[Scenario], base: Path
-) -> Mapping[str, lab.Outcome | LabError]:
+def run(scenarios: Sequence[Scenario], base: Path) -> Mapping[str, lab.Outcome | LabError]:
     runs = [prepare(scenario, base / scenario.name) for scenario in scenarios]
-    return dict(
-        zip(
-            [run.name for run in runs], lab.run_all(runs, base / "scratch"), strict=True
-        )
-    )
+    return dict(zip([run.name for run in runs], lab.run_all(runs, base / "scratch"), strict=True))
 
 
 def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
@@ -87,36 +65,24 @@ def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
 
 
 @pytest.fixture(scope="module")
-def early(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, lab.Outcome | LabError]:
-    return run(
-        [in_the_middle(cell) for cell in EARLY], tmp_path_factory.mktemp("totals")
-    )
+def early(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+    return run([in_the_middle(cell) for cell in EARLY], tmp_path_factory.mktemp("totals"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", EARLY, ids=str)
-def test_the_final_table_is_an_independent_count(
-    cell: Cell, early: Mapping[str, lab.Outcome | LabError]
-):
+def test_the_final_table_is_an_independent_count(cell: Cell, early: Mapping[str, lab.Outcome | LabError]):
     check(cell, early[in_the_middle(cell).name])
 
 
 @pytest.fixture(scope="module")
-def late(
-    java: Java, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, lab.Outcome | LabError]:
-    return run(
-        [in_the_middle(cell) for cell in LATE], tmp_path_factory.mktemp("totals")
-    )
+def late(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+    return run([in_the_middle(cell) for cell in LATE], tmp_path_factory.mktemp("totals"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", LATE, ids=str)
-def test_everywhere_else_it_is_one_too(
-    cell: Cell, late: Mapping[str, lab.Outcome | LabError]
-):
+def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, lab.Outcome | LabError]):
     check(cell, late[in_the_middle(cell).name])
 
 
@@ -126,29 +92,12 @@ def test_a_driver_of_totals_has_no_setting_for_small_runs(java: Java, tmp_path: 
 
     def look(event: AnyEvent) -> None:
         if isinstance(event, Recovered):
-            commands = [
-                process.info["cmdline"] or []
-                for process in psutil.process_iter(["cmdline"])
-            ]
-            jvms = [
-                command
-                for command in commands
-                if "org.apache.spark.deploy.SparkSubmit" in command
-            ]
-            seen.extend(
-                " ".join(command)
-                for command in jvms
-                if any(str(tmp_path) in word for word in command)
-            )
+            commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+            jvms = [command for command in commands if "org.apache.spark.deploy.SparkSubmit" in command]
+            seen.extend(" ".join(command) for command in jvms if any(str(tmp_path) in word for word in command))
 
     lab.crash(job="totals", folder=tmp_path / "run", tell=look)
     [command] = seen
     assert "-Xmx2g" in command
-    for setting in (
-        "TieredStopAtLevel",
-        "UseSerialGC",
-        "NO_CODEGEN",
-        "wholeStage",
-        "labkit.spark.fast.daemon",
-    ):
+    for setting in ("TieredStopAtLevel", "UseSerialGC", "NO_CODEGEN", "wholeStage", "labkit.spark.fast.daemon"):
         assert setting not in command

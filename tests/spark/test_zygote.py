@@ -19,18 +19,14 @@ PATIENCE = 30.0
 
 
 @pytest.fixture
-def settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[dict[str, str]]:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """A zygote of the test's own, asked for a module that says who started it."""
     (tmp_path / "told.py").write_text(FORKED)
     (tmp_path / "drawn.py").write_text(DRAWN)
     (tmp_path / "where.py").write_text(WHERE)
     monkeypatch.setattr(zygote, "FORKED", ("told", "drawn", "where"))
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    monkeypatch.setenv(
-        "PYTHONPATH", f"{Path(zygote.__file__).parents[2]}{os.pathsep}{tmp_path}"
-    )
+    monkeypatch.setenv("PYTHONPATH", f"{Path(zygote.__file__).parents[2]}{os.pathsep}{tmp_path}")
     yield zygote.interpreter(tmp_path)
     for process in zygote._kept:
         process.communicate()
@@ -68,18 +64,10 @@ def test_what_is_forked_works_in_the_folder_of_whoever_asked(
     assert asked(settings, "-m", "where") == [str(here)]
 
 
-def test_hashes_are_as_spark_sets_them_and_random_numbers_are_not_those_of_another_process(
-    settings: dict[str, str],
-):
+def test_hashes_are_as_spark_sets_them_and_random_numbers_are_not_those_of_another_process(settings: dict[str, str]):
     draw = "import numpy; print(hash('hello'))"
     seeded = {**os.environ, "PYTHONHASHSEED": "0"}
-    expected = subprocess.run(
-        [sys.executable, "-c", draw],
-        env=seeded,
-        text=True,
-        capture_output=True,
-        check=True,
-    )
+    expected = subprocess.run([sys.executable, "-c", draw], env=seeded, text=True, capture_output=True, check=True)
     first, second = (asked(settings, "-m", "drawn", "word") for _ in range(2))
     words, (hashed, drawn, drawn_by_numpy) = first[0], first[1].split()
     assert words == "['word']"
@@ -89,10 +77,7 @@ def test_hashes_are_as_spark_sets_them_and_random_numbers_are_not_those_of_anoth
 
 
 def test_everything_else_is_plain_python(settings: dict[str, str]):
-    assert asked(settings, "-c", "import sys; print('as', sys.executable)") == [
-        "as",
-        f"{sys.executable}\n",
-    ]
+    assert asked(settings, "-c", "import sys; print('as', sys.executable)") == ["as", f"{sys.executable}\n"]
 
 
 def test_without_its_zygote_it_is_plain_python_too(settings: dict[str, str]):
@@ -123,33 +108,17 @@ def test_a_name_too_long_for_a_socket_is_no_obstacle(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("profile", "master", "forks"),
-    [
-        ("small", "local[1]", True),
-        ("bulk", "local[2]", False),
-        ("small", "spark://127.0.0.1:1", False),
-    ],
+    [("small", "local[1]", True), ("bulk", "local[2]", False), ("small", "spark://127.0.0.1:1", False)],
 )
 def test_only_small_runs_on_this_machine_get_one(
-    profile: str,
-    master: str,
-    forks: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    profile: str, master: str, forks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     asked_for: list[Path] = []
     given: list[object] = []
-    monkeypatch.setattr(
-        session, "find_java", lambda: Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15")
-    )
+    monkeypatch.setattr(session, "find_java", lambda: Java(Path("/jdk/bin/java"), 17, "PATH", "17.0.15"))
     monkeypatch.setattr(jvm, "find_archive", lambda _: None)
-    monkeypatch.setattr(
-        session,
-        "interpreter",
-        lambda scratch: asked_for.append(scratch) or {"PYSPARK_PYTHON": "it"},
-    )
-    monkeypatch.setattr(
-        session, "start_jvm", lambda *_, python, apart: given.append(dict(python))
-    )
+    monkeypatch.setattr(session, "interpreter", lambda scratch: asked_for.append(scratch) or {"PYSPARK_PYTHON": "it"})
+    monkeypatch.setattr(session, "start_jvm", lambda *_, python, apart: given.append(dict(python)))
     monkeypatch.setattr(session, "connect", lambda *rest: given.append(dict(rest[-1])))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", dict(os.environ))

@@ -40,14 +40,10 @@ def park():
 
 
 @contextmanager
-def child(
-    code: str, kind: str, place: Path, first: int = 0
-) -> Iterator[subprocess.Popen[str]]:
+def child(code: str, kind: str, place: Path, first: int = 0) -> Iterator[subprocess.Popen[str]]:
     """A process that has opened the store and runs the code. It is killed at the latest when the block is left."""
     command = [sys.executable, "-c", PRELUDE + code, kind, str(place), str(first)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
@@ -79,9 +75,7 @@ def together() -> Callable[[str, str, Path, int], None]:
 
     def run(code: str, kind: str, place: Path, children: int) -> None:
         gate = "print('ready', flush=True); sys.stdin.readline()\n"
-        started = [
-            child(gate + code, kind, place, first=number) for number in range(children)
-        ]
+        started = [child(gate + code, kind, place, first=number) for number in range(children)]
         processes = [one.__enter__() for one in started]
         try:
             for process in processes:
@@ -103,11 +97,7 @@ def together() -> Callable[[str, str, Path, int], None]:
 def public() -> Iterator[Path]:
     """A folder that everybody can reach, which pytest's own is not, nor a temporary folder inside a private one."""
     places = map(Path, (tempfile.gettempdir(), "/tmp", "/var/tmp"))
-    reached = next(
-        place
-        for place in places
-        if all(over.stat().st_mode & 0o001 for over in (place, *place.parents))
-    )
+    reached = next(place for place in places if all(over.stat().st_mode & 0o001 for over in (place, *place.parents)))
     with tempfile.TemporaryDirectory(dir=reached) as name:
         Path(name).chmod(0o755)
         yield Path(name)

@@ -1,4 +1,6 @@
-"""When rows became visible: each store says the moments that it knows, leaves out the others, and reads older layouts."""
+"""When rows became visible: each store says the moments that it knows, leaves out the others, and reads older
+layouts.
+"""
 
 import sqlite3
 import time
@@ -59,12 +61,8 @@ def having(capability: str) -> pytest.MarkDecorator:
 
 
 @having("Appendable")
-def test_appended_rows_were_visible_when_they_were_written(
-    store: Any, kind: str
-) -> None:
-    bounds = [
-        timed(lambda offset=offset: store.append(row(offset))) for offset in (0, 1)
-    ]
+def test_appended_rows_were_visible_when_they_were_written(store: Any, kind: str) -> None:
+    bounds = [timed(lambda offset=offset: store.append(row(offset))) for offset in (0, 1)]
     found = told(store)
     assert [each for each, _ in found] == list(store.history()) == [row(0), row(1)]
     for (_, shown), when in zip(found, bounds, strict=True):
@@ -81,9 +79,7 @@ def test_upserts_were_visible_when_they_were_written(store: Any) -> None:
 
 
 @having("Transactional")
-def test_a_transaction_was_ready_at_its_vote_and_visible_at_its_commit(
-    store: Any, kind: str
-) -> None:
+def test_a_transaction_was_ready_at_its_vote_and_visible_at_its_commit(store: Any, kind: str) -> None:
     assert list(store.waiting()) == []
     begun = time.time() - COARSE
     transaction = store.begin(HANDLE)
@@ -104,19 +100,13 @@ def test_a_transaction_was_ready_at_its_vote_and_visible_at_its_commit(
 
 
 @having("Atomic")
-def test_rows_with_a_marker_were_visible_at_the_end_of_their_transaction(
-    store: Any, kind: str
-) -> None:
+def test_rows_with_a_marker_were_visible_at_the_end_of_their_transaction(store: Any, kind: str) -> None:
     with store.transaction(HANDLE) as write:
         write(row(0))
         time.sleep(4 * COARSE)  # so that the row and the end can be told apart at all
         begun = time.time() - COARSE
     ((_, shown),) = told(store)
-    assert (
-        shown.at is None
-        if kind == "kafka"
-        else within(shown.at, (begun, time.time() + COARSE))
-    )
+    assert shown.at is None if kind == "kafka" else within(shown.at, (begun, time.time() + COARSE))
 
 
 def test_a_database_of_an_earlier_version_is_read_and_gone_on_with(place: Path) -> None:

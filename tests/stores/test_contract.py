@@ -25,9 +25,7 @@ OTHERS = [Handle("q", 0, 1, 1, 1), Handle("q", 1, 0, 1, 1), Handle("q", 1, 0, 2,
 
 def able(capability: str) -> pytest.MarkDecorator:
     """Asks every store that has the capability."""
-    return pytest.mark.parametrize(
-        "kind", [name for name in STORES if capability in capabilities(name)]
-    )
+    return pytest.mark.parametrize("kind", [name for name in STORES if capability in capabilities(name)])
 
 
 def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
@@ -35,9 +33,7 @@ def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
 
     Kafka shows a partition in the order of its log: `test_kafka.py` asks it for that.
     """
-    kinds = [
-        name for name in STORES if capability in capabilities(name) and name != "kafka"
-    ]
+    kinds = [name for name in STORES if capability in capabilities(name) and name != "kafka"]
     return pytest.mark.parametrize("kind", kinds)
 
 
@@ -105,25 +101,11 @@ def test_a_store_is_closed_twice(kind: str, store: Any) -> None:
 
 # Appendable
 
-ODD = [
-    "",
-    " ",
-    "a\nb",
-    "\r",
-    '"quoted"',
-    "é",
-    "\u2028",
-    "\0",
-    "😀",
-    "x" * 100_000,
-    "' OR 1=1; --",
-]
+ODD = ["", " ", "a\nb", "\r", '"quoted"', "é", "\u2028", "\0", "😀", "x" * 100_000, "' OR 1=1; --"]
 
 
 @able("Appendable")
-def test_appended_rows_are_visible_at_once_and_in_order(
-    kind: str, store: Any, place: Path
-) -> None:
+def test_appended_rows_are_visible_at_once_and_in_order(kind: str, store: Any, place: Path) -> None:
     expected = []
     for offset in (2, 0, 1, 0):
         store.append(row(offset))
@@ -149,17 +131,13 @@ def test_a_reopened_store_goes_on(kind: str, place: Path) -> None:
 
 
 @able("Appendable")
-def test_a_row_that_was_appended_survives_the_death_of_the_process(
-    kind: str, place: Path, killed: Killed
-) -> None:
+def test_a_row_that_was_appended_survives_the_death_of_the_process(kind: str, place: Path, killed: Killed) -> None:
     killed("store.append(row(0)); park()", kind, place)
     assert history(kind, place) == [Observation(0, "key 0", 0, 0, 1)]
 
 
 @able("Appendable")
-def test_a_kill_between_rows_leaves_whole_rows(
-    kind: str, place: Path, killed: Killed
-) -> None:
+def test_a_kill_between_rows_leaves_whole_rows(kind: str, place: Path, killed: Killed) -> None:
     code = """
 for offset in range(10 ** 9):
     store.append(row(offset))
@@ -175,15 +153,8 @@ for offset in range(10 ** 9):
 
 
 @able("Appendable")
-def test_rows_of_four_processes_are_all_there_once(
-    kind: str, place: Path, together: Together
-) -> None:
-    together(
-        "for offset in range(50): store.append(row(first * 50 + offset))",
-        kind,
-        place,
-        4,
-    )
+def test_rows_of_four_processes_are_all_there_once(kind: str, place: Path, together: Together) -> None:
+    together("for offset in range(50): store.append(row(first * 50 + offset))", kind, place, 4)
     found = [one.offset for one in history(kind, place)]
     assert sorted(found) == list(range(200))
     for writer in range(4):
@@ -195,9 +166,7 @@ def test_rows_of_four_processes_are_all_there_once(
 
 
 @able("Keyed")
-def test_a_key_keeps_its_last_row_and_the_history_every_row(
-    kind: str, store: Any, place: Path
-) -> None:
+def test_a_key_keeps_its_last_row_and_the_history_every_row(kind: str, store: Any, place: Path) -> None:
     upserted = [row(0), row(1, "world"), row(2), row(2), row(0)]
     for one in upserted:
         store.upsert(one)
@@ -205,9 +174,7 @@ def test_a_key_keeps_its_last_row_and_the_history_every_row(
 
 
 @able("Keyed")
-def test_an_upsert_survives_the_death_of_the_process(
-    kind: str, place: Path, killed: Killed
-) -> None:
+def test_an_upsert_survives_the_death_of_the_process(kind: str, place: Path, killed: Killed) -> None:
     killed("store.upsert(row(0)); store.upsert(row(0)); park()", kind, place)
     assert history(kind, place) == [Observation(0, "key 0", 0, 0, 1)] * 2
 
@@ -216,9 +183,7 @@ def test_an_upsert_survives_the_death_of_the_process(
 
 
 @able("Atomic")
-def test_rows_and_marker_appear_together_at_the_end(
-    kind: str, store: Any, place: Path
-) -> None:
+def test_rows_and_marker_appear_together_at_the_end(kind: str, store: Any, place: Path) -> None:
     with store.transaction(HANDLE) as write:
         write(row(0))
         write(row(1))
@@ -233,23 +198,13 @@ def test_rows_and_marker_appear_together_at_the_end(
 def test_a_marker_names_query_and_batch(store: Any) -> None:
     with store.transaction(Handle("q_1", 12, 0, 1, 1)):
         pass
-    markers = [
-        ("q_1", 12),
-        ("q_1", 1),
-        ("q_1", 2),
-        ("q_1", 120),
-        ("q", 12),
-        ("1", 12),
-        ("q_12", 12),
-    ]
+    markers = [("q_1", 12), ("q_1", 1), ("q_1", 2), ("q_1", 120), ("q", 12), ("1", 12), ("q_12", 12)]
     assert [store.has_marker(*marker) for marker in markers] == [True] + [False] * 6
 
 
 @able("Atomic")
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, OSError])
-def test_an_exception_leaves_nothing(
-    kind: str, store: Any, place: Path, failure: type[BaseException]
-) -> None:
+def test_an_exception_leaves_nothing(kind: str, store: Any, place: Path, failure: type[BaseException]) -> None:
     with pytest.raises(failure, match="mine"), store.transaction(HANDLE) as write:  # noqa: PT012 - the block is the point
         write(row(0))
         raise failure("mine")
@@ -264,18 +219,13 @@ def test_an_exception_leaves_nothing(
 def test_a_batch_is_committed_once(store: Any) -> None:
     with store.transaction(HANDLE) as write:
         write(row(0))
-    with (
-        pytest.raises(JobFailed, match="committed before"),
-        store.transaction(HANDLE._replace(incarnation=2)) as write,
-    ):
+    with pytest.raises(JobFailed, match="committed before"), store.transaction(HANDLE._replace(incarnation=2)) as write:
         write(row(0))
     assert list(store.history()) == rows(0)
 
 
 @able("Atomic")
-def test_a_kill_in_a_transaction_leaves_nothing(
-    kind: str, place: Path, killed: Killed
-) -> None:
+def test_a_kill_in_a_transaction_leaves_nothing(kind: str, place: Path, killed: Killed) -> None:
     code = """
 with store.transaction(handle) as write:
     for offset in range(5000):
@@ -285,9 +235,7 @@ with store.transaction(handle) as write:
     killed(code, kind, place)
     with closing(open_store(kind, place)) as store:
         assert list(store.history()) == []
-        assert not list(store.hidden()) or kind == "kafka", (
-            "a broker does not notice that a writer has died"
-        )
+        assert not list(store.hidden()) or kind == "kafka", "a broker does not notice that a writer has died"
         assert not store.has_marker("q", 0)  # type: ignore[attr-defined]  # a store that is tried here can do it
         if "Transactional" in capabilities(kind):
             assert store.prepared("q") == []  # type: ignore[attr-defined]  # a store that is tried here can do it
@@ -301,9 +249,7 @@ with store.transaction(handle) as write:
 
 
 @able("Transactional")
-def test_rows_are_visible_after_commit_and_not_before(
-    kind: str, store: Any, place: Path
-) -> None:
+def test_rows_are_visible_after_commit_and_not_before(kind: str, store: Any, place: Path) -> None:
     transaction = written(store, HANDLE, 0, 1)
     assert list(store.history()) == history(kind, place) == []
     transaction.prepare()
@@ -320,10 +266,7 @@ def test_many_rows_keep_their_order(store: Any) -> None:
     prepare(store, HANDLE, *range(2_500))
     for handle in (HANDLE, OTHERS[0]):
         store.commit(handle)
-    assert [one.offset for one in store.history()] == [
-        *range(2_500),
-        *range(10_000, 12_500),
-    ]
+    assert [one.offset for one in store.history()] == [*range(2_500), *range(10_000, 12_500)]
 
 
 @in_order_of_commits("Transactional")
@@ -372,9 +315,7 @@ def test_an_unprepared_transaction_cannot_be_committed(store: Any) -> None:
 
 @able("Transactional")
 @pytest.mark.parametrize("is_prepared", [False, True])
-def test_abort_drops_a_transaction_and_may_be_repeated(
-    store: Any, *, is_prepared: bool
-) -> None:
+def test_abort_drops_a_transaction_and_may_be_repeated(store: Any, *, is_prepared: bool) -> None:
     prepare(store, OTHERS[0], 1)
     transaction = written(store, HANDLE, *range(1_500))
     if is_prepared:
@@ -434,11 +375,7 @@ def test_a_prepared_transaction_takes_no_more_rows(store: Any) -> None:
 def test_a_name_is_never_used_twice(kind: str, store: Any, place: Path) -> None:
     transaction = written(store, HANDLE, 0)
     with closing(open_store(kind, place)) as other:
-        for step in (
-            transaction.prepare,
-            lambda: store.commit(HANDLE),
-            lambda: store.abort(HANDLE),
-        ):
+        for step in (transaction.prepare, lambda: store.commit(HANDLE), lambda: store.abort(HANDLE)):
             for one in (store, other):
                 with pytest.raises(JobFailed, match="never used twice"):
                     one.begin(HANDLE)
@@ -459,17 +396,8 @@ def test_a_transaction_may_be_empty(store: Any) -> None:
 
 @able("Transactional")
 def test_prepared_lists_what_is_unfinished_of_one_query(store: Any) -> None:
-    mine = [
-        Handle("q", 2, 0, 1, 1),
-        Handle("q", 10, 0, 1, 1),
-        Handle("q", 10, 2, 1, 1),
-        Handle("q", 10, 10, 1, 1),
-    ]
-    foreign = [
-        Handle("qq", 2, 0, 1, 1),
-        Handle("q_b2", 2, 0, 1, 1),
-        Handle("b2", 2, 0, 1, 1),
-    ]
+    mine = [Handle("q", 2, 0, 1, 1), Handle("q", 10, 0, 1, 1), Handle("q", 10, 2, 1, 1), Handle("q", 10, 10, 1, 1)]
+    foreign = [Handle("qq", 2, 0, 1, 1), Handle("q_b2", 2, 0, 1, 1), Handle("b2", 2, 0, 1, 1)]
     for handle in [*reversed(mine), *foreign]:
         transaction = written(store, handle, 0)
         if handle.partition != 2:
@@ -481,18 +409,14 @@ def test_prepared_lists_what_is_unfinished_of_one_query(store: Any) -> None:
     for handle in store.prepared("q"):
         store.abort(handle)
     assert store.prepared("q") == []
-    assert [store.prepared(handle.query) for handle in foreign] == [
-        [handle] for handle in foreign
-    ]
+    assert [store.prepared(handle.query) for handle in foreign] == [[handle] for handle in foreign]
     for handle in foreign:
         store.commit(handle)
     assert list(store.history()) == rows(0, 0, 0, 0)
 
 
 @able("Transactional")
-def test_another_process_commits_what_a_killed_one_prepared(
-    kind: str, store: Any, place: Path, killed: Killed
-) -> None:
+def test_another_process_commits_what_a_killed_one_prepared(kind: str, store: Any, place: Path, killed: Killed) -> None:
     code = """
 transaction = store.begin(handle)
 for offset in range(2500):
@@ -508,9 +432,7 @@ park()
 
 
 @able("Transactional")
-def test_another_process_aborts_what_a_killed_one_left_open(
-    kind: str, store: Any, place: Path, killed: Killed
-) -> None:
+def test_another_process_aborts_what_a_killed_one_left_open(kind: str, store: Any, place: Path, killed: Killed) -> None:
     code = """
 transaction = store.begin(handle)
 for offset in range(2500):
@@ -542,9 +464,7 @@ def test_four_processes_commit_the_same_transactions_once(
 
 
 @in_order_of_commits("Transactional")
-def test_transactions_of_four_processes_do_not_mix(
-    kind: str, place: Path, together: Together
-) -> None:
+def test_transactions_of_four_processes_do_not_mix(kind: str, place: Path, together: Together) -> None:
     code = """
 for batch in range(5):
     mine = handle._replace(batch=batch, partition=first)
@@ -557,15 +477,9 @@ for batch in range(5):
     together(code, kind, place, 4)
     found = [one.offset for one in history(kind, place)]
     assert sorted(found) == [
-        100 * first + 10 * batch + offset
-        for first in range(4)
-        for batch in range(5)
-        for offset in range(3)
+        100 * first + 10 * batch + offset for first in range(4) for batch in range(5) for offset in range(3)
     ]
-    assert all(
-        found[start : start + 3] == [found[start] + number for number in range(3)]
-        for start in range(0, 60, 3)
-    )
+    assert all(found[start : start + 3] == [found[start] + number for number in range(3)] for start in range(0, 60, 3))
 
 
 class Expected:
@@ -579,12 +493,7 @@ class Expected:
     def allows(self, step: str, handle: Handle) -> bool:
         """Whether the step must succeed; otherwise it must raise `JobFailed`."""
         state = self.state.get(handle)
-        fits = {
-            "begin": {None},
-            "write": {"open"},
-            "prepare": {"open"},
-            "commit": {"prepared", "committed"},
-        }
+        fits = {"begin": {None}, "write": {"open"}, "prepare": {"open"}, "commit": {"prepared", "committed"}}
         return step == "abort" or state in fits[step]
 
     def take(self, step: str, handle: Handle, one: Observation) -> None:
@@ -598,28 +507,15 @@ class Expected:
         elif step == "abort" and state in {None, "committed"}:
             return
         if step != "write":
-            self.state[handle] = {
-                "begin": "open",
-                "prepare": "prepared",
-                "commit": "committed",
-                "abort": "aborted",
-            }[step]
+            self.state[handle] = {"begin": "open", "prepare": "prepared", "commit": "committed", "abort": "aborted"}[
+                step
+            ]
 
     def unfinished(self) -> list[Handle]:
-        return sorted(
-            handle
-            for handle, state in self.state.items()
-            if state in {"open", "prepared"}
-        )
+        return sorted(handle for handle, state in self.state.items() if state in {"open", "prepared"})
 
 
-def carry_out(
-    store: Any,
-    transactions: dict[Handle, Any],
-    step: str,
-    handle: Handle,
-    one: Observation,
-) -> None:
+def carry_out(store: Any, transactions: dict[Handle, Any], step: str, handle: Handle, one: Observation) -> None:
     if step == "begin":
         transactions[handle] = store.begin(handle)
     elif step == "write":
@@ -633,10 +529,7 @@ def carry_out(
 @contextmanager
 def fresh_store(kind: str) -> Iterator[Store]:
     """A store for one example; what it has in a server goes with it, or a server's limit is soon reached."""
-    with (
-        tempfile.TemporaryDirectory() as name,
-        closing(open_store(kind, Path(name) / "store")) as store,
-    ):
+    with tempfile.TemporaryDirectory() as name, closing(open_store(kind, Path(name) / "store")) as store:
         try:
             yield store
         finally:
@@ -645,19 +538,7 @@ def fresh_store(kind: str) -> Iterator[Store]:
 
 
 STEPS = st.tuples(
-    st.sampled_from(
-        [
-            "begin",
-            "begin",
-            "write",
-            "write",
-            "prepare",
-            "prepare",
-            "commit",
-            "commit",
-            "abort",
-        ]
-    ),
+    st.sampled_from(["begin", "begin", "write", "write", "prepare", "prepare", "commit", "commit", "abort"]),
     st.sampled_from([HANDLE, *OTHERS]),
 )
 
@@ -665,9 +546,7 @@ STEPS = st.tuples(
 @in_order_of_commits("Transactional")
 @settings(max_examples=30, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40))
-def test_history_is_what_was_committed_in_the_order_of_commits(
-    kind: str, steps: list[tuple[str, Handle]]
-) -> None:
+def test_history_is_what_was_committed_in_the_order_of_commits(kind: str, steps: list[tuple[str, Handle]]) -> None:
     expected, transactions = Expected(), dict[Handle, Any]()
     with fresh_store(kind) as store:
         for offset, (step, handle) in enumerate(steps):
@@ -689,9 +568,6 @@ def test_history_is_what_was_committed_in_the_order_of_commits(
                 hidden.subtract(expected.rows[handle])
         assert min(hidden.values(), default=0) >= 0
         still_open = [
-            one
-            for handle, state in expected.state.items()
-            if state == "open"
-            for one in expected.rows[handle]
+            one for handle, state in expected.state.items() if state == "open" for one in expected.rows[handle]
         ]
         assert not +hidden - Counter(still_open)

@@ -27,12 +27,8 @@ def content(path: Path) -> list[bytes]:
     return [line for _, line in durable.read_lines(path)]
 
 
-@pytest.mark.parametrize(
-    ("new", "stored"), [("é\n", "é\n".encode()), (b"\0\xff", b"\0\xff"), ("", b"")]
-)
-def test_replace_gives_the_file_its_new_content(
-    tmp_path: Path, new: str | bytes, stored: bytes
-) -> None:
+@pytest.mark.parametrize(("new", "stored"), [("é\n", "é\n".encode()), (b"\0\xff", b"\0\xff"), ("", b"")])
+def test_replace_gives_the_file_its_new_content(tmp_path: Path, new: str | bytes, stored: bytes) -> None:
     path = tmp_path / "file.json"
     path.write_text("old")
     durable.replace(path, new)
@@ -40,9 +36,7 @@ def test_replace_gives_the_file_its_new_content(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_replace_that_fails_leaves_the_old_content_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replace_that_fails_leaves_the_old_content_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file.json"
     durable.replace(path, "old")
 
@@ -63,9 +57,7 @@ def test_a_file_is_synced_before_it_is_named_and_its_folder_after(
     order = []
     fsync, rename = os.fsync, Path.replace
     monkeypatch.setattr(os, "fsync", lambda one: (order.append("sync"), fsync(one)))
-    monkeypatch.setattr(
-        Path, "replace", lambda *paths: (order.append("rename"), rename(*paths))
-    )
+    monkeypatch.setattr(Path, "replace", lambda *paths: (order.append("rename"), rename(*paths)))
     durable.replace(tmp_path / "file.json", "new")
     assert order == ["sync", "rename", "sync"]
 
@@ -92,9 +84,7 @@ def test_lines_come_back(log: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [b'{"offset":', b"{}", b"\xc3"])
-def test_a_torn_line_is_skipped_and_does_not_stick_to_the_next(
-    log: Path, torn: bytes
-) -> None:
+def test_a_torn_line_is_skipped_and_does_not_stick_to_the_next(log: Path, torn: bytes) -> None:
     append(log, b"whole")
     with log.open("ab") as file:
         file.write(torn)
@@ -106,22 +96,14 @@ def test_a_torn_line_is_skipped_and_does_not_stick_to_the_next(
 def test_a_line_is_one_write(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[bytes] = []
     write = os.write
-    monkeypatch.setattr(
-        os,
-        "write",
-        lambda descriptor, line: (writes.append(line), write(descriptor, line))[1],
-    )
+    monkeypatch.setattr(os, "write", lambda descriptor, line: (writes.append(line), write(descriptor, line))[1])
     append(log, b"a" * 100_000)
     assert [len(line) for line in writes] == [100_001]
 
 
-def test_a_line_that_found_no_room_is_an_error_and_torn(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_found_no_room_is_an_error_and_torn(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr(
-        os, "write", lambda descriptor, line: write(descriptor, line[:3])
-    )
+    monkeypatch.setattr(os, "write", lambda descriptor, line: write(descriptor, line[:3]))
     with pytest.raises(OSError, match="No space left"):
         append(log, b"abcdef")
     monkeypatch.undo()
@@ -141,10 +123,7 @@ def test_a_line_that_found_no_room_is_an_error_and_torn(
 def test_an_error_of_the_system_becomes_a_sentence(
     tmp_path: Path, number: int, error: type[Exception], remedy: str
 ) -> None:
-    with (
-        pytest.raises(error, match=f"{tmp_path}: .*{remedy}.*\\.$"),
-        durable.explained(tmp_path),
-    ):
+    with pytest.raises(error, match=f"{tmp_path}: .*{remedy}.*\\.$"), durable.explained(tmp_path):
         raise OSError(number, os.strerror(number))
 
 

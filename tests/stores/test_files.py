@@ -37,27 +37,17 @@ def prepare(store: FilesStore, handle: Handle) -> None:
 
 
 def tree(folder: Path) -> list[str]:
-    return sorted(
-        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
-    )
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_row_is_a_line_of_json(store: FilesStore, folder: Path) -> None:
     store.append(ROW)
     line = (folder / "appended.jsonl").read_text()
     assert line.endswith("\n")
-    assert json.loads(line) == {
-        "offset": 3,
-        "key": "hello",
-        "value": 2,
-        "batch": 0,
-        "attempt": 1,
-    }
+    assert json.loads(line) == {"offset": 3, "key": "hello", "value": 2, "batch": 0, "attempt": 1}
 
 
-def test_a_transaction_moves_through_the_folders(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_transaction_moves_through_the_folders(store: FilesStore, folder: Path) -> None:
     transaction = store.begin(HANDLE)
     assert tree(folder) == [f"staging/{HANDLE}.open"]
     transaction.prepare()
@@ -66,9 +56,7 @@ def test_a_transaction_moves_through_the_folders(
     assert tree(folder) == [f"committed/00000001-{HANDLE}.jsonl"]
 
 
-def test_numbers_are_the_order_of_visibility_and_never_repeat(
-    store: FilesStore, folder: Path
-) -> None:
+def test_numbers_are_the_order_of_visibility_and_never_repeat(store: FilesStore, folder: Path) -> None:
     handles = [HANDLE._replace(batch=batch) for batch in (9, 10, 2)]
     for handle in handles:
         prepare(store, handle)
@@ -77,34 +65,23 @@ def test_numbers_are_the_order_of_visibility_and_never_repeat(
     with store.transaction(HANDLE) as write:
         write(ROW)
     assert tree(folder) == [
-        f"committed/{number:08}-{handle}.jsonl"
-        for number, handle in enumerate([*handles, HANDLE], 1)
+        f"committed/{number:08}-{handle}.jsonl" for number, handle in enumerate([*handles, HANDLE], 1)
     ]
 
 
-def test_a_number_is_above_the_largest_and_not_the_count(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_number_is_above_the_largest_and_not_the_count(store: FilesStore, folder: Path) -> None:
     for batch in range(3):
         prepare(store, HANDLE._replace(batch=batch))
         store.commit(HANDLE._replace(batch=batch))
     next((folder / "committed").glob("00000001-*")).unlink()
     prepare(store, HANDLE._replace(batch=3))
     store.commit(HANDLE._replace(batch=3))
-    assert [name[10:18] for name in tree(folder)] == [
-        "00000002",
-        "00000003",
-        "00000004",
-    ]
+    assert [name[10:18] for name in tree(folder)] == ["00000002", "00000003", "00000004"]
 
 
-def test_rows_are_synced_before_they_are_promised(
-    store: FilesStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_synced_before_they_are_promised(store: FilesStore, monkeypatch: pytest.MonkeyPatch) -> None:
     fsync, synced = os.fsync, []
-    monkeypatch.setattr(
-        os, "fsync", lambda one: (synced.append(os.fstat(one).st_size), fsync(one))
-    )
+    monkeypatch.setattr(os, "fsync", lambda one: (synced.append(os.fstat(one).st_size), fsync(one)))
     transaction = store.begin(HANDLE)
     transaction.write(ROW)
     synced.clear()
@@ -134,9 +111,7 @@ def test_files_are_named_by_one_process_at_a_time(
     assert renamed == [".prepared", ".jsonl", ".jsonl"]
 
 
-def test_an_aborted_or_failed_transaction_leaves_no_file(
-    store: FilesStore, folder: Path
-) -> None:
+def test_an_aborted_or_failed_transaction_leaves_no_file(store: FilesStore, folder: Path) -> None:
     store.begin(HANDLE)
     prepare(store, HANDLE._replace(batch=1))
     store.abort(HANDLE)
@@ -149,11 +124,7 @@ def test_an_aborted_or_failed_transaction_leaves_no_file(
 def test_a_new_writer_of_a_batch_removes_what_a_dead_one_left(
     store: FilesStore, folder: Path, killed: Callable[[str, str, Path], list[str]]
 ) -> None:
-    killed(
-        "with store.transaction(handle) as write: write(row(0)); park()",
-        "files",
-        folder,
-    )
+    killed("with store.transaction(handle) as write: write(row(0)); park()", "files", folder)
     assert tree(folder) == [f"staging/{HANDLE}.atomic"]
     again = HANDLE._replace(incarnation=2)
     with store.transaction(again) as write:
@@ -161,35 +132,21 @@ def test_a_new_writer_of_a_batch_removes_what_a_dead_one_left(
     assert tree(folder) == [f"committed/00000001-{again}.jsonl"]
 
 
-def test_a_writer_that_was_replaced_cannot_commit(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_writer_that_was_replaced_cannot_commit(store: FilesStore, folder: Path) -> None:
     again = HANDLE._replace(incarnation=2)
-    with (
-        ExitStack() as newer,
-        pytest.raises(JobFailed, match=f"{HANDLE} was aborted"),
-        store.transaction(HANDLE),
-    ):
+    with ExitStack() as newer, pytest.raises(JobFailed, match=f"{HANDLE} was aborted"), store.transaction(HANDLE):
         newer.enter_context(store.transaction(again))
     assert tree(folder) == [f"committed/00000001-{again}.jsonl"]
 
 
-def test_a_writer_cannot_commit_a_batch_that_was_committed_meanwhile(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_writer_cannot_commit_a_batch_that_was_committed_meanwhile(store: FilesStore, folder: Path) -> None:
     again = HANDLE._replace(incarnation=2)
-    with (
-        pytest.raises(JobFailed, match="committed before"),
-        store.transaction(HANDLE),
-        store.transaction(again),
-    ):
+    with pytest.raises(JobFailed, match="committed before"), store.transaction(HANDLE), store.transaction(again):
         pass
     assert tree(folder) == [f"committed/00000001-{again}.jsonl"]
 
 
-def test_a_torn_last_line_is_skipped_and_does_not_stick_to_the_next(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_torn_last_line_is_skipped_and_does_not_stick_to_the_next(store: FilesStore, folder: Path) -> None:
     store.append(ROW)
     with (folder / "appended.jsonl").open("a") as file:
         file.write('{"offset":4,"key":"wor')
@@ -201,16 +158,10 @@ def test_a_torn_last_line_is_skipped_and_does_not_stick_to_the_next(
         assert list(other.history()) == [ROW, ROW, ROW]
 
 
-def test_names_that_are_not_the_stores_are_left_alone(
-    store: FilesStore, folder: Path
-) -> None:
+def test_names_that_are_not_the_stores_are_left_alone(store: FilesStore, folder: Path) -> None:
     prepare(store, HANDLE)
     store.commit(HANDLE)
-    for name in (
-        "committed/notes.jsonl",
-        "committed/.00000002-x.jsonl.1-1.tmp",
-        "staging/README",
-    ):
+    for name in ("committed/notes.jsonl", "committed/.00000002-x.jsonl.1-1.tmp", "staging/README"):
         (folder / name).write_text("not a row\n")
     assert list(store.history()) == [ROW]
     assert list(store.hidden()) == store.prepared("q") == []
@@ -218,23 +169,13 @@ def test_names_that_are_not_the_stores_are_left_alone(
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b"hello",
-        b"",
-        b"\xff\xfe",
-        b"[]",
-        b'{"offset": 1}',
-        b'{"offset":"1","key":"","value":1,"batch":0,"attempt":1}',
-    ],
+    [b"hello", b"", b"\xff\xfe", b"[]", b'{"offset": 1}', b'{"offset":"1","key":"","value":1,"batch":0,"attempt":1}'],
 )
 def test_a_damaged_line_is_named(store: FilesStore, folder: Path, line: bytes) -> None:
     store.append(ROW)
     with (folder / "appended.jsonl").open("ab") as file:
         file.write(line + b"\n")
-    with pytest.raises(
-        InvalidInput,
-        match=r"appended\.jsonl, line 2: damaged .*restore the file, or delete",
-    ):
+    with pytest.raises(InvalidInput, match=r"appended\.jsonl, line 2: damaged .*restore the file, or delete"):
         list(store.history())
 
 
@@ -265,30 +206,22 @@ def test_a_file_in_place_of_the_folder_is_refused(folder: Path) -> None:
     assert folder.read_text() == "a file"
 
 
-def test_a_folder_in_place_of_the_append_file_is_refused(
-    store: FilesStore, folder: Path
-) -> None:
+def test_a_folder_in_place_of_the_append_file_is_refused(store: FilesStore, folder: Path) -> None:
     (folder / "appended.jsonl").mkdir(parents=True)
     for use in (lambda: store.append(ROW), lambda: list(store.history())):
         with pytest.raises(InvalidInput, match=r"appended\.jsonl: .*move it away\.$"):
             use()
 
 
-def test_a_folder_that_may_not_be_written_is_refused(
-    public: Path, forbidden: Forbidden
-) -> None:
+def test_a_folder_that_may_not_be_written_is_refused(public: Path, forbidden: Forbidden) -> None:
     with forbidden(public):
         for use in writing_uses(public / "files"):
-            with pytest.raises(
-                InvalidInput, match=rf"^{public}/files: no permission .*choose a place"
-            ):
+            with pytest.raises(InvalidInput, match=rf"^{public}/files: no permission .*choose a place"):
                 use()
         assert list(FilesStore(public / "files").history()) == []
 
 
-def test_a_store_that_may_not_be_written_can_be_read(
-    public: Path, forbidden: Forbidden
-) -> None:
+def test_a_store_that_may_not_be_written_can_be_read(public: Path, forbidden: Forbidden) -> None:
     with closing(FilesStore(public)) as store:
         store.append(ROW)
     with forbidden(public):

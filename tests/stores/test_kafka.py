@@ -27,9 +27,7 @@ def row(offset: int) -> Observation:
 
 
 @pytest.fixture
-def store(
-    kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[KafkaStore]:
+def store(kafka: KafkaService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaStore]:
     monkeypatch.setenv("LABKIT_KAFKA", kafka.status().address)
     with closing(KafkaStore(tmp_path / "store")) as opened:
         yield opened
@@ -57,18 +55,12 @@ def put_back(store: KafkaStore, handle: Handle) -> None:
 # Readers
 
 
-def test_a_log_is_read_in_its_order_up_to_the_last_stable_offset(
-    store: KafkaStore,
-) -> None:
+def test_a_log_is_read_in_its_order_up_to_the_last_stable_offset(store: KafkaStore) -> None:
     prepare(store, HANDLE, 0)
     prepare(store, OTHER, 1)
-    assert [described.stage for described in store.transactions()] == [
-        Stage.ONGOING
-    ] * 2
+    assert [described.stage for described in store.transactions()] == [Stage.ONGOING] * 2
     store.commit(OTHER)
-    assert list(store.history()) == [], (
-        "what was committed second waits behind what is open"
-    )
+    assert list(store.history()) == [], "what was committed second waits behind what is open"
     assert store.last_stable_offset() == 0
     assert list(store.hidden()) == [row(0), row(1)]
     store.commit(HANDLE)
@@ -79,28 +71,18 @@ def test_a_log_is_read_in_its_order_up_to_the_last_stable_offset(
 def test_an_orphan_keeps_everybody_behind_it_waiting(
     store: KafkaStore, killed: Callable[[str, str, Path], list[str]]
 ) -> None:
-    killed(
-        "store.begin(handle).write(row(0)); store.close(); park()",
-        "kafka",
-        store.folder,
-    )
+    killed("store.begin(handle).write(row(0)); store.close(); park()", "kafka", store.folder)
     store.append(row(1))
     assert list(store.history()) == []
     assert list(store.hidden()) == [Observation(0, "key 0", 0, 0, 1), row(1)]
     [orphan] = store.transactions()
-    assert (orphan.name, orphan.stage, orphan.timeout) == (
-        store.topic.transactional_id(HANDLE),
-        Stage.ONGOING,
-        900,
-    )
+    assert (orphan.name, orphan.stage, orphan.timeout) == (store.topic.transactional_id(HANDLE), Stage.ONGOING, 900)
     store.abort(HANDLE)
     assert list(store.history()) == [row(1)]
     assert store.transactions() == []
 
 
-def test_what_was_aborted_is_read_at_read_uncommitted_for_ever(
-    store: KafkaStore,
-) -> None:
+def test_what_was_aborted_is_read_at_read_uncommitted_for_ever(store: KafkaStore) -> None:
     prepare(store, HANDLE, 0)
     store.abort(HANDLE)
     prepare(store, HANDLE._replace(incarnation=2), 0)
@@ -112,11 +94,7 @@ def test_what_was_aborted_is_read_at_read_uncommitted_for_ever(
     early = judge(expected, History([*store.uncommitted(), Reading("end")]))
     patient = judge(expected, History([*store.history(), Reading("end")]))
     assert (early.aborted_read, early.precommitted_read) == ((0,), (0,))
-    assert (patient.aborted_read, patient.precommitted_read, patient.rows) == (
-        (),
-        (),
-        1,
-    )
+    assert (patient.aborted_read, patient.precommitted_read, patient.rows) == ((), (), 1)
 
 
 def test_a_record_of_somebody_else_is_refused_by_its_offset(store: KafkaStore) -> None:
@@ -153,19 +131,14 @@ def test_a_transaction_that_timed_out_is_lost_and_said_to_be(store: KafkaStore) 
     assert store.expired() == [store.topic.transactional_id(HANDLE)]
     for _ in range(2):
         assert store.finish(HANDLE) is Outcome.LOST
-        with pytest.raises(
-            LostTransaction,
-            match=f"{HANDLE} was aborted by Kafka before it was committed",
-        ):
+        with pytest.raises(LostTransaction, match=f"{HANDLE} was aborted by Kafka before it was committed"):
             store.commit(HANDLE)
     assert list(store.history()) == list(store.hidden()) == []
     assert [each.visibility for each in store.uncommitted()] == [Visibility.ABORTED]
     assert store.prepared("q") == []
 
 
-def test_recovery_reports_what_is_lost_and_goes_on(
-    store: KafkaStore, tmp_path: Path
-) -> None:
+def test_recovery_reports_what_is_lost_and_goes_on(store: KafkaStore, tmp_path: Path) -> None:
     store.expire_after(1)
     prepare(store, HANDLE, 0)
     until(lambda: not store.unfinished(), "Kafka to abort what has run out of time")
@@ -173,18 +146,13 @@ def test_recovery_reports_what_is_lost_and_goes_on(
     prepare(store, OTHER, 1)
     sink = TwoPhaseSink(store, "q", 2, tmp_path)
     votes = [type("Vote", (), {"handle": handle})() for handle in (HANDLE, OTHER)]
-    said = [
-        step.carry_out() or step.sentence for step in sink.resolutions([(0, votes)])
-    ]
+    said = [step.carry_out() or step.sentence for step in sink.resolutions([(0, votes)])]
     assert said[0].startswith(f"LOST, although its batch was decided: {HANDLE}")
     assert said[1] == f"committed {OTHER}, whose batch was decided"
     assert list(store.history()) == [row(1)]
 
 
-@pytest.mark.parametrize(
-    ("is_committed", "outcome"),
-    [(True, Outcome.ALREADY_COMMITTED), (False, Outcome.LOST)],
-)
+@pytest.mark.parametrize(("is_committed", "outcome"), [(True, Outcome.ALREADY_COMMITTED), (False, Outcome.LOST)])
 def test_where_the_coordinator_has_forgotten_the_log_knows(
     store: KafkaStore, outcome: Outcome, *, is_committed: bool
 ) -> None:
@@ -225,9 +193,7 @@ def test_initialising_first_loses_what_was_to_be_committed(store: KafkaStore) ->
         store.commit(HANDLE)
 
 
-def test_a_late_commit_of_a_reused_id_commits_the_next_transaction(
-    store: KafkaStore,
-) -> None:
+def test_a_late_commit_of_a_reused_id_commits_the_next_transaction(store: KafkaStore) -> None:
     """Why every handle has an id of its own: in version 1 of the protocol all transactions of a producer look alike."""
     name = f"{store.topic.name()}.reused"
     writer = store.topic.writer(name)
@@ -241,9 +207,7 @@ def test_a_late_commit_of_a_reused_id_commits_the_next_transaction(
             writer.commit_transaction()
             coordinators.settled(name)
     assert list(store.history()) == [row(0)]
-    assert (
-        coordinators.end(name, producer_of(writer), commit=True).__name__ == "NoError"
-    )
+    assert coordinators.end(name, producer_of(writer), commit=True).__name__ == "NoError"
     coordinators.settled(name)
     assert list(store.history()) == [row(0), row(1)]
     writer.close(timeout=1)
@@ -256,9 +220,7 @@ def test_an_hour_is_more_than_the_broker_allows(store: KafkaStore) -> None:
     assert store.topic.coordinators.longest_timeout() == 900
     store.expire_after(3600)
     for refused in (lambda: store.check("Transactional"), lambda: store.begin(HANDLE)):
-        with pytest.raises(
-            InvalidInput, match="3600 s is more than the broker's maximum"
-        ):
+        with pytest.raises(InvalidInput, match="3600 s is more than the broker's maximum"):
             refused()
     store.expire_after(900)
     store.check("Transactional")
@@ -271,11 +233,7 @@ def test_an_hour_is_more_than_the_broker_allows(store: KafkaStore) -> None:
 def test_one_recovery_resolves_fifty_orphans_and_no_foreign_one(
     store: KafkaStore, tmp_path: Path, killed: Callable[[str, str, Path], list[str]]
 ) -> None:
-    killed(
-        "store.begin(handle).write(row(0)); store.close(); park()",
-        "kafka",
-        store.folder,
-    )
+    killed("store.begin(handle).write(row(0)); store.close(); park()", "kafka", store.folder)
     code = "one = store.begin(handle._replace(partition=1)); one.write(row(1)); one.prepare(); park()"
     killed(code, "kafka", store.folder)
     for number in range(2, 50):
@@ -287,9 +245,7 @@ def test_one_recovery_resolves_fifty_orphans_and_no_foreign_one(
         for step in TwoPhaseSink(store, "q", 2, tmp_path).resolutions([]):
             step.carry_out()
         assert store.prepared("q") == []
-        assert store.unfinished() == [
-            store.topic.transactional_id(HANDLE._replace(query="another"))
-        ]
+        assert store.unfinished() == [store.topic.transactional_id(HANDLE._replace(query="another"))]
         assert elsewhere.unfinished() == [elsewhere.topic.transactional_id(HANDLE)]
         elsewhere.destroy()
     assert [each.offset for each in store.hidden()] == [100]
@@ -313,11 +269,7 @@ def test_nothing_is_left_of_a_store_that_is_destroyed(store: KafkaStore) -> None
     store.destroy()
     # The broker confirms that a topic is deleted before it has forgotten it.
     until(lambda: topic not in admin.list_topics(), "the end of the topic")
-    assert not [
-        group["group_id"]
-        for group in admin.list_groups()
-        if group["group_id"].startswith(topic)
-    ]
+    assert not [group["group_id"] for group in admin.list_groups() if group["group_id"].startswith(topic)]
     assert store.topic.coordinators.unfinished(topic) == []
     store.destroy()
     assert list(store.history()) == []
@@ -351,16 +303,11 @@ def test_a_broker_that_is_killed_between_pre_commit_and_commit_loses_and_doubles
     broker.down()
 
 
-def test_a_broker_that_is_not_there_is_said_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_is_not_there_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABKIT_KAFKA", "127.0.0.1:9")
     with (
         closing(KafkaStore(tmp_path / "store")) as store,
-        pytest.raises(
-            ServiceUnavailable,
-            match=r"127\.0\.0\.1:9: the Kafka broker does not answer",
-        ),
+        pytest.raises(ServiceUnavailable, match=r"127\.0\.0\.1:9: the Kafka broker does not answer"),
     ):
         store.begin(HANDLE)
 

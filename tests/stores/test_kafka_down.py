@@ -53,9 +53,7 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(
-    kafka: KafkaService, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
+def server(kafka: KafkaService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """`kafka` has seen to it that a broker can be started here."""
     one = Server(tmp_path_factory.mktemp("dying"))
     try:
@@ -68,9 +66,7 @@ def server(
 
 
 @pytest.mark.slow  # a client gives up after 10 or 30 seconds
-@pytest.mark.parametrize(
-    "moment", ["begin", "write", "prepare", "commit", "append", "recovery"]
-)
+@pytest.mark.parametrize("moment", ["begin", "write", "prepare", "commit", "append", "recovery"])
 def test_a_broker_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
     server: Server, tmp_path: Path, moment: str
 ) -> None:
@@ -91,10 +87,7 @@ def test_a_broker_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
             "recovery": lambda: store.prepared("q"),
         }
         server.kill()
-        with pytest.raises(
-            (ServiceUnavailable, JobFailed),
-            match=r"does not answer|aborted while it was open",
-        ) as told:
+        with pytest.raises((ServiceUnavailable, JobFailed), match=r"does not answer|aborted while it was open") as told:
             steps[moment]()
         assert "\n" not in str(told.value)
         server.up()

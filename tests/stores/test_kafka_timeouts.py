@@ -34,41 +34,25 @@ def verdict(tried: TimeoutTrial) -> tuple[Guarantee, int, tuple[int, ...]]:
     return tried.verdict.guarantee, tried.verdict.rows, tried.verdict.lost
 
 
-def test_steady_traffic_fails_again_and_again_and_loses_nothing(
-    tried: Mapping[str, TimeoutTrial],
-) -> None:
+def test_steady_traffic_fails_again_and_again_and_loses_nothing(tried: Mapping[str, TimeoutTrial]) -> None:
     """The write fails, so the checkpoint never completes: with a timeout that fits, all of it is read again."""
     found = tried[Traffic.STEADY]
     assert (found.failures, found.outcome) == (ATTEMPTS, None)
-    assert (
-        sum(
-            "the write fails" in step and "was aborted while it was open" in step
-            for step in found.steps
-        )
-        == 2
-    )
+    assert sum("the write fails" in step and "was aborted while it was open" in step for step in found.steps) == 2
     assert verdict(found) == (Guarantee.EXACTLY_ONCE, 20, ())
 
 
-def test_a_burst_and_then_silence_is_lost_without_any_failure(
-    tried: Mapping[str, TimeoutTrial],
-) -> None:
+def test_a_burst_and_then_silence_is_lost_without_any_failure(tried: Mapping[str, TimeoutTrial]) -> None:
     found = tried[Traffic.BURST]
     assert (found.failures, found.outcome) == (0, Outcome.LOST)
     told = [step.partition("attempt 1: ")[2] for step in found.steps]
-    aborted = next(
-        place for place, step in enumerate(told) if step.startswith("Kafka has aborted")
-    )
-    complete = next(
-        place for place, step in enumerate(told) if "the checkpoint is complete" in step
-    )
+    aborted = next(place for place, step in enumerate(told) if step.startswith("Kafka has aborted"))
+    complete = next(place for place, step in enumerate(told) if "the checkpoint is complete" in step)
     assert aborted < complete, "what is complete was aborted before"
     assert verdict(found) == (Guarantee.AT_MOST_ONCE, 0, (0, 1, 2))
 
 
-def test_what_comes_just_before_the_barrier_survives(
-    tried: Mapping[str, TimeoutTrial],
-) -> None:
+def test_what_comes_just_before_the_barrier_survives(tried: Mapping[str, TimeoutTrial]) -> None:
     found = tried[Traffic.LATE]
     assert (found.failures, found.outcome) == (0, Outcome.COMMITTED)
     assert verdict(found) == (Guarantee.EXACTLY_ONCE, 3, ())
@@ -85,50 +69,31 @@ def test_a_broker_that_looks_seldom_gives_the_same_outcomes(
         monkeypatch.setenv(addresses.KAFKA, service.up().address)
         kinds = (Traffic.BURST, Traffic.LATE)
         found = try_timeouts(2, 1, kinds)
-        assert [found[kind].outcome for kind in kinds] == [
-            Outcome.LOST,
-            Outcome.COMMITTED,
-        ]
-        assert any(
-            "the job waits until Kafka looks" in step for step in found["burst"].steps
-        )
+        assert [found[kind].outcome for kind in kinds] == [Outcome.LOST, Outcome.COMMITTED]
+        assert any("the job waits until Kafka looks" in step for step in found["burst"].steps)
         assert not any("the job waits" in step for step in found["late"].steps)
         monkeypatch.setattr(under_test, "PATIENCE", 0.5)
-        with pytest.raises(
-            ServiceUnavailable, match=r"within 0\.5 s after its timeout of 1 s"
-        ):
+        with pytest.raises(ServiceUnavailable, match=r"within 0\.5 s after its timeout of 1 s"):
             try_timeouts(2, 1, (Traffic.BURST,))
     finally:
         monkeypatch.delenv(addresses.KAFKA, raising=False)
         service.down()
 
 
-def test_the_checker_refuses_the_configuration(
-    tried: Mapping[str, TimeoutTrial],
-) -> None:
+def test_the_checker_refuses_the_configuration(tried: Mapping[str, TimeoutTrial]) -> None:
     assert examine(Timeouts(INTERVAL, 600, TRANSACTION, pause=15)).fit is Fit.LOSES
 
 
-def test_a_timeout_that_fits_loses_nothing_whatever_the_traffic(
-    kafka_address: str,
-) -> None:
+def test_a_timeout_that_fits_loses_nothing_whatever_the_traffic(kafka_address: str) -> None:
     for found in try_timeouts(1, 60).values():
         assert (found.failures, found.outcome) == (0, Outcome.COMMITTED)
         assert verdict(found)[0] is Guarantee.EXACTLY_ONCE
 
 
-def test_the_command_runs_it_and_leaves_nothing_behind(
-    kafka_address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_runs_it_and_leaves_nothing_behind(kafka_address: str, capsys: pytest.CaptureFixture[str]) -> None:
     coordinators = Coordinators(kafka_address)
     before, unfinished = topics(coordinators), coordinators.unfinished()
-    given = {
-        "checkpoint": 1.0,
-        "maximum": 900.0,
-        "pause": 0.0,
-        "tolerated": 0,
-        "downtime": 0.0,
-    }
+    given = {"checkpoint": 1.0, "maximum": 900.0, "pause": 0.0, "tolerated": 0, "downtime": 0.0}
     assert timeouts(interval=1, transaction=60, run=True, as_json=True, **given) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["fit"], sorted(told["runs"])) == ("safe", ["burst", "late", "steady"])
@@ -143,14 +108,10 @@ def test_the_command_runs_it_and_leaves_nothing_behind(
 
 def topics(coordinators: Coordinators) -> set[str]:
     """Those of the lab; other tests of this broker may have left some."""
-    return {
-        name for name in coordinators.admin.list_topics() if name.startswith("labkit-")
-    }
+    return {name for name in coordinators.admin.list_topics() if name.startswith("labkit-")}
 
 
 @pytest.mark.parametrize(("interval", "transaction"), [(0, 5), (3600, 5), (10, 0)])
-def test_what_nobody_would_wait_for_is_refused(
-    interval: float, transaction: float
-) -> None:
+def test_what_nobody_would_wait_for_is_refused(interval: float, transaction: float) -> None:
     with pytest.raises(InvalidInput, match="s: "):
         try_timeouts(interval, transaction)

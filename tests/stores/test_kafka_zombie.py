@@ -77,14 +77,10 @@ told(lambda: store.fence("q", 1))
 """
 
 
-def test_a_zombie_is_fenced_once_it_was_replaced(
-    store: KafkaStore, tmp_path: Path
-) -> None:
+def test_a_zombie_is_fenced_once_it_was_replaced(store: KafkaStore, tmp_path: Path) -> None:
     """SIGSTOP, a new driver that recovers and goes on, SIGCONT: InitProducerId has raised the epoch of every id."""
     command = [sys.executable, "-c", ZOMBIE, str(store.folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as zombie:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as zombie:
         assert zombie.stdout is not None
         assert zombie.stdin is not None
         try:
@@ -100,19 +96,9 @@ def test_a_zombie_is_fenced_once_it_was_replaced(
     assert re.search("was aborted while it was open", half)
     assert "is not prepared, so it cannot be committed" in ready
     assert "Kafka" in marking
-    assert (
-        late
-        == [
-            "Driver 1 of the query q was replaced by a later one and may not write any more."
-        ]
-        * 3
-    )
+    assert late == ["Driver 1 of the query q was replaced by a later one and may not write any more."] * 3
     assert list(store.history()) == [row(5), row(6)]
-    assert (store.prepared("q"), store.unfinished(), list(store.hidden())) == (
-        [],
-        [],
-        [],
-    )
+    assert (store.prepared("q"), store.unfinished(), list(store.hidden())) == ([], [], [])
 
 
 def _replace(place: Path, folder: Path) -> None:
@@ -143,20 +129,13 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     killed: Callable[[str, str, Path], list[str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    killed(
-        "one = store.begin(handle); one.write(row(0)); one.flush(); park()",
-        "kafka",
-        store.folder,
-    )
+    killed("one = store.begin(handle); one.write(row(0)); one.flush(); park()", "kafka", store.folder)
     store.append(row(9))
     assert list(store.history()) == []
     name = store.topic.transactional_id(HANDLE)
     assert run_services("status", "kafka", as_json=False) == 0
     told = capsys.readouterr().out
-    assert re.search(
-        rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); what lies behind it waits",
-        told,
-    )
+    assert re.search(rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); what lies behind it waits", told)
     assert run_services("status", "kafka", as_json=True) == 0
     assert f'"name": "{name}", "stage": "Ongoing"' in capsys.readouterr().out
     options: dict[str, Any] = {

@@ -66,16 +66,12 @@ def own() -> Iterator[PostgresService]:
 
 
 @pytest.fixture
-def server(
-    own: PostgresService, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[PostgresService]:
+def server(own: PostgresService, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresService]:
     own.up()
     monkeypatch.setenv(addresses.POSTGRES, own.address)
     yield own
     own.up()
-    with psycopg.connect(
-        own.address, autocommit=True
-    ) as connection:  # PostgreSQL starts with no more than it allows
+    with psycopg.connect(own.address, autocommit=True) as connection:  # PostgreSQL starts with no more than it allows
         for gid in gids(connection):
             connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
 
@@ -89,9 +85,7 @@ def is_alive(pid: int) -> bool:
 def kill(server: PostgresService) -> None:
     killed = server.kill()
     assert len(killed) > 3
-    until(
-        lambda: not any(map(is_alive, killed)), "the end of every process of the server"
-    )
+    until(lambda: not any(map(is_alive, killed)), "the end of every process of the server")
     assert server.status().state == "stale"
 
 
@@ -107,9 +101,7 @@ def nothing_prepared(postgres: str) -> None:
     """Writers that other tests have killed may have left transactions: here they would be counted."""
     with psycopg.connect(postgres, autocommit=True) as connection:
         for gid in gids(connection):
-            connection.execute(
-                psycopg.sql.SQL("ROLLBACK PREPARED {}").format(psycopg.sql.Literal(gid))
-            )
+            connection.execute(psycopg.sql.SQL("ROLLBACK PREPARED {}").format(psycopg.sql.Literal(gid)))
 
 
 def gids(connection: psycopg.Connection) -> set[str]:
@@ -118,72 +110,33 @@ def gids(connection: psycopg.Connection) -> set[str]:
 
 # Names
 
-handles = st.builds(
-    Handle,
-    st.from_regex(r"[a-z0-9_]{1,40}", fullmatch=True),
-    *[st.integers(0, 2**63)] * 4,
-)
+handles = st.builds(Handle, st.from_regex(r"[a-z0-9_]{1,40}", fullmatch=True), *[st.integers(0, 2**63)] * 4)
 
 
 @given(handles, handles)
-def test_no_two_handles_share_a_gid_and_none_is_too_long(
-    one: Handle, other: Handle
-) -> None:
+def test_no_two_handles_share_a_gid_and_none_is_too_long(one: Handle, other: Handle) -> None:
     found = postgres_schema.gid_of("labkit_0123456789abcdef", one)
     assert len(found.encode()) < 200
-    assert (found == postgres_schema.gid_of("labkit_0123456789abcdef", other)) == (
-        one == other
-    )
-    assert list(
-        postgres_schema.handles_in(
-            "labkit_0123456789abcdef", [found, f"x{found}", "labkit:"]
-        )
-    ) == [one]
+    assert (found == postgres_schema.gid_of("labkit_0123456789abcdef", other)) == (one == other)
+    assert list(postgres_schema.handles_in("labkit_0123456789abcdef", [found, f"x{found}", "labkit:"])) == [one]
     assert list(postgres_schema.handles_in("labkit_0123456789abcde", [found])) == []
 
 
-def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_open(
-    store: PostgresStore,
-) -> None:
-    with pytest.raises(
-        InvalidInput, match="at most 199 bytes; give the query a shorter name"
-    ):
+def test_a_name_that_the_server_would_not_take_is_refused_before_anything_is_open(store: PostgresStore) -> None:
+    with pytest.raises(InvalidInput, match="at most 199 bytes; give the query a shorter name"):
         store.begin(HANDLE._replace(query="q" * 200))
     assert store.prepared("q" * 200) == []
 
 
-@given(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(
-        lambda text: text.replace("x", "\\")
-    )
-)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: text.replace("x", "\\")))
 def test_any_key_survives_as_text(key: str) -> None:
     assert "\0" not in postgres_schema.key_to_text(key)
     assert postgres_schema.key_from_text(postgres_schema.key_to_text(key)) == key
 
 
-def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_keys_are(
-    store: PostgresStore,
-) -> None:
-    odd = [
-        "",
-        " ",
-        "NULL",
-        '"',
-        "\\",
-        "\\0",
-        "\0",
-        "{a,b}",
-        "a\nb\tc\r",
-        "'",
-        "%s",
-        "é\u2028",
-        "w" * 3000,
-    ]
-    rows = [
-        Observation(number, odd[number % len(odd)] + str(number), number, 0, 1)
-        for number in range(2500)
-    ]
+def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_keys_are(store: PostgresStore) -> None:
+    odd = ["", " ", "NULL", '"', "\\", "\\0", "\0", "{a,b}", "a\nb\tc\r", "'", "%s", "é\u2028", "w" * 3000]
+    rows = [Observation(number, odd[number % len(odd)] + str(number), number, 0, 1) for number in range(2500)]
     transaction = store.begin(HANDLE)
     for row in rows:
         transaction.write(row)
@@ -197,24 +150,16 @@ def test_what_an_open_or_prepared_transaction_hides_can_be_read_whatever_its_key
 
 def test_a_bare_name_is_the_schema_and_any_path_gives_one_of_its_own() -> None:
     assert postgres_schema.schema_of(Path("orders")) == "orders"
-    assert postgres_schema.schema_of(Path("/a/orders")) != postgres_schema.schema_of(
-        Path("/b/orders")
-    )
+    assert postgres_schema.schema_of(Path("/a/orders")) != postgres_schema.schema_of(Path("/b/orders"))
     assert postgres_schema.schema_of(Path("Orders!")).startswith("labkit_")
 
 
 def test_a_schema_of_somebody_else_is_not_touched(by_hand: psycopg.Connection) -> None:
     with closing(PostgresStore(Path("public"))) as foreign:
-        for step in (
-            lambda: foreign.append(row(0)),
-            foreign.destroy,
-            lambda: list(foreign.history()),
-        ):
+        for step in (lambda: foreign.append(row(0)), foreign.destroy, lambda: list(foreign.history())):
             with pytest.raises(InvalidInput, match="public was not made by the lab"):
                 step()
-    assert by_hand.execute(
-        "SELECT to_regnamespace('public') IS NOT NULL"
-    ).fetchone() == (True,)
+    assert by_hand.execute("SELECT to_regnamespace('public') IS NOT NULL").fetchone() == (True,)
 
 
 # Orphans
@@ -228,10 +173,7 @@ def test_one_recovery_resolves_fifty_orphans_and_touches_no_foreign_one(
     assert engine.drive(Crash(FailPoint.MID_WRITE)) == signal.SIGKILL
     store = PostgresStore(engine.location)
     assert [handle.incarnation for handle in store.prepared("plain")] == [1, 1]
-    left = [
-        Handle("plain", number // 7, number % 7, 1, 100 + number)
-        for number in range(48)
-    ]
+    left = [Handle("plain", number // 7, number % 7, 1, 100 + number) for number in range(48)]
     for number, handle in enumerate(left):
         transaction = store.begin(handle)
         transaction.write(row(number))
@@ -240,22 +182,15 @@ def test_one_recovery_resolves_fifty_orphans_and_touches_no_foreign_one(
     foreign = [Handle("plain_2", 0, 0, 1, 1), Handle("plai", 0, 0, 1, 1)]
     for handle in foreign:
         prepare(store, handle, 0)
-    by_hand.execute(
-        "BEGIN; CREATE TABLE t_of_somebody (n int); PREPARE TRANSACTION 'somebody-plain-b0-p0-i1-a1'"
-    )
+    by_hand.execute("BEGIN; CREATE TABLE t_of_somebody (n int); PREPARE TRANSACTION 'somebody-plain-b0-p0-i1-a1'")
     try:
         assert len(store.prepared("plain")) == 50
         assert engine.drive() == 0
         assert store.prepared("plain") == []
-        assert [
-            handle for each in foreign for handle in store.prepared(each.query)
-        ] == foreign
+        assert [handle for each in foreign for handle in store.prepared(each.query)] == foreign
         assert "somebody-plain-b0-p0-i1-a1" in gids(by_hand)
         verdict = engine.verdict()
-        assert (verdict.guarantee, verdict.rows) == (
-            Guarantee.UNKNOWN if verdict.unseen else "exactly-once",
-            3,
-        )
+        assert (verdict.guarantee, verdict.rows) == (Guarantee.UNKNOWN if verdict.unseen else "exactly-once", 3)
     finally:
         by_hand.execute("ROLLBACK PREPARED 'somebody-plain-b0-p0-i1-a1'")
         store.destroy()
@@ -273,11 +208,7 @@ def test_a_writer_that_an_abort_could_not_end_in_time_cannot_prepare_all_the_sam
     store.abort(HANDLE)
     with pytest.raises(JobFailed, match="was aborted while it was open"):
         transaction.prepare()
-    assert (gids(by_hand), list(store.history()), list(store.hidden())) == (
-        set(),
-        [],
-        [],
-    )
+    assert (gids(by_hand), list(store.history()), list(store.hidden())) == (set(), [], [])
 
 
 def test_a_marked_transaction_that_a_fence_could_not_end_in_time_cannot_commit_all_the_same(
@@ -300,10 +231,7 @@ def test_an_orphan_that_holds_a_row_is_named_instead_of_waited_for(
     store.upsert(row(0))
     change = f"UPDATE {store.schema}.totals SET value = -1 WHERE key = 'hello'"
     by_hand.execute(f"BEGIN; {change}; PREPARE TRANSACTION 'orphan of hello'")
-    with pytest.raises(
-        JobFailed,
-        match=r"waited 0\.3 s for a lock; prepared.*orphan of hello.*ROLLBACK PREPARED",
-    ):
+    with pytest.raises(JobFailed, match=r"waited 0\.3 s for a lock; prepared.*orphan of hello.*ROLLBACK PREPARED"):
         store.upsert(row(1))
     assert list(store.history()) == [row(0)]
     by_hand.execute("ROLLBACK PREPARED 'orphan of hello'")
@@ -311,9 +239,7 @@ def test_an_orphan_that_holds_a_row_is_named_instead_of_waited_for(
     assert list(store.history()) == [row(0), row(1)]
 
 
-def test_a_prepared_transaction_waits_through_restarts_of_the_server(
-    server: PostgresService, place: Path
-) -> None:
+def test_a_prepared_transaction_waits_through_restarts_of_the_server(server: PostgresService, place: Path) -> None:
     with closing(PostgresStore(place)) as before:
         prepare(before, HANDLE, 0, 1)
     for _ in range(2):
@@ -332,11 +258,7 @@ def test_what_somebody_commits_by_hand_is_seen_and_need_not_be_committed(
     prepare(store, HANDLE, 0)
     by_hand.execute(f"COMMIT PREPARED '{postgres_schema.gid_of(store.schema, HANDLE)}'")
     store.commit(HANDLE)
-    assert (list(store.history()), list(store.hidden()), store.prepared("q")) == (
-        [row(0)],
-        [],
-        [],
-    )
+    assert (list(store.history()), list(store.hidden()), store.prepared("q")) == ([row(0)], [], [])
 
 
 # Zombies
@@ -390,9 +312,7 @@ def test_a_zombie_can_write_nothing_more_once_it_was_replaced(
 ) -> None:
     """SIGSTOP, a new driver that recovers and goes on, SIGCONT."""
     command = [sys.executable, "-c", ZOMBIE, str(place)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as zombie:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as zombie:
         assert zombie.stdout is not None
         assert zombie.stdin is not None
         assert zombie.stdout.readline() == "parked\n"
@@ -410,9 +330,7 @@ def test_a_zombie_can_write_nothing_more_once_it_was_replaced(
     assert "Driver 1 of the query q was replaced" in mark
     assert "ended the connection" in marking or "terminating connection" in marking
     assert (list(store.history()), store.prepared("q")) == ([row(5), row(6)], [])
-    with pytest.raises(
-        JobFailed, match="Driver 1 of the query q was replaced by a later one"
-    ):
+    with pytest.raises(JobFailed, match="Driver 1 of the query q was replaced by a later one"):
         store.fence("q", 1)
 
 
@@ -448,10 +366,7 @@ def test_a_server_that_is_killed_between_pre_commit_and_commit_loses_and_doubles
     with closing(PostgresStore(engine.location)) as store:
         assert sorted(one.offset for one in store.hidden()) == [0, 1, 2]
     assert engine.drive() == 0
-    assert (engine.verdict().guarantee, engine.verdict().rows) == (
-        Guarantee.EXACTLY_ONCE,
-        3,
-    )
+    assert (engine.verdict().guarantee, engine.verdict().rows) == (Guarantee.EXACTLY_ONCE, 3)
 
 
 @pytest.mark.parametrize("moment", ["write", "prepare", "commit", "append", "recovery"])
@@ -471,9 +386,7 @@ def test_a_server_that_is_down_gives_a_sentence_and_nothing_is_lost_or_doubled(
             "recovery": lambda: store.prepared("q"),
         }
         kill(server)
-        with pytest.raises(
-            ServiceUnavailable, match=r"PostgreSQL at .*(connection|does not answer)"
-        ):
+        with pytest.raises(ServiceUnavailable, match=r"PostgreSQL at .*(connection|does not answer)"):
             steps[moment]()
         server.up()
     with closing(PostgresStore(place)) as after:
@@ -498,13 +411,8 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
             store.append(row(0))
             prepare(store, HANDLE, 1)
             ballast = small_disk.fill(disk, 2_000_000)
-            rows = (
-                tuple(row(number) for number in range(start, start + 1_000))
-                for start in range(2, 200_000, 1_000)
-            )
-            with pytest.raises(
-                (JobFailed, ServiceUnavailable), match=r"PostgreSQL at .*run again\.$"
-            ) as told:
+            rows = (tuple(row(number) for number in range(start, start + 1_000)) for start in range(2, 200_000, 1_000))
+            with pytest.raises((JobFailed, ServiceUnavailable), match=r"PostgreSQL at .*run again\.$") as told:
                 deque((store.append(*each) for each in rows), maxlen=0)
             assert "\n" not in str(told.value)
         ballast.unlink()
@@ -521,17 +429,12 @@ def test_a_full_disk_of_the_server_is_said_and_what_was_committed_stays(
         disk.rmdir()
 
 
-def test_a_server_that_was_never_there(
-    monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path
-) -> None:
+def test_a_server_that_was_never_there(monkeypatch: pytest.MonkeyPatch, place: Path, tmp_path: Path) -> None:
     monkeypatch.delenv(addresses.POSTGRES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with closing(PostgresStore(place)) as store:
         assert isinstance(store, ServerBacked)
-        with pytest.raises(
-            ServiceUnavailable,
-            match="labkit services up postgres, or name yours in LABKIT_POSTGRES",
-        ):
+        with pytest.raises(ServiceUnavailable, match="labkit services up postgres, or name yours in LABKIT_POSTGRES"):
             store.check("Appendable")
 
 
@@ -541,21 +444,13 @@ def test_a_server_that_was_never_there(
 def test_prepared_transactions_that_are_switched_off_are_answered_with_the_remedy(
     server: PostgresService, place: Path
 ) -> None:
-    with (
-        setting(server, "max_prepared_transactions", "0"),
-        closing(PostgresStore(place)) as store,
-    ):
+    with setting(server, "max_prepared_transactions", "0"), closing(PostgresStore(place)) as store:
         store.check("Atomic")
         store.append(row(0))
-        steps = (
-            lambda: store.check("Transactional"),
-            lambda: store.begin(HANDLE),
-            lambda: store.prepared("q"),
-        )
+        steps = (lambda: store.check("Transactional"), lambda: store.begin(HANDLE), lambda: store.prepared("q"))
         for step in steps:
             with pytest.raises(
-                ServiceUnavailable,
-                match="ALTER SYSTEM SET max_prepared_transactions = 64, and restart",
+                ServiceUnavailable, match="ALTER SYSTEM SET max_prepared_transactions = 64, and restart"
             ):
                 step()
         assert list(store.history()) == [row(0)]
@@ -564,16 +459,10 @@ def test_prepared_transactions_that_are_switched_off_are_answered_with_the_remed
 def test_too_many_prepared_transactions_are_refused_and_none_is_half_there(
     server: PostgresService, place: Path
 ) -> None:
-    with (
-        setting(server, "max_prepared_transactions", "2"),
-        closing(PostgresStore(place)) as store,
-    ):
+    with setting(server, "max_prepared_transactions", "2"), closing(PostgresStore(place)) as store:
         for number in (1, 2):
             prepare(store, HANDLE._replace(partition=number), number)
-        with pytest.raises(
-            JobFailed,
-            match="maximum number of prepared transactions reached; raise max_prepared",
-        ):
+        with pytest.raises(JobFailed, match="maximum number of prepared transactions reached; raise max_prepared"):
             prepare(store, HANDLE, 0)
         for handle in store.prepared("q"):
             (store.commit if handle.partition else store.abort)(handle)
@@ -602,27 +491,13 @@ def test_a_participant_that_the_server_ends_while_it_is_idle_never_prepares(
     server: PostgresService, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`idle_in_transaction_session_timeout` breaks the demand that a transaction may stay open for an interval."""
-    monkeypatch.setenv(
-        addresses.POSTGRES,
-        f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'",
-    )
-    with (
-        closing(PostgresStore(place)) as store,
-        psycopg.connect(server.address, autocommit=True) as looking,
-    ):
+    monkeypatch.setenv(addresses.POSTGRES, f"{server.address} options='-c idle_in_transaction_session_timeout=300ms'")
+    with closing(PostgresStore(place)) as store, psycopg.connect(server.address, autocommit=True) as looking:
         transaction = store.begin(HANDLE)
         transaction.write(row(0))
-        idle = (
-            "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
-        )
-        until(
-            lambda: looking.execute(idle).fetchone() == (0,),
-            "the end of the idle transaction",
-        )
-        with pytest.raises(
-            JobFailed,
-            match="idle_in_transaction_session_timeout above the time that a batch takes",
-        ):
+        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        until(lambda: looking.execute(idle).fetchone() == (0,), "the end of the idle transaction")
+        with pytest.raises(JobFailed, match="idle_in_transaction_session_timeout above the time that a batch takes"):
             transaction.prepare()
         assert gids(looking) == set()
         assert list(store.history()) == []
@@ -674,9 +549,7 @@ def test_a_wrong_password_or_a_reader_gets_one_sentence_without_the_password(
 # What is left
 
 
-def test_destroy_leaves_no_schema_and_no_transaction(
-    store: PostgresStore, by_hand: psycopg.Connection
-) -> None:
+def test_destroy_leaves_no_schema_and_no_transaction(store: PostgresStore, by_hand: psycopg.Connection) -> None:
     prepare(store, HANDLE, 0)
     store.begin(HANDLE._replace(partition=1)).write(row(1))
     other = PostgresStore(Path("/somewhere/else/entirely"))
@@ -684,16 +557,12 @@ def test_destroy_leaves_no_schema_and_no_transaction(
     for _ in range(2):
         store.destroy()
     assert gids(by_hand) == {postgres_schema.gid_of(other.schema, HANDLE)}
-    assert by_hand.execute("SELECT to_regnamespace(%s)", [store.schema]).fetchone() == (
-        None,
-    )
+    assert by_hand.execute("SELECT to_regnamespace(%s)", [store.schema]).fetchone() == (None,)
     other.destroy()
     other.close()
 
 
-def test_a_sweep_drops_the_stores_of_runs_whose_folders_are_gone(
-    tmp_path: Path, by_hand: psycopg.Connection
-) -> None:
+def test_a_sweep_drops_the_stores_of_runs_whose_folders_are_gone(tmp_path: Path, by_hand: psycopg.Connection) -> None:
     places = [tmp_path / name / "store" / "postgres" for name in ("kept", "gone")]
     places[0].parents[1].mkdir()
     stores = [PostgresStore(place) for place in places]

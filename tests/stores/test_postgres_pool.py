@@ -32,22 +32,15 @@ def pid_of(pool: Pool) -> int:
         return connection.info.backend_pid
 
 
-def test_the_next_store_of_a_schema_gets_the_connection_and_one_of_another_does_not(
-    pool: Pool,
-) -> None:
+def test_the_next_store_of_a_schema_gets_the_connection_and_one_of_another_does_not(pool: Pool) -> None:
     first = pid_of(pool)
     pool.close()
-    with (
-        closing(Pool(pool.address, "pg_catalog")) as same,
-        closing(Pool(pool.address, "public")) as other,
-    ):
+    with closing(Pool(pool.address, "pg_catalog")) as same, closing(Pool(pool.address, "public")) as other:
         assert (pid_of(same), pid_of(other) == first) == (first, False)
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_connection_that_the_server_has_ended_between_uses_is_replaced(
-    pool: Pool, is_closed: bool
-) -> None:
+def test_a_connection_that_the_server_has_ended_between_uses_is_replaced(pool: Pool, is_closed: bool) -> None:
     """Whether it lies in the store's pool, or its store was closed and it waits for the next one."""
     first = pid_of(pool)
     if is_closed:
@@ -70,9 +63,7 @@ class HandClock:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_connection_that_was_idle_for_seconds_is_closed_and_replaced(
-    pool: Pool, is_closed: bool
-) -> None:
+def test_a_connection_that_was_idle_for_seconds_is_closed_and_replaced(pool: Pool, is_closed: bool) -> None:
     assert FRESH_SECONDS <= IDLE_SECONDS / 2
     clock = HandClock()
     with closing(Pool(pool.address, "pg_catalog", clock)) as aging:
@@ -97,9 +88,7 @@ def test_a_statement_that_was_sent_is_never_sent_again(pool: Pool) -> None:
         by_hand.execute("CREATE SEQUENCE public.sent")
         try:
             used = pid_of(pool)
-            statement = (
-                "SELECT nextval('public.sent'), pg_terminate_backend(pg_backend_pid())"
-            )
+            statement = "SELECT nextval('public.sent'), pg_terminate_backend(pg_backend_pid())"
             with pytest.raises(ServiceUnavailable), pool.using() as connection:
                 connection.execute(statement)
             assert connection.closed
@@ -110,9 +99,7 @@ def test_a_statement_that_was_sent_is_never_sent_again(pool: Pool) -> None:
             by_hand.execute("DROP SEQUENCE public.sent")
 
 
-def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something(
-    pool: Pool,
-) -> None:
+def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something(pool: Pool) -> None:
     taken = [pool.take() for _ in range(KEPT + 2)]
     taken[0].execute("BEGIN")
     for connection in taken:
@@ -121,9 +108,7 @@ def test_no_more_than_a_few_are_kept_and_none_that_is_in_the_middle_of_something
     assert [connection.closed for connection in taken] == [True, True, *[False] * KEPT]
 
 
-def test_the_server_ends_what_nobody_uses(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_server_ends_what_nobody_uses(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind a prepared transaction, a marker and a commit: the last thing sent must be a Sync."""
     monkeypatch.setattr(postgres_pool, "IDLE_SECONDS", 0.3)
     place = Path("/nowhere/in/particular")
@@ -138,10 +123,7 @@ def test_the_server_ends_what_nobody_uses(
     kept = [idle.connection.info.backend_pid for _, idle in postgres_pool._keeper._kept]
     assert kept
     with psycopg.connect(pool.address, autocommit=True) as by_hand:
-        alive, end = (
-            "SELECT FROM pg_stat_activity WHERE pid = ANY(%s)",
-            time.monotonic() + 30,
-        )
+        alive, end = ("SELECT FROM pg_stat_activity WHERE pid = ANY(%s)", time.monotonic() + 30)
         while by_hand.execute(alive, [kept]).rowcount:
             assert time.monotonic() < end, "the idle connections are still there"
             time.sleep(0.05)
@@ -150,9 +132,7 @@ def test_the_server_ends_what_nobody_uses(
         store.destroy()
 
 
-def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(
-    pool: Pool,
-) -> None:
+def test_a_forked_child_neither_uses_nor_ends_its_parents_connections(pool: Pool) -> None:
     first = pid_of(pool)
     pool.close()
     child = os.fork()

@@ -28,13 +28,8 @@ def test_what_is_opened_is_a_store(kind: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "remedy"),
-    [("sqlit", "did you mean 'sqlite'"), ("zzz", "choose one of files")],
-)
-def test_an_unknown_kind_is_refused_with_the_nearest_name(
-    kind: str, remedy: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("kind", "remedy"), [("sqlit", "did you mean 'sqlite'"), ("zzz", "choose one of files")])
+def test_an_unknown_kind_is_refused_with_the_nearest_name(kind: str, remedy: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=remedy):
         open_store(kind, tmp_path)
     with pytest.raises(InvalidInput, match=remedy):
@@ -43,9 +38,7 @@ def test_an_unknown_kind_is_refused_with_the_nearest_name(
 
 def test_importing_the_registry_imports_no_store() -> None:
     code = "import sys, labkit.stores; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "labkit.stores.contract" in loaded
     heavy = {
         "labkit.stores.files",

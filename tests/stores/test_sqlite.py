@@ -52,12 +52,7 @@ def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
 def test_the_view_shows_the_rows_of_the_history(store: SQLiteStore) -> None:
     store.append(row(0))
     for partition in range(3):
-        prepare(
-            store,
-            HANDLE._replace(partition=partition),
-            10 * partition,
-            10 * partition + 1,
-        )
+        prepare(store, HANDLE._replace(partition=partition), 10 * partition, 10 * partition + 1)
     store.commit(HANDLE._replace(partition=2))
     store.abort(HANDLE._replace(partition=1))
     store.append(row(1))
@@ -75,17 +70,13 @@ def test_abort_takes_no_committed_row_from_the_view(store: SQLiteStore) -> None:
     assert list(store.visible()) == list(store.history()) == [row(0), row(1)]
 
 
-def test_who_reads_the_table_sees_what_was_never_committed(
-    store: SQLiteStore, path: Path
-) -> None:
+def test_who_reads_the_table_sees_what_was_never_committed(store: SQLiteStore, path: Path) -> None:
     prepare(store, HANDLE, 7)
     assert ask(path, "SELECT offset, handle FROM rows") == [(7, str(HANDLE))]
     assert ask(path, "SELECT * FROM visible") == list(store.visible()) == []
 
 
-def test_totals_keep_one_row_a_key_and_the_log_all(
-    store: SQLiteStore, path: Path
-) -> None:
+def test_totals_keep_one_row_a_key_and_the_log_all(store: SQLiteStore, path: Path) -> None:
     for offset in (0, 1, 0):
         store.upsert(row(offset))
     assert ask(path, "SELECT key, offset FROM totals") == [("hello", 0)]
@@ -102,9 +93,7 @@ def test_an_open_transaction_inserts_in_chunks(store: SQLiteStore) -> None:
     assert len(list(store.hidden())) == sqlite.CHUNK + 1
 
 
-def test_a_writer_that_was_aborted_learns_it_with_its_next_chunk(
-    store: SQLiteStore,
-) -> None:
+def test_a_writer_that_was_aborted_learns_it_with_its_next_chunk(store: SQLiteStore) -> None:
     transaction = store.begin(HANDLE)
     store.abort(HANDLE)
     for offset in range(1, sqlite.CHUNK):
@@ -117,10 +106,7 @@ def test_a_writer_that_was_aborted_learns_it_with_its_next_chunk(
 def test_the_settings_that_a_crash_depends_on(store: SQLiteStore, path: Path) -> None:
     store.append(ROW)
     assert store._connection is not None
-    settings = [
-        store._connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("synchronous", "busy_timeout")
-    ]
+    settings = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "busy_timeout")]
     assert settings == [2, 30_000]
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
 
@@ -133,9 +119,7 @@ def test_a_closed_store_is_one_file(store: SQLiteStore, path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_four_processes_create_one_store(
-    path: Path, together: Callable[[str, str, Path, int], None]
-) -> None:
+def test_four_processes_create_one_store(path: Path, together: Callable[[str, str, Path, int], None]) -> None:
     together("store.append(row(first))", "sqlite", path, 4)
     with closing(SQLiteStore(path)) as store:
         assert sorted(one.offset for one in store.history()) == [0, 1, 2, 3]
@@ -175,19 +159,12 @@ def writing_uses(path: Path) -> list[Callable[[], object]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"hello\n", b"\0" * 10_000, b"SQLite format 3\0" + b"\xff" * 4080]
-)
-def test_a_file_that_is_no_store_is_refused_and_left_alone(
-    tmp_path: Path, content: bytes
-) -> None:
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"\0" * 10_000, b"SQLite format 3\0" + b"\xff" * 4080])
+def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "store"
     path.write_bytes(content)
     for use in every_use(path):
-        with pytest.raises(
-            InvalidInput,
-            match=rf"^{path}: (damaged|not a store).*(delete it|move it away)",
-        ) as refused:
+        with pytest.raises(InvalidInput, match=rf"^{path}: (damaged|not a store).*(delete it|move it away)") as refused:
             use()
         assert "\n" not in str(refused.value)
     assert path.read_bytes() == content
@@ -211,10 +188,7 @@ def test_a_damaged_database_is_refused(store: SQLiteStore, path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(8192)
         file.write(b"\xff" * (path.stat().st_size - 8192))
-    with pytest.raises(
-        InvalidInput,
-        match=r"damaged, or not an SQLite database .*restore it, or delete it",
-    ):
+    with pytest.raises(InvalidInput, match=r"damaged, or not an SQLite database .*restore it, or delete it"):
         list(store.history())
 
 
@@ -229,8 +203,7 @@ def test_a_truncated_database_is_refused(store: SQLiteStore, path: Path) -> None
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     for use in every_use(tmp_path):
         with pytest.raises(
-            InvalidInput,
-            match=rf"^{tmp_path}: a folder where a database file belongs; move it away\.$",
+            InvalidInput, match=rf"^{tmp_path}: a folder where a database file belongs; move it away\.$"
         ):
             use()
 
@@ -242,48 +215,32 @@ def test_a_file_in_place_of_a_folder_above_is_refused(tmp_path: Path) -> None:
             use()
 
 
-def test_a_folder_that_may_not_be_written_is_refused(
-    public: Path, forbidden: Forbidden
-) -> None:
+def test_a_folder_that_may_not_be_written_is_refused(public: Path, forbidden: Forbidden) -> None:
     with forbidden(public):
         for use in writing_uses(public / "store"):
-            with pytest.raises(
-                InvalidInput,
-                match=rf"^{public}/store: cannot be opened or written .*choose a place",
-            ):
+            with pytest.raises(InvalidInput, match=rf"^{public}/store: cannot be opened or written .*choose a place"):
                 use()
         assert list(SQLiteStore(public / "store").history()) == []
 
 
-def test_a_store_that_may_not_be_written_is_refused(
-    public: Path, forbidden: Forbidden
-) -> None:
+def test_a_store_that_may_not_be_written_is_refused(public: Path, forbidden: Forbidden) -> None:
     with closing(SQLiteStore(public / "store")) as store:
         store.append(ROW)
     with forbidden(public):
         for use in every_use(public / "store"):
-            with pytest.raises(
-                InvalidInput,
-                match=rf"^{public}/store: cannot be opened or written .*choose a place",
-            ):
+            with pytest.raises(InvalidInput, match=rf"^{public}/store: cannot be opened or written .*choose a place"):
                 use()
 
 
-def test_a_log_without_its_database_is_refused(
-    store: SQLiteStore, path: Path, killed: Killed
-) -> None:
+def test_a_log_without_its_database_is_refused(store: SQLiteStore, path: Path, killed: Killed) -> None:
     killed("store.append(row(0)); park()", "sqlite", path)
     path.unlink()
-    with pytest.raises(
-        InvalidInput, match="-wal: left behind by a database that is gone; delete it"
-    ):
+    with pytest.raises(InvalidInput, match="-wal: left behind by a database that is gone; delete it"):
         store.append(ROW)
     assert not path.exists()
 
 
-def test_a_kill_while_a_store_is_created_leaves_none_or_a_whole_one(
-    path: Path, killed: Killed
-) -> None:
+def test_a_kill_while_a_store_is_created_leaves_none_or_a_whole_one(path: Path, killed: Killed) -> None:
     code = """
 import os
 def stop(*names): park()
@@ -299,9 +256,7 @@ store.append(row(0))
         assert list(store.history()) == [ROW]
 
 
-def test_a_full_disk_fails_the_job_and_leaves_whole_transactions(
-    store: SQLiteStore,
-) -> None:
+def test_a_full_disk_fails_the_job_and_leaves_whole_transactions(store: SQLiteStore) -> None:
     store.append(ROW)
     assert store._connection is not None
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -309,9 +264,7 @@ def test_a_full_disk_fails_the_job_and_leaves_whole_transactions(
     transaction = store.begin(HANDLE)
     for offset in range(sqlite.CHUNK - 1):
         transaction.write(row(offset))
-    with pytest.raises(
-        JobFailed, match="the disk is full; free some space and run again"
-    ):
+    with pytest.raises(JobFailed, match="the disk is full; free some space and run again"):
         transaction.prepare()
     assert list(store.history()) == [ROW]
     assert list(store.hidden()) == []

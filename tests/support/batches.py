@@ -21,9 +21,7 @@ def generate(folder: Path, count: int) -> None:
         cells = submitted.answers(**{
             name.removeprefix("01-"): source for name, source in submitted.WRONG.items() if chance.random() < 0.3
         })  # fmt: skip
-        kind = chance.choice(
-            ["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"]
-        )
+        kind = chance.choice(["right", "shuffled", "raises", "exits", "broken", "late", "twice", "empty"])
         if kind == "shuffled":
             chance.shuffle(cells)
         elif kind == "raises":
@@ -44,17 +42,7 @@ def generate(folder: Path, count: int) -> None:
 
 def command(given: Path, out: Path) -> list[str]:
     return [
-        *(
-            sys.executable,
-            "-m",
-            "labkit",
-            "grade",
-            str(given),
-            "--out",
-            str(out),
-            "--course",
-            str(submitted.COURSE),
-        ),
+        *(sys.executable, "-m", "labkit", "grade", str(given), "--out", str(out), "--course", str(submitted.COURSE)),
         *("--seed", str(SEED), "--deadline", DEADLINE, "--json"),
     ]
 

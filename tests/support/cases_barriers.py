@@ -7,12 +7,7 @@ from model_cases import Cases, Given, LeftOut
 
 from labkit.sim.models.barriers import model as rules
 from labkit.sim.models.barriers import operators, schedule, tasks
-from labkit.sim.models.barriers.parts import (
-    BARRIER,
-    ENDED,
-    Operator,
-    State,
-)
+from labkit.sim.models.barriers.parts import BARRIER, ENDED, Operator, State
 from labkit.sim.models.barriers.settings import Settings
 
 JOIN = {"words": "hello-hello", "counts": 1}
@@ -32,21 +27,10 @@ NOWHERE = (
 BROKEN = [
     (
         {**JOIN, "broken": "forget_to_block"},
-        {
-            "aligned": 5,
-            "no_orphan": 10,
-            "conserved": 10,
-            "exact": 10,
-            "counted_once": 27,
-            "no_duplicate": 27,
-        },
+        {"aligned": 5, "no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
         "count 0 has taken offset 0 of source 0 (hello) from behind barrier 1, and has not copied its state yet.",
     ),
-    (
-        {**JOIN, "broken": "first_barrier"},
-        {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19},
-        NOWHERE,
-    ),
+    ({**JOIN, "broken": "first_barrier"}, {"conserved": 9, "exact": 9, "counted_once": 19, "no_loss": 19}, NOWHERE),
     (
         {**JOIN, "broken": "skip_channel_state", "mode": "unaligned"},
         {"conserved": 8, "exact": 8, "counted_once": 16, "no_loss": 16},
@@ -64,14 +48,7 @@ BROKEN = [
     ),
     (
         {**LINE, "broken": "sink_ack", "copying": "background"},
-        {
-            "complete": 8,
-            "no_orphan": 11,
-            "conserved": 11,
-            "exact": 12,
-            "counted_once": 22,
-            "no_duplicate": 29,
-        },
+        {"complete": 8, "no_orphan": 11, "conserved": 11, "exact": 12, "counted_once": 22, "no_duplicate": 29},
         "checkpoint 1 is complete without the part of source 0, which has not acknowledged it.",
     ),
     (
@@ -114,33 +91,23 @@ def drop_the_alignment(patch: pytest.MonkeyPatch) -> dict:
 
 
 def copy_at_the_first_barrier(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        operators, "_due", lambda chosen, at, came: 0 if came == ENDED else came
-    )
+    patch.setattr(operators, "_due", lambda chosen, at, came: 0 if came == ENDED else came)
     return JOIN
 
 
 def take_an_end_for_no_barrier(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        operators, "live", lambda at: bytes(0 if came == ENDED else came for came in at)
-    )
+    patch.setattr(operators, "live", lambda at: bytes(0 if came == ENDED else came for came in at))
     return JOIN
 
 
 def hold_on_to_an_old_alignment(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        schedule,
-        "is_blocked",
-        lambda chosen, operator, into: operator.done < operator.at[into] < ENDED,
-    )
+    patch.setattr(schedule, "is_blocked", lambda chosen, operator, into: operator.done < operator.at[into] < ENDED)
     return {**JOIN, "expiries": 1, "checkpoints": 2, "crashes": 0}
 
 
 def skip_what_comes_before_the_barrier(patch: pytest.MonkeyPatch) -> dict:
     taken = operators.take
-    patch.setattr(
-        tasks, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0)
-    )
+    patch.setattr(tasks, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0))
     return {**JOIN, "mode": "unaligned", "crashes": 0}
 
 
@@ -152,24 +119,11 @@ def skip_what_is_overtaken(patch: pytest.MonkeyPatch) -> dict:
 
 def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
     def first(operator: Operator, into: int, item: bytes) -> tuple[Operator, bytes]:
-        inputs = (
-            *operator.inputs[:into],
-            item + operator.inputs[into],
-            *operator.inputs[into + 1 :],
-        )
-        return operator._replace(inputs=inputs), bytes(
-            each for each in operator.inputs[into] if each < BARRIER
-        )
+        inputs = (*operator.inputs[:into], item + operator.inputs[into], *operator.inputs[into + 1 :])
+        return operator._replace(inputs=inputs), bytes(each for each in operator.inputs[into] if each < BARRIER)
 
     patch.setattr(tasks, "overtake", first)
-    return {
-        **LINE,
-        "counts": 1,
-        "mode": "unaligned",
-        "expiries": 1,
-        "checkpoints": 2,
-        "crashes": 0,
-    }
+    return {**LINE, "counts": 1, "mode": "unaligned", "expiries": 1, "checkpoints": 2, "crashes": 0}
 
 
 def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
@@ -186,21 +140,13 @@ def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
 
 def commit_what_was_not_decided(patch: pytest.MonkeyPatch) -> dict:
     committed = rules.committed
-    patch.setattr(
-        rules,
-        "committed",
-        lambda visible, prepared, number: committed(visible, prepared, number + 1),
-    )
+    patch.setattr(rules, "committed", lambda visible, prepared, number: committed(visible, prepared, number + 1))
     return LINE
 
 
 def abort_what_was_decided(patch: pytest.MonkeyPatch) -> dict:
     committed = rules.committed
-    patch.setattr(
-        rules,
-        "committed",
-        lambda visible, prepared, number: committed(visible, prepared, number - 1),
-    )
+    patch.setattr(rules, "committed", lambda visible, prepared, number: committed(visible, prepared, number - 1))
     return LINE
 
 
@@ -209,13 +155,8 @@ def forget_to_rewind(patch: pytest.MonkeyPatch) -> dict:
 
     def read_on(chosen: Settings, *given: Any) -> State:
         state = restored(chosen, *given)
-        ahead = tuple(
-            source._replace(position=min(source.position + 1, 1))
-            for source in state.sources
-        )
-        return (
-            state if state.coordinator.triggered == 0 else state._replace(sources=ahead)
-        )
+        ahead = tuple(source._replace(position=min(source.position + 1, 1)) for source in state.sources)
+        return state if state.coordinator.triggered == 0 else state._replace(sources=ahead)
 
     patch.setattr(rules, "restored", read_on)
     return LINE
@@ -226,11 +167,7 @@ def forget_the_state(patch: pytest.MonkeyPatch) -> dict:
 
     def empty(*given: Any) -> State:
         state = restored(*given)
-        return state._replace(
-            operators=tuple(
-                operator._replace(state=0, sealed=0) for operator in state.operators
-            )
-        )
+        return state._replace(operators=tuple(operator._replace(state=0, sealed=0) for operator in state.operators))
 
     patch.setattr(rules, "restored", empty)
     return LINE
@@ -272,13 +209,7 @@ def never_complete(patch: pytest.MonkeyPatch) -> Given:
 
 CASES = Cases(
     told=[
-        {
-            "words": "hello-hello",
-            "mode": mode,
-            "copying": "background",
-            "expiries": 1,
-            "cancels": 1,
-        }
+        {"words": "hello-hello", "mode": mode, "copying": "background", "expiries": 1, "cancels": 1}
         for mode in ("aligned", "unaligned")
     ],
     large=[
@@ -292,10 +223,7 @@ CASES = Cases(
     ],
     walks=10,
     steps=1_000,
-    left_out=[
-        LeftOut(given, lengths, {next(iter(lengths)): because})
-        for given, lengths, because in BROKEN
-    ],
+    left_out=[LeftOut(given, lengths, {next(iter(lengths)): because}) for given, lengths, because in BROKEN],
     names=("offset", "checkpoint"),
     mutants=MUTANTS,
     unreached={never_complete: ("completes", "recovers")},

@@ -23,58 +23,24 @@ RETRACTIONS = {**QUIET, "hits": "retractions"}
 
 
 BROKEN = [
-    (
-        {**QUIET, "broken": "add_only"},
-        {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9},
-    ),
-    (
-        {**QUIET, "broken": "retract_new"},
-        {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11},
-    ),
-    (
-        {**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"},
-        {"equals_batch": 7, "ends_equal": 7},
-    ),
-    (
-        {**TWO_STEPS, "broken": "stored_at_delete"},
-        {"equals_batch": 11, "total": 11, "ends_equal": 11},
-    ),
-    (
-        {**RETRACTIONS, "losses": 1},
-        {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10},
-    ),
+    ({**QUIET, "broken": "add_only"}, {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9}),
+    ({**QUIET, "broken": "retract_new"}, {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11}),
+    ({**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"}, {"equals_batch": 7, "ends_equal": 7}),
+    ({**TWO_STEPS, "broken": "stored_at_delete"}, {"equals_batch": 11, "total": 11, "ends_equal": 11}),
+    ({**RETRACTIONS, "losses": 1}, {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10}),
     ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
-    (
-        {**RETRACTIONS, **TWICE, "swaps": 1},
-        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8},
-    ),
-    (
-        {**QUIET, **UPSERT, "losses": 1},
-        {"equals_batch": 2, "total": 2, "ends_equal": 8},
-    ),
+    ({**RETRACTIONS, **TWICE, "swaps": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8}),
+    ({**QUIET, **UPSERT, "losses": 1}, {"equals_batch": 2, "total": 2, "ends_equal": 8}),
     ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
-    (
-        {**QUIET, "query_crashes": 1},
-        {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16},
-    ),
-    (
-        {"position": "after"},
-        {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18},
-    ),
-    (
-        {"position": "before"},
-        {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16},
-    ),
+    ({**QUIET, "query_crashes": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16}),
+    ({"position": "after"}, {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18}),
+    ({"position": "before"}, {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16}),
     ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
 ]
 
 
 LARGE = [
-    {
-        "words": "hello-world-hello-again-hello-world-again-hello",
-        "crashes": 2,
-        "at_most": 2,
-    },
+    {"words": "hello-world-hello-again-hello-world-again-hello", "crashes": 2, "at_most": 2},
     {
         **UPSERT,
         "words": "hello-world-hello-again-hello-world-again-hello",
@@ -82,11 +48,7 @@ LARGE = [
         "query_crashes": 2,
         "repeats": 0,
     },
-    {
-        "words": "hello-world-hello-again-hello-world-again-hello",
-        "swaps": 2,
-        "unknown": "owed",
-    },
+    {"words": "hello-world-hello-again-hello-world-again-hello", "swaps": 2, "unknown": "owed"},
 ]
 
 
@@ -114,12 +76,7 @@ def restart_at_the_end(patch: pytest.MonkeyPatch) -> dict:
         Changelog,
         "restart",
         lambda _self, state, _: state._replace(
-            consumer=Consumer(
-                state.consumer.table,
-                len(state.topic),
-                is_up=True,
-                position=len(state.topic),
-            )
+            consumer=Consumer(state.consumer.table, len(state.topic), is_up=True, position=len(state.topic))
         ),
     )
     return {}
@@ -131,18 +88,14 @@ def restart_without_counts(patch: pytest.MonkeyPatch) -> dict:
         Changelog,
         "restart_query",
         lambda _self, state, _: state._replace(
-            query=Query(
-                *state.query[:2], is_up=True, offset=state.query.saved, counts=()
-            )
+            query=Query(*state.query[:2], is_up=True, offset=state.query.saved, counts=())
         ),
     )
     return {**UPSERT, **QUIET, "query_crashes": 1}
 
 
 def send_the_add_first(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        model, "messages", lambda *given_values: query.messages(*given_values)[::-1]
-    )
+    patch.setattr(model, "messages", lambda *given_values: query.messages(*given_values)[::-1])
     return {**TWO_STEPS, "encoding": "retract", "position": "with_table", "at_most": 2}
 
 
@@ -166,10 +119,7 @@ def never_settle(patch: pytest.MonkeyPatch) -> None:
 
 
 CASES = Cases(
-    told=[
-        {"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1},
-        {**TWO_STEPS, "position": "after"},
-    ],
+    told=[{"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1}, {**TWO_STEPS, "position": "after"}],
     large=LARGE,
     walks=60,
     steps=300,

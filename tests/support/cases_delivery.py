@@ -30,10 +30,7 @@ ONE = {"processes": 2, "records": 1}
 
 
 BROKEN = [
-    (
-        {**ONE, "retry": False, "dedup": "none"},
-        {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)},
-    ),
+    ({**ONE, "retry": False, "dedup": "none"}, {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)}),
     ({**ONE, "dedup": "none"}, {"no_duplicate": (7, AGAIN)}),
     ({**ONE, "dedup": "volatile"}, {"no_duplicate": (8, TWICE)}),
     ({**ONE, "dedup": "connection"}, {"no_duplicate": (8, TWICE)}),
@@ -41,15 +38,9 @@ BROKEN = [
     ({**ONE, "broken": "note_early"}, {"kept": (7, GONE), "no_loss": (7, LOST)}),
     ({**ONE, "broken": "note_late"}, {"no_duplicate": (8, TWICE)}),
     ({**ONE, "broken": "collect_early"}, {"no_duplicate": (8, AGAIN)}),
-    (
-        {"processes": 2, "window": 2, "broken": "highest_only"},
-        {"kept": (10, GONE), "no_loss": (10, LOST)},
-    ),
+    ({"processes": 2, "window": 2, "broken": "highest_only"}, {"kept": (10, GONE), "no_loss": (10, LOST)}),
     ({"processes": 2, "window": 2, "crashes": 0}, {"no_regression": (9, LATE)}),
-    (
-        {"productions": "weak", "ids": "fresh", "drops": 0},
-        {"no_duplicate": (15, TWICE)},
-    ),
+    ({"productions": "weak", "ids": "fresh", "drops": 0}, {"no_duplicate": (15, TWICE)}),
 ]
 
 
@@ -77,9 +68,7 @@ def forget_when_sent(patch: pytest.MonkeyPatch) -> None:
     def once(chain: Delivery, state: State, which: int) -> State:
         sent = send(chain, state, which)
         process = sent.processes[which]
-        return rules._with_process(
-            sent, which, process._replace(outbox=process.outbox[1:])
-        )
+        return rules._with_process(sent, which, process._replace(outbox=process.outbox[1:]))
 
     replace_effect(patch, Delivery, "send", once)
 
@@ -97,11 +86,7 @@ def note_before_the_write(patch: pytest.MonkeyPatch) -> None:
 def never_restart(patch: pytest.MonkeyPatch) -> None:
     actions = Delivery.actions
     patch.setattr(
-        Delivery,
-        "actions",
-        lambda chain, state: [
-            each for each in actions(chain, state) if each.name != "restart"
-        ],
+        Delivery, "actions", lambda chain, state: [each for each in actions(chain, state) if each.name != "restart"]
     )
 
 
@@ -117,9 +102,7 @@ def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
     drop = network.drop
 
     def lie(state: State, hop: int) -> State:
-        return network.acknowledge(
-            drop(state, hop), hop, state.hops[hop].forward[0].name
-        )
+        return network.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
 
     patch.setattr(network, "drop", lie)
 
@@ -138,34 +121,9 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
 
 
 LARGE = [
-    {
-        "processes": 5,
-        "records": 4,
-        "window": 1,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "reorders": 3,
-        "crashes": 3,
-    },
-    {
-        "productions": "weak",
-        "processes": 5,
-        "records": 4,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "crashes": 3,
-    },
-    {
-        "ids": "fresh",
-        "collects": True,
-        "records": 4,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-        "crashes": 3,
-    },
+    {"processes": 5, "records": 4, "window": 1, "drops": 3, "duplicates": 3, "delays": 3, "reorders": 3, "crashes": 3},
+    {"productions": "weak", "processes": 5, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
+    {"ids": "fresh", "collects": True, "records": 4, "drops": 3, "duplicates": 3, "delays": 3, "crashes": 3},
 ]
 
 

@@ -6,12 +6,7 @@ from model_cases import Cases, Given, LeftOut
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log import claims, enabled, job, log, model, readers
 from labkit.sim.models.kafka_log import coordinator as kafka
-from labkit.sim.models.kafka_log.parts import (
-    Coordinator,
-    Entry,
-    Phase,
-    Stage,
-)
+from labkit.sim.models.kafka_log.parts import Coordinator, Entry, Phase, Stage
 from labkit.sim.models.kafka_log.timeouts import longest_open
 
 COMMITTED = {"isolation": "read_committed"}
@@ -21,18 +16,12 @@ UNCOMMITTED = {"isolation": "read_uncommitted"}
 
 
 BROKEN = [
-    (
-        {**COMMITTED, "broken": "last_stable_offset"},
-        {"no_precommitted_read": 13, "no_aborted_read": 20},
-    ),
+    ({**COMMITTED, "broken": "last_stable_offset"}, {"no_precommitted_read": 13, "no_aborted_read": 20}),
     ({**COMMITTED, "broken": "early_commit"}, {"decided_first": 6, "no_duplicate": 21}),
     ({**COMMITTED, "broken": "init_first"}, {"no_loss": 16}),
     ({**COMMITTED, "broken": "forget_lingering"}, {"nothing_open": 20}),
     ({**COMMITTED, "broken": "forget_decision"}, {"nothing_open": 10}),
-    (
-        {**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0},
-        {"no_duplicate": 18, "nothing_open": 18},
-    ),
+    ({**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0}, {"no_duplicate": 18, "nothing_open": 18}),
     ({**COMMITTED, "naming": "one"}, {"decided_first": 13, "no_duplicate": 24}),
     ({**COMMITTED, "rollbacks": 1}, {"no_duplicate": 23}),
     ({**COMMITTED, "positions": "after_rows"}, {"no_duplicate": 15}),
@@ -43,23 +32,8 @@ BROKEN = [
 
 
 LARGE = [
-    {
-        "records": 5,
-        "partitions": 3,
-        "crashes": 3,
-        "retries": 2,
-        "lapses": 2,
-        "zombies": 1,
-        "others": 2,
-    },
-    {
-        "records": 4,
-        "crashes": 3,
-        "retries": 2,
-        "naming": "one",
-        "protocol": "v2",
-        "zombies": 1,
-    },
+    {"records": 5, "partitions": 3, "crashes": 3, "retries": 2, "lapses": 2, "zombies": 1, "others": 2},
+    {"records": 4, "crashes": 3, "retries": 2, "naming": "one", "protocol": "v2", "zombies": 1},
     {
         "records": 4,
         "crashes": 2,
@@ -81,34 +55,20 @@ def pass_an_open_transaction(patch: pytest.MonkeyPatch) -> dict:
 
 def read_what_was_aborted(patch: pytest.MonkeyPatch) -> dict:
     patch.setattr(readers, "READ_COMMITTED", "nobody")
-    patch.setattr(
-        readers,
-        "end_of",
-        lambda _rules, _which, partition: log.last_stable_offset(partition),
-    )
+    patch.setattr(readers, "end_of", lambda _rules, _which, partition: log.last_stable_offset(partition))
     return COMMITTED
 
 
 def trust_any_epoch(patch: pytest.MonkeyPatch) -> dict:
     end, add = kafka.end, kafka.add_partition
-    patch.setattr(
-        kafka, "end", lambda rules, *rest: end(rules._replace(fences=False), *rest)
-    )
-    patch.setattr(
-        kafka,
-        "add_partition",
-        lambda rules, *rest: add(rules._replace(fences=False), *rest),
-    )
+    patch.setattr(kafka, "end", lambda rules, *rest: end(rules._replace(fences=False), *rest))
+    patch.setattr(kafka, "add_partition", lambda rules, *rest: add(rules._replace(fences=False), *rest))
     return {**COMMITTED, "zombies": 1, "crashes": 0}
 
 
 def write_one_marker_only(patch: pytest.MonkeyPatch) -> dict:
     note = kafka.note_marker
-    patch.setattr(
-        kafka,
-        "note_marker",
-        lambda at, name, where: note(kafka.put(at, name, only(at, name)), name, where),
-    )
+    patch.setattr(kafka, "note_marker", lambda at, name, where: note(kafka.put(at, name, only(at, name)), name, where))
     return COMMITTED
 
 
@@ -141,30 +101,18 @@ def leave_behind_what_rode_along(patch: pytest.MonkeyPatch) -> dict:
 
 def rewind_to_the_beginning(patch: pytest.MonkeyPatch) -> dict:
     restart = job.restart
-    patch.setattr(
-        model.work,
-        "restart",
-        lambda *given_values: restart(*given_values)._replace(offset=0),
-    )
+    patch.setattr(model.work, "restart", lambda *given_values: restart(*given_values)._replace(offset=0))
     return COMMITTED
 
 
 def forget_the_handles(patch: pytest.MonkeyPatch) -> dict:
     restart = job.restart
-    patch.setattr(
-        model.work,
-        "restart",
-        lambda *given_values: job.recovered(restart(*given_values)._replace(due=())),
-    )
+    patch.setattr(model.work, "restart", lambda *given_values: job.recovered(restart(*given_values)._replace(due=())))
     return COMMITTED
 
 
 def end_before_the_commit(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        job,
-        "is_finished",
-        lambda rules, one: one.phase is Phase.RUNNING and one.offset == rules.records,
-    )
+    patch.setattr(job, "is_finished", lambda rules, one: one.phase is Phase.RUNNING and one.offset == rules.records)
     return {**COMMITTED, "crashes": 0}
 
 
@@ -195,25 +143,13 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> Given:
 
 
 CASES = Cases(
-    told=[
-        {
-            "crashes": 1,
-            "zombies": 1,
-            "lapses": 1,
-            "ticks": 1,
-            "retries": 1,
-            "others": 1,
-        }
-    ],
+    told=[{"crashes": 1, "zombies": 1, "lapses": 1, "ticks": 1, "retries": 1, "others": 1}],
     large=LARGE,
     walks=60,
     steps=400,
     left_out=[LeftOut(*each) for each in BROKEN],
     mutants=MUTANTS,
-    unreached={
-        never_read: ("all_out", "half_visible", "early_seen"),
-        nothing_waits: ("waits",),
-    },
+    unreached={never_read: ("all_out", "half_visible", "early_seen"), nothing_waits: ("waits",)},
     max_states=8_000,
     faults={"no_regression": {**COMMITTED, "partitions": 1, "rollbacks": 1}},
     claimed={"others": 1},

@@ -8,36 +8,16 @@ from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.parts import NO_JOB
 from labkit.sim.models.orders.recovery import next_job
 
-TOGETHER = {
-    "order": "plan-state-visible_marker-decision",
-    "output": "transaction",
-    "skips": True,
-}
-TWO_PHASE = {
-    "order": "plan-state-staged-decision-visible",
-    "output": "transaction",
-    "leftover": "decided",
-}
+TOGETHER = {"order": "plan-state-visible_marker-decision", "output": "transaction", "skips": True}
+TWO_PHASE = {"order": "plan-state-staged-decision-visible", "output": "transaction", "leftover": "decided"}
 
 BROKEN = [
     ({}, {"no_duplicate": 14, "no_regression": 9, "no_fractured_read": 4}),
     ({"output": "upsert"}, {"no_regression": 9, "no_fractured_read": 4}),
-    (
-        {"order": "plan-marker-visible-decision", "skips": True},
-        {"no_loss": 15, "no_fractured_read": 5},
-    ),
-    (
-        {"order": "state-visible-decision", "newest": True},
-        {"no_loss": 13, "no_unexpected": 13, "no_fractured_read": 4},
-    ),
-    (
-        {**TOGETHER, "order": "visible_marker-decision", "input": "other"},
-        {"no_loss": 10, "no_duplicate": 10},
-    ),
-    (
-        {"order": "notice-visible-decision", "input": "gone"},
-        {"no_loss": 8, "no_fractured_read": 4},
-    ),
+    ({"order": "plan-marker-visible-decision", "skips": True}, {"no_loss": 15, "no_fractured_read": 5}),
+    ({"order": "state-visible-decision", "newest": True}, {"no_loss": 13, "no_unexpected": 13, "no_fractured_read": 4}),
+    ({**TOGETHER, "order": "visible_marker-decision", "input": "other"}, {"no_loss": 10, "no_duplicate": 10}),
+    ({"order": "notice-visible-decision", "input": "gone"}, {"no_loss": 8, "no_fractured_read": 4}),
     ({**TWO_PHASE, "leftover": "dropped"}, {"no_loss": 13}),
 ]
 
@@ -67,11 +47,7 @@ def start_a_step_too_far(patch: pytest.MonkeyPatch) -> dict:
 
 
 def forget_the_count(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        model,
-        "next_job",
-        lambda settings, process: next_job(settings, process)._replace(base=0),
-    )
+    patch.setattr(model, "next_job", lambda settings, process: next_job(settings, process)._replace(base=0))
     return TOGETHER
 
 

@@ -6,10 +6,7 @@ from model_cases import Cases, disable
 from labkit.sim.models.pipeline import effects, programs
 from labkit.sim.models.pipeline import model as rules
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import (
-    Handle,
-    Op,
-)
+from labkit.sim.models.pipeline.parts import Handle, Op
 
 
 def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
@@ -20,11 +17,7 @@ def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
 def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
     def swapped(*given):
         *rest, store, log = tasks = programs.batch_tasks(*given)
-        return (
-            (*rest, *programs.commit_tasks(store.handles), log)
-            if store.op is Op.STORE_HANDLES
-            else tasks
-        )
+        return (*rest, *programs.commit_tasks(store.handles), log) if store.op is Op.STORE_HANDLES else tasks
 
     patch.setattr(rules, "batch_tasks", swapped)
     return {"crashes": 1}
@@ -32,9 +25,7 @@ def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
 
 def reuse_an_epoch(patch: pytest.MonkeyPatch) -> dict:
     patch.setattr(
-        programs.Writer,
-        "handle",
-        lambda writer, batch, partition: Handle(writer.generation, batch, partition, 1),
+        programs.Writer, "handle", lambda writer, batch, partition: Handle(writer.generation, batch, partition, 1)
     )
     programs.batch_tasks.cache_clear()
     return {"crashes": 1}
@@ -66,11 +57,7 @@ def forget_the_commit_log(patch: pytest.MonkeyPatch) -> dict:
 
 
 def mark_beside_the_transaction(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(
-        effects.Outside,
-        "marker",
-        lambda outside, driver, batch: (driver.incarnation, batch),
-    )
+    patch.setattr(effects.Outside, "marker", lambda outside, driver, batch: (driver.incarnation, batch))
     return {"strategy": "batch_marker", "crashes": 1}
 
 
@@ -106,12 +93,7 @@ def never_end(patch: pytest.MonkeyPatch) -> None:
 CASES = Cases(
     told=[{"crashes": 1, "expiries": 1, "lost_notices": 1, "zombies": 1}],
     large=[
-        {
-            "words": "hello-world-hello-again-world-hello",
-            "records_per_batch": 2,
-            "lost_notices": 2,
-            "crashes": 0,
-        },
+        {"words": "hello-world-hello-again-world-hello", "records_per_batch": 2, "lost_notices": 2, "crashes": 0},
         {"strategy": "batch_marker", "crashes": 3, "records_per_batch": 1},
     ],
     walks=25,

@@ -7,47 +7,25 @@ from model_cases import Cases, Given, LeftOut, disable, replace_effect
 
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import (
-    Account,
-    State,
-)
+from labkit.sim.models.snapshot.parts import Account, State
 
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 
 
 BROKEN = [
     ({"algorithm": NAIVE}, {"conserved": 4, "reachable": 4, "money": 6}),
-    (
-        {"broken": "forget_channels", "processes": 2},
-        {"conserved": 5, "reachable": 5, "money": 7},
-    ),
-    (
-        {"broken": "late_markers", "processes": 2},
-        {"conserved": 7, "reachable": 7, "money": 9},
-    ),
-    (
-        {"algorithm": STOP, "broken": "forget_pause"},
-        {"conserved": 8, "reachable": 8, "money": 10},
-    ),
-    (
-        {"algorithm": STOP, "broken": "forget_drain"},
-        {"conserved": 7, "reachable": 7, "money": 9},
-    ),
-    (
-        {"broken": "restore_alone", "processes": 2},
-        {"money": 3, "conserved": 6, "reachable": 6},
-    ),
+    ({"broken": "forget_channels", "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
+    ({"broken": "late_markers", "processes": 2}, {"conserved": 7, "reachable": 7, "money": 9}),
+    ({"algorithm": STOP, "broken": "forget_pause"}, {"conserved": 8, "reachable": 8, "money": 10}),
+    ({"algorithm": STOP, "broken": "forget_drain"}, {"conserved": 7, "reachable": 7, "money": 9}),
+    ({"broken": "restore_alone", "processes": 2}, {"money": 3, "conserved": 6, "reachable": 6}),
     ({"reorderings": 1, "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
 ]
 
 
 def skip_channel_state(patch: pytest.MonkeyPatch) -> None:
     awaiting = Bank._awaiting
-    patch.setattr(
-        Bank,
-        "_awaiting",
-        lambda *given: awaiting(*given[:-1], given[-1]._replace(in_flight=0)),
-    )
+    patch.setattr(Bank, "_awaiting", lambda *given: awaiting(*given[:-1], given[-1]._replace(in_flight=0)))
 
 
 def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
@@ -57,20 +35,12 @@ def mark_before_recording(patch: pytest.MonkeyPatch) -> None:
 
 def record_last(bank: Bank, state: State, which: int, awaited: int) -> State:
     state = bank._marked(state, which)
-    return bank._awaiting(
-        state,
-        which,
-        state.processes[which]._replace(copy=Account(200), awaited=awaited),
-    )
+    return bank._awaiting(state, which, state.processes[which]._replace(copy=Account(200), awaited=awaited))
 
 
 def forget_a_marker(patch: pytest.MonkeyPatch) -> None:
     marked = Bank._marked
-    patch.setattr(
-        Bank,
-        "_marked",
-        lambda bank, state, which: marked(bank, state, which) if which else state,
-    )
+    patch.setattr(Bank, "_marked", lambda bank, state, which: marked(bank, state, which) if which else state)
 
 
 def record_twice(patch: pytest.MonkeyPatch) -> None:
@@ -81,12 +51,7 @@ def record_twice(patch: pytest.MonkeyPatch) -> None:
         if process.copy is None:
             return read(bank, state, sender, receiver)
         return read(
-            bank,
-            rules._with_process(
-                state, receiver, process._replace(copy=process.account)
-            ),
-            sender,
-            receiver,
+            bank, rules._with_process(state, receiver, process._replace(copy=process.account)), sender, receiver
         )
 
     patch.setattr(Bank, "_read_marker", again)
@@ -99,12 +64,7 @@ def leave_the_channels_at_a_restore(patch: pytest.MonkeyPatch) -> None:
 def keep_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
     restore = Bank._restore
     replace_effect(
-        patch,
-        Bank,
-        "restore",
-        lambda bank, state, which: restore(bank, state, which)._replace(
-            channels=state.channels
-        ),
+        patch, Bank, "restore", lambda bank, state, which: restore(bank, state, which)._replace(channels=state.channels)
     )
 
 
@@ -120,21 +80,8 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
 
 
 LARGE = [
-    {
-        "algorithm": MARKERS,
-        "processes": 5,
-        "transfers": 6,
-        "snapshots": 3,
-        "crashes": 3,
-    },
-    {
-        "algorithm": STOP,
-        "processes": 4,
-        "transfers": 6,
-        "snapshots": 3,
-        "crashes": 3,
-        "reorderings": 3,
-    },
+    {"algorithm": MARKERS, "processes": 5, "transfers": 6, "snapshots": 3, "crashes": 3},
+    {"algorithm": STOP, "processes": 4, "transfers": 6, "snapshots": 3, "crashes": 3, "reorderings": 3},
 ]
 
 
@@ -146,11 +93,7 @@ def never_record(patch: pytest.MonkeyPatch) -> Given:
 CASES = Cases(
     told=[
         {"processes": 2, "transfers": 2, **given}
-        for given in (
-            {"crashes": 1, "reorderings": 1},
-            {"algorithm": STOP},
-            {"broken": "late_markers"},
-        )
+        for given in ({"crashes": 1, "reorderings": 1}, {"algorithm": STOP}, {"broken": "late_markers"})
     ],
     large=LARGE,
     walks=60,

@@ -1,15 +1,12 @@
-"""The model `two_phase_commit` in the tests that all models share: rules that are left out or broken, and large jobs."""
+"""The model `two_phase_commit` in the tests that all models share: rules that are left out or broken, and
+large jobs.
+"""
 
 import pytest
 from model_cases import Cases, Given, LeftOut, Patch, disable, replace_effect
 
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.parts import (
-    Message,
-    Participant,
-    Phase,
-    State,
-)
+from labkit.sim.models.two_phase_commit.parts import Message, Participant, Phase, State
 
 BROKEN = [
     ({"broken": "heuristic"}, {"promise": 3, "atomic": 9}),
@@ -33,9 +30,7 @@ def forget_to_log_the_end(patch: pytest.MonkeyPatch) -> Given:
     """A participant that is told to commit does so in memory only, and its crash brings the doubt back."""
     become = TwoPhaseCommit._become
 
-    def unlogged(
-        model: TwoPhaseCommit, state: State, which: int, participant: Participant
-    ) -> State:
+    def unlogged(model: TwoPhaseCommit, state: State, which: int, participant: Participant) -> State:
         if participant.phase is Phase.COMMITTED:
             log = state.participants[which].log
             participant = Participant(log, Phase.COMMITTED)
@@ -58,21 +53,11 @@ def take_a_no_for_a_yes(patch: pytest.MonkeyPatch) -> Given:
     return {"crashes": 0, "losses": 0}
 
 
-MUTANTS: dict[Patch, set[str]] = {
-    forget_to_log_the_end: {"nobody_blocked"},
-    take_a_no_for_a_yes: {"atomic"},
-}
+MUTANTS: dict[Patch, set[str]] = {forget_to_log_the_end: {"nobody_blocked"}, take_a_no_for_a_yes: {"atomic"}}
 
 CASES = Cases(
-    told=[
-        {"losses": 0},
-        {"textbook": True, "participants": 3},
-        {"broken": "heuristic", "crashes": 0},
-    ],
-    large=[
-        {"participants": 3, "crashes": 2, "losses": 2},
-        {"textbook": True, "participants": 8},
-    ],
+    told=[{"losses": 0}, {"textbook": True, "participants": 3}, {"broken": "heuristic", "crashes": 0}],
+    large=[{"participants": 3, "crashes": 2, "losses": 2}, {"textbook": True, "participants": 8}],
     walks=25,
     steps=400,
     left_out=[LeftOut(*each) for each in BROKEN],

@@ -1,4 +1,6 @@
-"""Where real pipelines stand in the table of orders of writes (data/pipelines/cells.toml), and what the table says there."""
+"""Where real pipelines stand in the table of orders of writes (data/pipelines/cells.toml), and what the table says
+there.
+"""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -17,12 +19,7 @@ from labkit.sim.writes import Design, Output, Write
 CELLS = Path(__file__).parents[2] / "data" / "pipelines" / "cells.toml"
 MOST_ROWS = 6
 CRASH = Action("crash")
-STRENGTH = (
-    Guarantee.NONE,
-    Guarantee.AT_MOST_ONCE,
-    Guarantee.AT_LEAST_ONCE,
-    Guarantee.EXACTLY_ONCE,
-)
+STRENGTH = (Guarantee.NONE, Guarantee.AT_MOST_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE)
 """From the weakest on."""
 
 
@@ -89,10 +86,9 @@ class Kill(NamedTuple):
         return f"after {sets[self.done - 1]}" if self.done else "before all"
 
 
-def kills(
-    design: Design, found: Orders, showing: frozenset[str] = frozenset()
-) -> Iterator[tuple[Kill, str]]:
-    """Every place between two neighbouring writes of one step, its begin and end included, with the effect that is held.
+def kills(design: Design, found: Orders, showing: frozenset[str] = frozenset()) -> Iterator[tuple[Kill, str]]:
+    """Every place between two neighbouring writes of one step, its begin and end included, with the effect that is
+    held.
 
     Where rows come one by one, the middle of the visible output is a place, too, if its first effect is one of those by
     which rows were seen to change (`showing`): a call that fails, or writes only part of a file, shows nothing.
@@ -140,8 +136,4 @@ def _is_there(process: Process, kill: Kill, sets: int) -> bool:
     if kill.done == sets:
         return process.place is Place.IDLE and process.job.step == kill.step
     at = (process.job.step, process.at, process.shown)
-    return process.place is Place.WORKING and at == (
-        kill.step - 1,
-        kill.done,
-        int(kill.inside),
-    )
+    return process.place is Place.WORKING and at == (kill.step - 1, kill.done, int(kill.inside))

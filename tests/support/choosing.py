@@ -9,7 +9,5 @@ import pytest
 def slow_but(fast: Iterable[str], names: Iterable[str]) -> list[Any]:
     """The fast ones for every run of the tests; all others are slow."""
     fast = tuple(fast)
-    others = (
-        pytest.param(name, marks=pytest.mark.slow) for name in names if name not in fast
-    )
+    others = (pytest.param(name, marks=pytest.mark.slow) for name in names if name not in fast)
     return [*fast, *others]

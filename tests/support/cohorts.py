@@ -27,9 +27,7 @@ class Learner(NamedTuple):
     when: tuple[int, int, int, int, int, int] = ON_TIME
 
 
-def packed(
-    path: Path, entries: Mapping[str, str | bytes], when: tuple[int, ...] = ON_TIME
-) -> Path:
+def packed(path: Path, entries: Mapping[str, str | bytes], when: tuple[int, ...] = ON_TIME) -> Path:
     """An archive whose entries are all of one date."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -40,9 +38,7 @@ def packed(
     return path
 
 
-def zipped(
-    entries: Mapping[str, str | bytes], when: tuple[int, ...] = ON_TIME
-) -> bytes:
+def zipped(entries: Mapping[str, str | bytes], when: tuple[int, ...] = ON_TIME) -> bytes:
     """The bytes of an archive."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -60,12 +56,7 @@ def write(path: Path, content: str | bytes, when: tuple[int, ...] = ON_TIME) -> 
     return path
 
 
-def _archive(
-    folder: Path,
-    name: str,
-    learners: Sequence[Learner],
-    entry: Callable[[Learner], str],
-) -> Path:
+def _archive(folder: Path, name: str, learners: Sequence[Learner], entry: Callable[[Learner], str]) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -90,11 +81,7 @@ def moodle_flat(folder: Path, learners: Sequence[Learner]) -> Path:
 
 def moodle_unpacked(folder: Path, learners: Sequence[Learner]) -> Path:
     for one in learners:
-        write(
-            folder / "in" / f"{one.name}_{one.number}_assignsubmission_file" / NOTEBOOK,
-            one.content,
-            one.when,
-        )
+        write(folder / "in" / f"{one.name}_{one.number}_assignsubmission_file" / NOTEBOOK, one.content, one.when)
     return folder / "in"
 
 
@@ -115,10 +102,7 @@ def blackboard(folder: Path, learners: Sequence[Learner]) -> Path:
             date = "-".join(f"{part:02}" for part in one.when)
             begin = f"CS-6450-Advanced-Stream-Processing-Exercise-with-Two-Phase-Commit_{one.account}_attempt_{date}"
             archive.writestr(f"{begin}_{NOTEBOOK}", one.content)
-            archive.writestr(
-                f"{begin}.txt",
-                f"Name: {one.name} ({one.account})\r\nAssignment: Five\r\n",
-            )
+            archive.writestr(f"{begin}.txt", f"Name: {one.name} ({one.account})\r\nAssignment: Five\r\n")
     return path
 
 
@@ -137,10 +121,7 @@ def gradescope(folder: Path, learners: Sequence[Learner]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for one in learners:
             top = "assignment_77_export"
-            archive.writestr(
-                zipfile.ZipInfo(f"{top}/submission_{one.number}/{NOTEBOOK}", one.when),
-                one.content,
-            )
+            archive.writestr(zipfile.ZipInfo(f"{top}/submission_{one.number}/{NOTEBOOK}", one.when), one.content)
             y, m, d, hour, minute, second = one.when
             lines += [
                 f"submission_{one.number}:",

@@ -8,11 +8,7 @@ from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.stores import open_store
 
-ROWS = [
-    Observation(0, "hello", 1, 0, 1),
-    Observation(1, "world", 1, 0, 1),
-    Observation(2, "hello", 2, 0, 1),
-]
+ROWS = [Observation(0, "hello", 1, 0, 1), Observation(1, "world", 1, 0, 1), Observation(2, "hello", 2, 0, 1)]
 CRASH = {
     "point": "sink.mid_write",
     "batch": 0,

@@ -23,19 +23,11 @@ class Hostile:
 
 def read(path: Path) -> Hostile:
     """One of the files. What it does not answer itself is answered right."""
-    head, *cells = (
-        part.strip() for part in path.read_text(encoding="utf-8").split("# %%\n")
-    )
+    head, *cells = (part.strip() for part in path.read_text(encoding="utf-8").split("# %%\n"))
     said = dict(re.findall(r"# (attacks|keeps|slow): ?(.*)", head))
-    own = {
-        found
-        for cell in cells
-        for found in re.findall(r"^# exercise (\S+)", cell, re.MULTILINE)
-    }
+    own = {found for cell in cells for found in re.findall(r"^# exercise (\S+)", cell, re.MULTILINE)}
     others = [marked(name, source) for name, source in RIGHT.items() if name not in own]
-    attacks, keeps = (
-        tuple(said.get(name, "").split()) for name in ("attacks", "keeps")
-    )
+    attacks, keeps = (tuple(said.get(name, "").split()) for name in ("attacks", "keeps"))
     return Hostile(path.stem, attacks, keeps, "slow" in said, (*cells, *others))
 
 

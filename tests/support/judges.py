@@ -42,6 +42,4 @@ def counted(words: Iterable[str]) -> list[Record]:
 
 def anomalies(verdict: Verdict) -> dict[str, list[int]]:
     """The anomalies that are there, as lists of offsets."""
-    return {
-        name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)
-    }
+    return {name: list(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)}

@@ -36,7 +36,7 @@ LEFT = """() => {
   )].filter((each) => each.checkVisibility() && !each.disabled && !each.matches(".jp-InternalAnchorLink"))
     .filter((each) => !reached(each))
     .map((each) => each.outerHTML.slice(0, 120));
-}"""
+}"""  # noqa: E501
 """Everything in outputs and texts that takes a key and was not reached."""
 
 
@@ -63,9 +63,7 @@ def unreached(page, most: int) -> list[str]:
     A script selects the first cell: by keys that takes minutes in a long notebook on a busy machine.
     """
     page.evaluate(TO_THE_FIRST_CELL)
-    until(
-        lambda: page.evaluate(IS_AT_THE_FIRST_CELL), "the first cell to have the focus"
-    )
+    until(lambda: page.evaluate(IS_AT_THE_FIRST_CELL), "the first cell to have the focus")
     left: list[str] = ["nothing was pressed"]
     page.evaluate(NOTE)
     for number in range(1, most + 1):

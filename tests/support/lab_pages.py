@@ -16,18 +16,8 @@ class LabPage:
 
     def __init__(self, page):
         self.page, self.outside, self.errors = page, set(), []
-        page.on(
-            "request",
-            lambda request: (
-                None if OURS.match(request.url) else self.outside.add(request.url)
-            ),
-        )
-        page.on(
-            "console",
-            lambda message: (
-                self.errors.append(message.text) if message.type == "error" else None
-            ),
-        )
+        page.on("request", lambda request: None if OURS.match(request.url) else self.outside.add(request.url))
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def keep(self, name: str) -> None:

@@ -1,4 +1,5 @@
-"""What in a learner's notebook gives the answer of a question away before its answer cell (`tests/notebooks/test_leaks.py`).
+"""What in a learner's notebook gives the answer of a question away before its answer cell
+(`tests/notebooks/test_leaks.py`).
 
 A leak is one of these, in any cell of the learner's copy above the answer cell, and partly in that cell itself:
 an assertion or a comparison with the right value, or a name such as `expected` set to it; a scenario whose name tells
@@ -65,9 +66,7 @@ def tree(cell: NotebookNode) -> ast.Module:
     """The code of a cell; of any other cell, and of one that is no Python, nothing."""
     if cell.cell_type != "code":
         return ast.Module([], [])
-    lines = [
-        "" if each[:1] in {"%", "!"} else each for each in cell.source.splitlines()
-    ]
+    lines = ["" if each[:1] in {"%", "!"} else each for each in cell.source.splitlines()]
     try:
         return ast.parse("\n".join(lines))
     except SyntaxError:
@@ -77,41 +76,23 @@ def tree(cell: NotebookNode) -> ast.Module:
 def about(cell: NotebookNode, verb: str) -> list[str]:
     """The names of the questions that a cell asks, or answers."""
     return [
-        call.args[0].value
-        if call.args and isinstance(call.args[0], ast.Constant)
-        else "a name that is not written out"
+        call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else "a name that is not written out"
         for call in calls(cell, verb)
     ]
 
 
 def order_of(cells: Sequence[NotebookNode], questions: Sequence[Question]) -> list[str]:
     """What is wrong with the asking: every question once, behind it its answer, and none that is not in the data."""
-    asked = [
-        (name, place) for place, cell in enumerate(cells) for name in about(cell, "ask")
-    ]
-    told = [
-        (name, place)
-        for place, cell in enumerate(cells)
-        for name in about(cell, "answer")
-    ]
+    asked = [(name, place) for place, cell in enumerate(cells) for name in about(cell, "ask")]
+    told = [(name, place) for place, cell in enumerate(cells) for name in about(cell, "answer")]
     known = [question.name for question in questions]
-    found = [
-        f"{name}: no such question of this notebook"
-        for name in dict(asked + told)
-        if name not in known
-    ]
+    found = [f"{name}: no such question of this notebook" for name in dict(asked + told) if name not in known]
     for name in known:
-        places = [
-            [place for each, place in where if each == name] for where in (asked, told)
-        ]
+        places = [[place for each, place in where if each == name] for where in (asked, told)]
         if list(map(len, places)) != [1, 1]:
-            found.append(
-                f"{name}: asked {len(places[0])} times, answered {len(places[1])} times; once each is right"
-            )
+            found.append(f"{name}: asked {len(places[0])} times, answered {len(places[1])} times; once each is right")
         elif places[0][0] >= places[1][0]:
-            found.append(
-                f"{name}: its answer comes before the question, or in the same cell"
-            )
+            found.append(f"{name}: its answer comes before the question, or in the same cell")
     if len(asked) > MOST:
         found.append(f"{len(asked)} questions; at most {MOST}")
     return found
@@ -120,24 +101,14 @@ def order_of(cells: Sequence[NotebookNode], questions: Sequence[Question]) -> li
 def leaks(notebook: NotebookNode, question: Question) -> list[str]:
     """What gives the answer away in a notebook that answers the question, with the cell that does."""
     cells = notebook.cells
-    place = next(
-        place
-        for place, cell in enumerate(cells)
-        if question.name in about(cell, "answer")
-    )
+    place = next(place for place, cell in enumerate(cells) if question.name in about(cell, "answer"))
     found = [
         f"{question.name}, cell {number}: {why}"
         for number, cell in enumerate(cells[:place])
         for why in _of_cell(cell, question)
     ]
-    found += [
-        f"{question.name}, cell {place}: {why}"
-        for why in _of_answer(cells[place], question)
-    ]
-    return found + [
-        f"{question.name}, notebook: {why}"
-        for why in _of_metadata(notebook.metadata, question)
-    ]
+    found += [f"{question.name}, cell {place}: {why}" for why in _of_answer(cells[place], question)]
+    return found + [f"{question.name}, notebook: {why}" for why in _of_metadata(notebook.metadata, question)]
 
 
 def _of_cell(cell: NotebookNode, question: Question) -> Iterator[str]:
@@ -166,11 +137,7 @@ def _of_text(text: str, question: Question) -> Iterator[str]:
         if len(sentence.split()) >= LEAST_WORDS and _plain(sentence) in plain:
             yield f"it holds the reason {sentence!r}"
     for value in question.right:
-        words = (
-            [value, *NUMBERS[int(value) : int(value) + 1]]
-            if value.isdigit()
-            else [value]
-        )
+        words = [value, *NUMBERS[int(value) : int(value) + 1]] if value.isdigit() else [value]
         for word in words:
             if re.search(rf"{SAYS}(?:an? |the )?{re.escape(_plain(word))}\b", plain):
                 yield f"it says that it was {word!r}"
@@ -180,9 +147,7 @@ def _of_code(module: ast.Module, question: Question) -> Iterator[str]:
     for node in ast.walk(module):
         if isinstance(node, ast.Assert) and _holds(node, question):
             yield "an assertion holds the right value"
-        elif isinstance(node, ast.Compare) and any(
-            _holds(each, question) for each in (node.left, *node.comparators)
-        ):
+        elif isinstance(node, ast.Compare) and any(_holds(each, question) for each in (node.left, *node.comparators)):
             yield "a comparison holds the right value"
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -204,7 +169,9 @@ def _of_names(cell: NotebookNode) -> Iterator[str]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """The names that a learner reads of a run: of a scenario without its model, of what is kept, of what is compared."""
+    """The names that a learner reads of a run: of a scenario without its model, of what is kept, of what is
+    compared.
+    """
     if isinstance(node, ast.Assign) and _is_run(node.value):
         yield from map(ast.unparse, node.targets)
     if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "compare":
@@ -219,15 +186,9 @@ def _of_metadata(metadata: object, question: Question) -> Iterator[str]:
     for sentence in SENTENCE.split(question.because):
         if _plain(sentence) in plain:
             yield "its metadata hold the reason"
-    if any(
-        plainly(each) in question.right
-        for each in _leaves(metadata)
-        if each is not True and each is not False
-    ):
+    if any(plainly(each) in question.right for each in _leaves(metadata) if each is not True and each is not False):
         yield "its metadata hold the right value"
-    if {"expected", "checked", "solution"} & set(
-        getattr(metadata, "get", dict)("tags", [])
-    ):
+    if {"expected", "checked", "solution"} & set(getattr(metadata, "get", dict)("tags", [])):
         yield "a cell that is not for learners is in their copy"
 
 
@@ -251,10 +212,7 @@ def _leaves(value: object) -> Iterator[object]:
 
 def _holds(node: ast.AST, question: Question) -> bool:
     """Whether the right value is written out below a node."""
-    return any(
-        isinstance(each, ast.Constant) and plainly(each.value) in question.right
-        for each in ast.walk(node)
-    )
+    return any(isinstance(each, ast.Constant) and plainly(each.value) in question.right for each in ast.walk(node))
 
 
 def _is_literal(node: ast.AST) -> bool:

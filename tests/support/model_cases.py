@@ -54,24 +54,13 @@ class Cases:
 
 
 def replace_effect(
-    patch: pytest.MonkeyPatch,
-    model: type[RuleModel[Any]],
-    name: str,
-    effect: Callable[[Any, Any, int], Any],
+    patch: pytest.MonkeyPatch, model: type[RuleModel[Any]], name: str, effect: Callable[[Any, Any, int], Any]
 ) -> None:
     """Gives an action of every model of this class that is built from now on another effect."""
     patch.setitem(model.rules, name, model.rules[name]._replace(effect=effect))
 
 
-def disable(
-    patch: pytest.MonkeyPatch, model: type[RuleModel[Any]], *names: str
-) -> None:
+def disable(patch: pytest.MonkeyPatch, model: type[RuleModel[Any]], *names: str) -> None:
     """Makes actions impossible in every model of this class."""
     actions = model.actions
-    patch.setattr(
-        model,
-        "actions",
-        lambda one, state: [
-            each for each in actions(one, state) if each.name not in names
-        ],
-    )
+    patch.setattr(model, "actions", lambda one, state: [each for each in actions(one, state) if each.name not in names])

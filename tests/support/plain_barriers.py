@@ -21,30 +21,16 @@ def duplicate(plain):
 class Job:
     """One configuration: its words, who reads what, and the rules of its mode."""
 
-    def __init__(
-        self, words: list[str], sources: int, counts: int, mode: str, **more: object
-    ) -> None:
-        self.logs = [
-            [(s, offset) for offset in range(len(words[s::sources]))]
-            for s in range(sources)
-        ]
-        self.word = {
-            (s, offset): word
-            for s in range(sources)
-            for offset, word in enumerate(words[s::sources])
-        }
+    def __init__(self, words: list[str], sources: int, counts: int, mode: str, **more: object) -> None:
+        self.logs = [[(s, offset) for offset in range(len(words[s::sources]))] for s in range(sources)]
+        self.word = {(s, offset): word for s in range(sources) for offset, word in enumerate(words[s::sources])}
         order = list(dict.fromkeys(words))
-        self.reader = {
-            record: order.index(word) % counts for record, word in self.word.items()
-        }
+        self.reader = {record: order.index(word) % counts for record, word in self.word.items()}
         self.sources, self.counts, self.mode = range(sources), range(counts), mode
         self.sink = counts
         self.two_phase = more.get("sink", "two_phase") == "two_phase"
         self.instant = more.get("copying", "instant") == "instant"
-        self.checkpoints, self.concurrent = (
-            more.get("checkpoints", 1),
-            more.get("concurrent", 1),
-        )
+        self.checkpoints, self.concurrent = (more.get("checkpoints", 1), more.get("concurrent", 1))
         self.crashes, self.expiries = more.get("crashes", 1), more.get("expiries", 0)
 
     def states(self) -> dict[str, dict]:
@@ -65,12 +51,7 @@ class Job:
         number = kept["id"] if kept else 0
         state["up"], state["pending"] = True, []
         state["sources"] = [
-            {
-                "next": kept["parts"][f"s{s}"] if kept else 0,
-                "epoch": number,
-                "ended": False,
-            }
-            for s in self.sources
+            {"next": kept["parts"][f"s{s}"] if kept else 0, "epoch": number, "ended": False} for s in self.sources
         ]
         state["tasks"] = []
         for t in [*self.counts, self.sink]:
@@ -78,10 +59,7 @@ class Job:
             have = list(kept["parts"][f"t{t}"]) if kept else []
             state["tasks"].append(
                 {
-                    "queues": [
-                        list(kept["flight"].get(str((t, i)), [])) if kept else []
-                        for i in inputs
-                    ],
+                    "queues": [list(kept["flight"].get(str((t, i)), [])) if kept else [] for i in inputs],
                     "came": [number for _ in inputs],
                     "done": number,
                     "have": have,
@@ -98,16 +76,9 @@ class Job:
             return
         rules = [(self.trigger,), (self.announce,), (self.crash,), (self.ask_sink,)]
         for checkpoint in state["pending"]:
-            rules += [
-                (self.complete, checkpoint["id"]),
-                (self.expire, checkpoint["id"]),
-            ]
+            rules += [(self.complete, checkpoint["id"]), (self.expire, checkpoint["id"])]
         rules += [(self.store, name) for name in self.names()]
-        rules += [
-            (rule, s)
-            for s in self.sources
-            for rule in (self.read, self.inject, self.finish)
-        ]
+        rules += [(rule, s) for s in self.sources for rule in (self.read, self.inject, self.finish)]
         rules += [(self.take, t, i) for t in self.counts for i in self.sources]
         rules += [(self.take, self.sink, i) for i in self.counts]
         for rule, *given in rules:
@@ -116,26 +87,20 @@ class Job:
                 yield changed
 
     def names(self) -> list[str]:
-        return [f"s{s}" for s in self.sources] + [
-            f"t{t}" for t in [*self.counts, self.sink]
-        ]
+        return [f"s{s}" for s in self.sources] + [f"t{t}" for t in [*self.counts, self.sink]]
 
     def ended(self, state: dict, name: str) -> bool:
         """Whether a task need not acknowledge any more."""
         if name[0] == "s":
             return state["sources"][int(name[1:])]["ended"]
         t = int(name[1:])
-        return set(state["tasks"][t]["came"]) == {END} and not (
-            t == self.sink and self.two_phase
-        )
+        return set(state["tasks"][t]["came"]) == {END} and not (t == self.sink and self.two_phase)
 
     def over(self, state: dict) -> bool:
         if set(state["tasks"][self.sink]["came"]) != {END}:
             return False
         sink = state["tasks"][self.sink]
-        return not self.two_phase or (
-            sink["have"] == sink["sealed"] and not state["prepared"]
-        )
+        return not self.two_phase or (sink["have"] == sink["sealed"] and not state["prepared"])
 
     # The coordinator.
 
@@ -145,13 +110,7 @@ class Job:
         if state["triggered"] >= self.checkpoints and not self.needs_last(state):
             return False
         state["triggered"] += 1
-        new = {
-            "id": state["triggered"],
-            "parts": {},
-            "flight": {},
-            "taken": set(),
-            "acked": set(),
-        }
+        new = {"id": state["triggered"], "parts": {}, "flight": {}, "taken": set(), "acked": set()}
         for name in self.names():
             if self.ended(state, name):
                 self.excuse(state, new, name)
@@ -159,40 +118,21 @@ class Job:
         return True
 
     def needs_last(self, state: dict) -> bool:
-        if (
-            state["pending"]
-            or not self.two_phase
-            or not all(source["ended"] for source in state["sources"])
-        ):
+        if state["pending"] or not self.two_phase or not all(source["ended"] for source in state["sources"]):
             return False
         sink = state["tasks"][self.sink]
         kept = state["kept"]["id"] if state["kept"] else 0
         undecided = [number for number, _ in state["prepared"] if number > kept]
-        return (
-            set(sink["came"]) != {END}
-            or sink["have"] != sink["sealed"]
-            or bool(undecided)
-        )
+        return set(sink["came"]) != {END} or sink["have"] != sink["sealed"] or bool(undecided)
 
     def excuse(self, state: dict, checkpoint: dict, name: str) -> None:
-        held = (
-            state["sources"][int(name[1:])]["next"]
-            if name[0] == "s"
-            else state["tasks"][int(name[1:])]["have"]
-        )
+        held = state["sources"][int(name[1:])]["next"] if name[0] == "s" else state["tasks"][int(name[1:])]["have"]
         checkpoint["parts"][name] = duplicate(held)
         checkpoint["taken"].add(name)
         checkpoint["acked"].add(name)
 
     def wanted(self, state: dict, number: int) -> dict | None:
-        return next(
-            (
-                checkpoint
-                for checkpoint in state["pending"]
-                if checkpoint["id"] == number
-            ),
-            None,
-        )
+        return next((checkpoint for checkpoint in state["pending"] if checkpoint["id"] == number), None)
 
     def complete(self, state: dict, number: int) -> bool:
         checkpoint = self.wanted(state, number)
@@ -220,9 +160,7 @@ class Job:
     def commit(self, state: dict) -> bool:
         number = state["kept"]["id"] if state["kept"] else 0
         due = [rows for sealed, rows in state["prepared"] if sealed <= number]
-        state["prepared"] = [
-            [sealed, rows] for sealed, rows in state["prepared"] if sealed > number
-        ]
+        state["prepared"] = [[sealed, rows] for sealed, rows in state["prepared"] if sealed > number]
         state["seen"] = sorted(state["seen"] + [row for rows in due for row in rows])
         return bool(due)
 
@@ -251,11 +189,7 @@ class Job:
 
     def inject(self, state: dict, s: int) -> bool:
         source = state["sources"][s]
-        later = [
-            checkpoint
-            for checkpoint in state["pending"]
-            if checkpoint["id"] > source["epoch"]
-        ]
+        later = [checkpoint for checkpoint in state["pending"] if checkpoint["id"] > source["epoch"]]
         if source["ended"] or not later:
             return False
         number = source["epoch"] = later[0]["id"]
@@ -292,9 +226,7 @@ class Job:
             place += 1
         checkpoint = self.wanted(state, number)
         if checkpoint and queue[place:]:
-            checkpoint["flight"][str((t, i))] = (
-                checkpoint["flight"].get(str((t, i)), []) + queue[place:]
-            )
+            checkpoint["flight"][str((t, i))] = checkpoint["flight"].get(str((t, i)), []) + queue[place:]
         queue.insert(place, number)
 
     # Counts and the sink.
@@ -313,9 +245,7 @@ class Job:
         if number:
             self.copy_state(state, t, number)
         if self.mode == "unaligned":
-            if (number or recording) and all(
-                came == END or came >= task["done"] for came in task["came"]
-            ):
+            if (number or recording) and all(came == END or came >= task["done"] for came in task["came"]):
                 self.whole(state, t)
         elif number:
             self.whole(state, t)
@@ -348,17 +278,10 @@ class Job:
     def count(self, state: dict, t: int, i: int, record) -> None:
         task = state["tasks"][t]
         task["have"] = sorted([*task["have"], record])
-        if (
-            self.mode == "unaligned"
-            and task["came"][i] != END
-            and task["came"][i] < task["done"]
-        ):
+        if self.mode == "unaligned" and task["came"][i] != END and task["came"][i] < task["done"]:
             checkpoint = self.wanted(state, task["done"])
             if checkpoint:
-                checkpoint["flight"][str((t, i))] = [
-                    *checkpoint["flight"].get(str((t, i)), []),
-                    record,
-                ]
+                checkpoint["flight"][str((t, i))] = [*checkpoint["flight"].get(str((t, i)), []), record]
         if t != self.sink:
             state["tasks"][self.sink]["queues"][t].append(record)
         elif not self.two_phase:
@@ -391,11 +314,7 @@ class Job:
     def ask_sink(self, state: dict) -> bool:
         """When the sink has had everything, no barrier can reach it: it is asked directly."""
         sink = state["tasks"][self.sink]
-        later = [
-            checkpoint
-            for checkpoint in state["pending"]
-            if checkpoint["id"] > sink["done"]
-        ]
+        later = [checkpoint for checkpoint in state["pending"] if checkpoint["id"] > sink["done"]]
         if set(sink["came"]) != {END} or not later or not self.two_phase:
             return False
         self.copy_state(state, self.sink, later[0]["id"])

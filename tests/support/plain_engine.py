@@ -50,9 +50,7 @@ class PlainEngine:
             self._live_and_exit(crash)
         _, status = os.waitpid(child, 0)
         died_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        assert died_by or os.WEXITSTATUS(status) == 0, (
-            "the driver failed; its traceback is above"
-        )
+        assert died_by or os.WEXITSTATUS(status) == 0, "the driver failed; its traceback is above"
         if died_by:
             self.readings.append((f"crash {len(self.readings) + 1}", len(self.seen())))
         return died_by
@@ -63,9 +61,7 @@ class PlainEngine:
         hidden = list(store.hidden())
         store.close()
         keyed = self.strategy is Strategy.IDEMPOTENT
-        return judge(
-            EXPECTED, History(self._events(), keyed, (PlannedBatch(0, 0, 3),), hidden)
-        )
+        return judge(EXPECTED, History(self._events(), keyed, (PlannedBatch(0, 0, 3),), hidden))
 
     def seen(self) -> list[Observation]:
         """Every row that was ever visible."""
@@ -132,13 +128,9 @@ class PlainEngine:
         last = max(number for number, records in enumerate(PARTITIONS) if records)
         votes = []
         for number, records in enumerate(PARTITIONS):
-            coordinator.sink.reach = (
-                coordinator.reach if number == last else _but_mid_write(coordinator)
-            )
+            coordinator.sink.reach = coordinator.reach if number == last else _but_mid_write(coordinator)
             rows = (Observation(*record, 0, self.drivers) for record in records)
-            vote = coordinator.sink.pre_commit(
-                Handle(QUERY, 0, number, self.drivers, number), rows
-            )
+            vote = coordinator.sink.pre_commit(Handle(QUERY, 0, number, self.drivers, number), rows)
             votes += [vote] if vote else []
         coordinator.sink.reach = coordinator.reach
         coordinator.commit(0, votes)
@@ -152,13 +144,7 @@ def _but_mid_write(coordinator: Coordinator):
     return reach
 
 
-def crashed(
-    folder: Path,
-    strategy: Strategy,
-    store: str,
-    order: Order,
-    points: Sequence[FailPoint],
-) -> PlainEngine:
+def crashed(folder: Path, strategy: Strategy, store: str, order: Order, points: Sequence[FailPoint]) -> PlainEngine:
     """A query that was killed at each point in turn, the nth for the nth driver, and then ran to its end."""
     engine = PlainEngine(folder, strategy, store, order)
     for point in points:

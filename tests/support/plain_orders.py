@@ -1,7 +1,7 @@
 """The designs of `sim/orders` a second time: plain, slow, and without a line of the first telling.
 
-A design is its text. Every run is made from the beginning, by a list of choices: crash here or go on, take so many rows.
-All lists are tried, one after the other, like the numbers of a counter. Nothing is remembered between runs.
+A design is its text. Every run is made from the beginning, by a list of choices: crash here or go on, take so many
+rows. All lists are tried, one after the other, like the numbers of a counter. Nothing is remembered between runs.
 """
 
 from itertools import permutations
@@ -34,7 +34,9 @@ def histories(design, *, same_rows, rows=3, crashes=2):
 
 
 def run(design, choices, asked, same_rows, rows, crashes):
-    """One run by these choices, and by the first option where there is none; `asked` gets how many options there were."""
+    """One run by these choices, and by the first option where there is none; `asked` gets how many options
+    there were.
+    """
     order, output, recovery = design.split("; ")
     sets = [each.split("+") for each in order.split(" > ")]
     reads = recovery.split(", ")
@@ -55,18 +57,7 @@ def run(design, choices, asked, same_rows, rows, crashes):
     first = True
     while True:
         try:
-            live(
-                sets,
-                output,
-                reads,
-                disk,
-                saw,
-                may_crash,
-                choose,
-                same_rows,
-                rows,
-                first,
-            )
+            live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first)
         except Crashed:
             first = False
         else:
@@ -137,9 +128,7 @@ def finish(sets, output, reads, disk, saw, may_crash):
     if staged is None:
         return
     runs_again = staged[0] >= where(sets, reads, disk)[0]
-    if "finishes staged" not in reads and (
-        "finishes decided" not in reads or runs_again
-    ):
+    if "finishes staged" not in reads and ("finishes decided" not in reads or runs_again):
         disk["staged"] = None
         return
     marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= staged[0]

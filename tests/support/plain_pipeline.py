@@ -11,13 +11,7 @@ PARTITION_OF = {"world": 1, "hello": 2}
 
 
 def pipeline(
-    strategy: str,
-    order: str,
-    words: list[str],
-    size: int,
-    crashes: int,
-    lost: int,
-    source: str = "log",
+    strategy: str, order: str, words: list[str], size: int, crashes: int, lost: int, source: str = "log"
 ) -> dict[str, dict]:
     """Every state that can be reached, by its printed form."""
     start = {
@@ -41,13 +35,7 @@ def pipeline(
         "crashes": crashes,
         "lost": lost,
     }
-    job = {
-        "strategy": strategy,
-        "order": order,
-        "words": words,
-        "size": size,
-        "source": source,
-    }
+    job = {"strategy": strategy, "order": order, "words": words, "size": size, "source": source}
     return reach(start, lambda state: moves(state, job))
 
 
@@ -75,40 +63,21 @@ def start(state: dict, job: dict) -> bool:
         return False
     state["drivers"] += 1
     state["place"], state["batch"] = "recovering", -1
-    kept = [
-        name
-        for batch in sorted(state["votes"])
-        if batch <= state["decided"]
-        for name in state["votes"][batch]
-    ]
+    kept = [name for batch in sorted(state["votes"]) if batch <= state["decided"] for name in state["votes"][batch]]
     if job["strategy"] == "two_phase":
-        strays = sorted(
-            name for name in [*state["open"], *state["prepared"]] if name not in kept
-        )
-        state["left"] = [("commit", name) for name in kept] + [
-            ("abort", name) for name in strays
-        ]
+        strays = sorted(name for name in [*state["open"], *state["prepared"]] if name not in kept)
+        state["left"] = [("commit", name) for name in kept] + [("abort", name) for name in strays]
     if job["strategy"] == "wal":
         for batch in sorted(state["votes"]):
-            if (
-                state["votes"][batch]
-                and batch <= state["decided"]
-                and batch not in state["confirmed"]
-            ):
+            if state["votes"][batch] and batch <= state["decided"] and batch not in state["confirmed"]:
                 state["left"] += flushes(state, job, batch)[1:]
     state["left"].append(("resolved", None))
     return True
 
 
 def flushes(state: dict, job: dict, batch: int) -> list:
-    rows = [
-        offset for offsets in rows_of(state, job, batch).values() for offset in offsets
-    ]
-    return [
-        ("look", batch),
-        *(("flush", (offset, batch)) for offset in rows),
-        ("confirm", batch),
-    ]
+    rows = [offset for offsets in rows_of(state, job, batch).values() for offset in offsets]
+    return [("look", batch), *(("flush", (offset, batch)) for offset in rows), ("confirm", batch)]
 
 
 def next_batch(state: dict, job: dict) -> int | None:
@@ -165,9 +134,7 @@ def settling(state: dict, job: dict) -> list:
     for batch in waiting(state):
         votes = [("commit", name) for name in state["votes"][batch]]
         if state["votes"][batch]:
-            steps += (
-                votes if job["strategy"] == "two_phase" else flushes(state, job, batch)
-            )
+            steps += votes if job["strategy"] == "two_phase" else flushes(state, job, batch)
         steps.append(("forget", batch))
     return steps
 
@@ -210,15 +177,9 @@ def carry_out(state: dict, job: dict, step: str, what, where: str) -> None:
 
 def settle_down(state: dict, job: dict, step: str, what) -> None:
     if step == "abort":
-        state["aborted"][what] = (
-            state["open"].pop(what)
-            if what in state["open"]
-            else state["prepared"].pop(what)
-        )
+        state["aborted"][what] = state["open"].pop(what) if what in state["open"] else state["prepared"].pop(what)
     elif step == "confirm":
-        state["confirmed"] = sorted(
-            {what, *(batch for batch in state["confirmed"] if batch > what)}
-        )
+        state["confirmed"] = sorted({what, *(batch for batch in state["confirmed"] if batch > what)})
         state["logs"] = [log for log in state["logs"] if log[0] >= what]
     elif step == "mark":
         rows, batch = what
@@ -239,17 +200,10 @@ def settle_down(state: dict, job: dict, step: str, what) -> None:
 
 
 def finish(state: dict, job: dict) -> bool:
-    if (
-        state["place"] != "running"
-        or state["left"]
-        or state["told"]
-        or next_batch(state, job) is not None
-    ):
+    if state["place"] != "running" or state["left"] or state["told"] or next_batch(state, job) is not None:
         return False
     state["place"], state["notice"] = "ending", -1
-    state["left"] = (
-        settling(state, job) if job["order"] == "decision" else [("tell", None)]
-    )
+    state["left"] = settling(state, job) if job["order"] == "decision" else [("tell", None)]
     return True
 
 

@@ -1,4 +1,5 @@
-"""All failure-free runs of a small input, made one after the other: a plain oracle, without a rule of the explanation's.
+"""All failure-free runs of a small input, made one after the other: a plain oracle, without a rule of the
+explanation's.
 
 A run is a tuple of tokens: the record that a row shows, or None for a reading. It must not import the explanation.
 """
@@ -27,9 +28,7 @@ class Input(NamedTuple):
         """Whether each batch is there as a whole or not at all."""
         came = {record for record in run if record}
         for plan in self.planned:
-            batch = {
-                each for each in self.records if plan.start <= each.offset < plan.end
-            }
+            batch = {each for each in self.records if plan.start <= each.offset < plan.end}
             if came & batch and not batch <= came:
                 return False
         return True
@@ -49,9 +48,7 @@ class Input(NamedTuple):
         """Whether nothing is missing."""
         last = {record.key: record for record in run if record}
         if self.keyed:
-            return all(
-                last.get(records[-1].key) == records[-1] for records in self.keys()
-            )
+            return all(last.get(records[-1].key) == records[-1] for records in self.keys())
         return set(self.records) <= set(run)
 
 
@@ -78,13 +75,7 @@ def tokens(history: History) -> list[object]:
     ]
 
 
-def still_hidden(
-    history: History, choices: Sequence[Record], run: Sequence[object]
-) -> bool:
+def still_hidden(history: History, choices: Sequence[Record], run: Sequence[object]) -> bool:
     """Whether an open transaction holds the row of a record that never came in a run."""
-    hidden = {
-        Record(*row[:3])
-        for row in history.hidden
-        if row.visibility != Visibility.ABORTED
-    }
+    hidden = {Record(*row[:3]) for row in history.hidden if row.visibility != Visibility.ABORTED}
     return bool(hidden & set(choices) - set(run))

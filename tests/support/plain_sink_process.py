@@ -19,9 +19,7 @@ class Frame:
     """As much of a DataFrame as these sinks use."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._rows = [
-            SimpleNamespace(**row, asDict=lambda row=row: row) for row in rows
-        ]
+        self._rows = [SimpleNamespace(**row, asDict=lambda row=row: row) for row in rows]
         context = SimpleNamespace(getLocalProperty=lambda _name: "q1")
         self.sparkSession = SimpleNamespace(sparkContext=context)
 

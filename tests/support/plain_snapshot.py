@@ -38,33 +38,14 @@ def clone(value):
     return value
 
 
-def start(
-    count: int,
-    *,
-    transfers: int,
-    snapshots: int,
-    reorderings: int = 0,
-    crashes: int = 0,
-) -> dict:
-    branch = {
-        "account": fresh(),
-        "recorded": None,
-        "waits_for": set(),
-        "saved": set(),
-        "part": None,
-        "paused": False,
-    }
+def start(count: int, *, transfers: int, snapshots: int, reorderings: int = 0, crashes: int = 0) -> dict:
+    branch = {"account": fresh(), "recorded": None, "waits_for": set(), "saved": set(), "part": None, "paused": False}
     return {
         "branches": {name: clone(branch) for name in range(1, count + 1)},
         "wires": {pair: [] for pair in permutations(range(1, count + 1), 2)},
         "running": False,
         "completed": None,
-        "left": {
-            "transfers": transfers,
-            "snapshots": snapshots,
-            "reorderings": reorderings,
-            "crashes": crashes,
-        },
+        "left": {"transfers": transfers, "snapshots": snapshots, "reorderings": reorderings, "crashes": crashes},
     }
 
 
@@ -74,19 +55,9 @@ def fresh() -> dict:
 
 def everything(state: dict, algorithm: str, count: int):
     """What can follow. A rule that says no has changed nothing, so that its copy serves the next one."""
-    rules = {
-        "naive": [_copies],
-        "stop_the_world": [_pauses, _copies_if_still, _resumes],
-        "chandy_lamport": [_records],
-    }
-    tries = [
-        (rule, name)
-        for name in range(1, count + 1)
-        for rule in (*rules[algorithm], _dies)
-    ]
-    tries += [
-        (rule, pair) for pair in state["wires"] for rule in (_pays, _reads, _overtakes)
-    ]
+    rules = {"naive": [_copies], "stop_the_world": [_pauses, _copies_if_still, _resumes], "chandy_lamport": [_records]}
+    tries = [(rule, name) for name in range(1, count + 1) for rule in (*rules[algorithm], _dies)]
+    tries += [(rule, pair) for pair in state["wires"] for rule in (_pays, _reads, _overtakes)]
     changed = clone(state)
     for rule, what in [*tries, (_all_go_back, None)]:
         if rule(changed, what):
@@ -120,12 +91,7 @@ def _finish(state: dict) -> None:
 def _pays(state: dict, pair: tuple[int, int]) -> bool:
     branch = state["branches"][pair[0]]
     account = branch["account"]
-    if (
-        account is None
-        or branch["paused"]
-        or account["balance"] < 100
-        or not _spend(state, "transfers")
-    ):
+    if account is None or branch["paused"] or account["balance"] < 100 or not _spend(state, "transfers"):
         return False
     number = sum(sent[0] == pair for sent in account["sent"]) + 1
     account["balance"] -= 100
@@ -175,28 +141,15 @@ def _copies(state: dict, name: int) -> bool:
 
 def _pauses(state: dict, name: int) -> bool:
     branch = state["branches"][name]
-    if (
-        branch["account"] is None
-        or branch["paused"]
-        or branch["part"] is not None
-        or not _begin(state)
-    ):
+    if branch["account"] is None or branch["paused"] or branch["part"] is not None or not _begin(state):
         return False
     branch["paused"] = True
     return True
 
 
 def _copies_if_still(state: dict, name: int) -> bool:
-    still = all(
-        branch["paused"] or branch["part"] is not None
-        for branch in state["branches"].values()
-    )
-    if (
-        not still
-        or any(state["wires"].values())
-        or not state["running"]
-        or not state["branches"][name]["paused"]
-    ):
+    still = all(branch["paused"] or branch["part"] is not None for branch in state["branches"].values())
+    if not still or any(state["wires"].values()) or not state["running"] or not state["branches"][name]["paused"]:
         return False
     return _copies(state, name)
 
@@ -211,11 +164,7 @@ def _resumes(state: dict, name: int) -> bool:
 
 def _records(state: dict, name: int) -> bool:
     branch = state["branches"][name]
-    if (
-        branch["account"] is None
-        or branch["recorded"] is not None
-        or branch["part"] is not None
-    ):
+    if branch["account"] is None or branch["recorded"] is not None or branch["part"] is not None:
         return False
     if not _begin(state):
         return False
@@ -244,9 +193,7 @@ def _dies(state: dict, name: int) -> bool:
     branch = state["branches"][name]
     if branch["account"] is None or not _spend(state, "crashes"):
         return False
-    branch.update(
-        account=None, recorded=None, waits_for=set(), saved=set(), paused=False
-    )
+    branch.update(account=None, recorded=None, waits_for=set(), saved=set(), paused=False)
     return True
 
 
@@ -256,17 +203,10 @@ def _all_go_back(state: dict, _nothing: None) -> bool:
     for name, branch in state["branches"].items():
         part = state["completed"][name] if state["completed"] else _part(fresh(), set())
         branch.update(
-            account=clone(part["account"]),
-            recorded=None,
-            waits_for=set(),
-            saved=set(),
-            part=None,
-            paused=False,
+            account=clone(part["account"]), recorded=None, waits_for=set(), saved=set(), part=None, paused=False
         )
     for pair, wire in state["wires"].items():
-        part = (
-            state["completed"][pair[1]] if state["completed"] else _part(fresh(), set())
-        )
+        part = state["completed"][pair[1]] if state["completed"] else _part(fresh(), set())
         wire[:] = sorted(message for message in part["channels"] if message[0] == pair)
     state["running"] = False
     return True
@@ -307,11 +247,7 @@ class Bank:
                 following["under_way"].add(transfer)
                 yield following
         for transfer in state["under_way"]:
-            earlier = {
-                other
-                for other in state["under_way"]
-                if other[0] == transfer[0] and other[1] < transfer[1]
-            }
+            earlier = {other for other in state["under_way"] if other[0] == transfer[0] and other[1] < transfer[1]}
             if self.fifo and earlier:
                 continue
             following = clone(state)
@@ -325,15 +261,8 @@ class Bank:
 def money_of(state: dict) -> dict:
     """The bank of a state with all its branches up: accounts and transfers under way, without markers."""
     return {
-        "accounts": {
-            name: branch["account"] for name, branch in state["branches"].items()
-        },
-        "under_way": {
-            message
-            for wire in state["wires"].values()
-            for message in wire
-            if message != "marker"
-        },
+        "accounts": {name: branch["account"] for name, branch in state["branches"].items()},
+        "under_way": {message for wire in state["wires"].values() for message in wire if message != "marker"},
     }
 
 
@@ -357,11 +286,7 @@ def first_snapshots(algorithm: str, count: int, **budgets: int):
             if following["running"] and not state["running"]:
                 following["began"] = money_of(state)
             if following["completed"]:
-                yield (
-                    following["began"],
-                    recorded(following["completed"]),
-                    money_of(following),
-                )
+                yield (following["began"], recorded(following["completed"]), money_of(following))
             elif (name := freeze(following)) not in seen:
                 seen.add(name)
                 waiting.append(following)

@@ -21,11 +21,7 @@ def reach(initial: dict, successors) -> dict[str, dict]:
 
 def freeze(state: object) -> str:
     if isinstance(state, dict):
-        return (
-            "{"
-            + ", ".join(f"{name}: {freeze(state[name])}" for name in sorted(state))
-            + "}"
-        )
+        return "{" + ", ".join(f"{name}: {freeze(state[name])}" for name in sorted(state)) + "}"
     if isinstance(state, (list, tuple)):
         return "[" + ", ".join(map(freeze, state)) + "]"
     if isinstance(state, (set, frozenset)):
@@ -35,12 +31,7 @@ def freeze(state: object) -> str:
 
 def textbook(count: int) -> dict[str, dict]:
     """Gray and Lamport: messages are a set that only grows."""
-    start = {
-        "coordinator": "init",
-        "participants": ["working"] * count,
-        "prepared": set(),
-        "messages": set(),
-    }
+    start = {"coordinator": "init", "participants": ["working"] * count, "prepared": set(), "messages": set()}
     return reach(start, _textbook)
 
 
@@ -48,18 +39,13 @@ def _textbook(state: dict):
     messages = state["messages"]
     if state["coordinator"] == "init":
         if len(state["prepared"]) == len(state["participants"]):
-            yield state | {
-                "coordinator": "committed",
-                "messages": messages | {"commit"},
-            }
+            yield state | {"coordinator": "committed", "messages": messages | {"commit"}}
         yield state | {"coordinator": "aborted", "messages": messages | {"abort"}}
     for which, position in enumerate(state["participants"]):
         if state["coordinator"] == "init" and ("prepared", which) in messages:
             yield state | {"prepared": state["prepared"] | {which}}
         if position == "working":
-            yield _turned(state, which, "prepared") | {
-                "messages": messages | {("prepared", which)}
-            }
+            yield _turned(state, which, "prepared") | {"messages": messages | {("prepared", which)}}
             yield _turned(state, which, "aborted")
         if "commit" in messages:
             yield _turned(state, which, "committed")
@@ -69,11 +55,7 @@ def _textbook(state: dict):
 
 def _turned(state: dict, which: int, position: str) -> dict:
     old = state["participants"]
-    return state | {
-        "participants": [
-            position if other == which else old[other] for other in range(len(old))
-        ]
-    }
+    return state | {"participants": [position if other == which else old[other] for other in range(len(old))]}
 
 
 def two_phase(count: int, crashes: int, losses: int) -> dict[str, dict]:
@@ -95,28 +77,10 @@ def two_phase(count: int, crashes: int, losses: int) -> dict[str, dict]:
 
 
 def _everything(state: dict, count: int):
-    for rule in (
-        _start,
-        _give_up,
-        _decide,
-        _announce,
-        _coordinator_dies,
-        _coordinator_returns,
-    ):
+    for rule in (_start, _give_up, _decide, _announce, _coordinator_dies, _coordinator_returns):
         yield from _tried(rule, state)
     for which in range(count):
-        for rule in (
-            _reads,
-            _refuses,
-            _tires,
-            _asks,
-            _dies,
-            _returns,
-            _hears,
-            _repeats,
-            _lost_out,
-            _lost_in,
-        ):
+        for rule in (_reads, _refuses, _tires, _asks, _dies, _returns, _hears, _repeats, _lost_out, _lost_in):
             yield from _tried(rule, state, which)
 
 
@@ -227,11 +191,7 @@ def _reads(state: dict, which: int) -> bool:
 
 def _refuses(state: dict, which: int) -> bool:
     queue = state["outward"][which]
-    if (
-        state["participants"][which]["phase"] != "working"
-        or not queue
-        or queue[0] != "prepare"
-    ):
+    if state["participants"][which]["phase"] != "working" or not queue or queue[0] != "prepare":
         return False
     queue.pop(0)
     _finish(state, which, "abort")
@@ -247,11 +207,7 @@ def _tires(state: dict, which: int) -> bool:
 
 
 def _asks(state: dict, which: int) -> bool:
-    if (
-        state["participants"][which]["phase"] != "in_doubt"
-        or state["outward"][which]
-        or state["inward"][which]
-    ):
+    if state["participants"][which]["phase"] != "in_doubt" or state["outward"][which] or state["inward"][which]:
         return False
     state["inward"][which].append("inquiry")
     return True
@@ -273,12 +229,7 @@ def _returns(state: dict, which: int) -> bool:
     last = one["log"][-1] if one["log"] else None
     if last is None:
         one["log"].append("abort")
-    one["phase"] = {
-        None: "aborted",
-        "prepared": "in_doubt",
-        "commit": "committed",
-        "abort": "aborted",
-    }[last]
+    one["phase"] = {None: "aborted", "prepared": "in_doubt", "commit": "committed", "abort": "aborted"}[last]
     return True
 
 
@@ -305,12 +256,7 @@ def _hears(state: dict, which: int) -> bool:
 
 
 def _repeats(state: dict, which: int) -> bool:
-    if (
-        state["phase"] != "committed"
-        or which in state["acks"]
-        or state["outward"][which]
-        or state["inward"][which]
-    ):
+    if state["phase"] != "committed" or which in state["acks"] or state["outward"][which] or state["inward"][which]:
         return False
     state["outward"][which].append("commit")
     return True

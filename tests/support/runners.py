@@ -15,21 +15,10 @@ MARK = "LABKIT_STOPPED_RUNNER"
 
 
 @contextmanager
-def running(
-    folder: Path, *more: str
-) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+def running(folder: Path, *more: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     """A runner in a session of its own, with a mark that everything it starts inherits."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
-    command = [
-        sys.executable,
-        "-m",
-        "labkit",
-        "run",
-        "--sink",
-        "two_phase",
-        "--crash",
-        "sink.after_pre_commit@0",
-    ]
+    command = [sys.executable, "-m", "labkit", "run", "--sink", "two_phase", "--crash", "sink.after_pre_commit@0"]
     process = subprocess.Popen(
         [*command, *more, "--out", str(folder), "--json"],
         env=dict(os.environ, **{MARK: mark}),
@@ -49,10 +38,7 @@ def marked(mark: str) -> list[str]:
     found = []
     for process in psutil.process_iter():
         try:
-            if (
-                process.environ().get(MARK) == mark
-                and process.status() != psutil.STATUS_ZOMBIE
-            ):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(f"{process.pid} {' '.join(process.cmdline())[:100]}")
         except psutil.Error:
             continue

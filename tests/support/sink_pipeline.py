@@ -1,7 +1,7 @@
 """One of the lab's sinks as a command: `python sink_pipeline.py STRATEGY STORE ORDER`, in three batches of three rows.
 
-The engine around it is plain Python, with Spark's two logs in checkpoint/. It knows no failpoint and kills nobody: whoever
-crashes it holds its system calls. As a module it says what a reader finds, and how everything is emptied.
+The engine around it is plain Python, with Spark's two logs in checkpoint/. It knows no failpoint and kills nobody:
+whoever crashes it holds its system calls. As a module it says what a reader finds, and how everything is emptied.
 """
 
 import os
@@ -19,11 +19,7 @@ from labkit.stores.contract import Handle
 
 QUERY = "plain"
 BATCHES = [range(first, first + 3) for first in (0, 3, 6)]
-PLACES = {
-    "files": Path("store/files"),
-    "sqlite": Path("store/rows.sqlite"),
-    "postgres": Path("store/postgres"),
-}
+PLACES = {"files": Path("store/files"), "sqlite": Path("store/rows.sqlite"), "postgres": Path("store/postgres")}
 CHECKPOINT = Path("checkpoint")
 
 
@@ -44,11 +40,7 @@ def read() -> list[dict[str, object]]:
 
 
 def _may_be_there(kind: str) -> bool:
-    return (
-        addresses.POSTGRES in os.environ
-        if kind == "postgres"
-        else PLACES[kind].exists()
-    )
+    return addresses.POSTGRES in os.environ if kind == "postgres" else PLACES[kind].exists()
 
 
 def _open(kind: str):

@@ -24,8 +24,6 @@ def fill(place: Path, free: int) -> Path:
 def unmount(place: Path) -> None:
     """Takes the disk away, as soon as nobody holds a file there."""
     end = time.monotonic() + 30
-    while subprocess.run(
-        ["umount", str(place)], capture_output=True, check=False
-    ).returncode:
+    while subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode:
         assert time.monotonic() < end, "the kernel does not let go of the small disk"
         time.sleep(0.05)

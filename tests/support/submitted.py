@@ -27,29 +27,17 @@ JUDGED = ALL[:3]
 def notebook(*sources: str, metadata: Mapping[str, Any] | None = None) -> str:
     """A notebook of these code cells, as JSON."""
     cells = [
-        {
-            "cell_type": "code",
-            "id": str(n),
-            "metadata": {},
-            "source": source,
-            "outputs": [],
-            "execution_count": None,
-        }
+        {"cell_type": "code", "id": str(n), "metadata": {}, "source": source, "outputs": [], "execution_count": None}
         for n, source in enumerate(sources)
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     top = {"kernelspec": kernel, **(metadata or {})}
-    return json.dumps(
-        {"cells": cells, "metadata": top, "nbformat": 4, "nbformat_minor": 5}
-    )
+    return json.dumps({"cells": cells, "metadata": top, "nbformat": 4, "nbformat_minor": 5})
 
 
 def answers(**given: str) -> list[str]:
     """The cells of a right submission, some of them replaced: `double=...` replaces that of 01-double."""
-    return [
-        marked(name, given.get(name.removeprefix("01-"), source))
-        for name, source in RIGHT.items()
-    ]
+    return [marked(name, given.get(name.removeprefix("01-"), source)) for name, source in RIGHT.items()]
 
 
 def marked(name: str, source: str) -> str:
@@ -59,9 +47,7 @@ def marked(name: str, source: str) -> str:
 
 def released() -> list[dict[str, Any]]:
     """The cells of the notebook as it was released."""
-    cells: list[dict[str, Any]] = json.loads(
-        (SAMPLE / "notebooks" / f"{NOTEBOOK}.ipynb").read_text()
-    )["cells"]
+    cells: list[dict[str, Any]] = json.loads((SAMPLE / "notebooks" / f"{NOTEBOOK}.ipynb").read_text())["cells"]
     return cells
 
 

@@ -16,9 +16,7 @@ class State(NamedTuple):
 
 class Light(RuleModel[State]):
     name, version = "toy", 1
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "times": Whole("How often the switch may be pressed.", 2, 0, 5)
-    }
+    parameters: ClassVar[dict[str, Parameter]] = {"times": Whole("How often the switch may be pressed.", 2, 0, 5)}
 
     def initial(self) -> State:
         return State(0, is_lit=False)
@@ -38,13 +36,7 @@ class Light(RuleModel[State]):
         return state._replace(is_lit=False)
 
     def properties(self) -> Sequence[Property[State]]:
-        lit = Property(
-            "lit",
-            Mood.SOMETIMES,
-            "The light is on.",
-            lambda state: state.is_lit,
-            self.text,
-        )
+        lit = Property("lit", Mood.SOMETIMES, "The light is on.", lambda state: state.is_lit, self.text)
         dark = Property(
             "unpressed",
             Mood.ALWAYS,

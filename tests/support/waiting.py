@@ -6,9 +6,7 @@ from collections.abc import Callable
 PATIENCE = 90.0
 
 
-def until(
-    condition: Callable[[], object], what: str, seconds: float = PATIENCE
-) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     """Returns when the condition holds; fails with `what` when it does not within so many seconds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -1,4 +1,6 @@
-"""Cards: what each result shows of itself in a notebook, as HTML and as the few lines that are the same in every run."""
+"""Cards: what each result shows of itself in a notebook, as HTML and as the few lines that are the same in
+every run.
+"""
 
 import re
 import xml.etree.ElementTree as ET
@@ -16,16 +18,7 @@ from labkit.core.failpoints import Strategy
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading
 from labkit.host.doctor import Finding
-from labkit.host.processes.events import (
-    Begun,
-    DriverStarts,
-    Ended,
-    Killed,
-    Parked,
-    Proof,
-    Recovered,
-    SessionUp,
-)
+from labkit.host.processes.events import Begun, DriverStarts, Ended, Killed, Parked, Proof, Recovered, SessionUp
 from labkit.runs import watching
 from labkit.runs.layout import RunFolder
 from labkit.runs.outcome import Outcome
@@ -49,11 +42,7 @@ from labkit.view import front_end
 from labkit.view.assets import asset
 from labkit.view.card import MOST_BYTES, MOST_LINES, Card, fold, folds, para
 
-ROWS = [
-    Observation(0, "hello", 1, 0, 1),
-    Observation(1, "world", 1, 0, 1),
-    Observation(2, "hello", 2, 0, 1),
-]
+ROWS = [Observation(0, "hello", 1, 0, 1), Observation(1, "world", 1, 0, 1), Observation(2, "hello", 2, 0, 1)]
 AGAIN = [row._replace(incarnation=2) for row in ROWS]
 CRASH: Mapping[str, Any] = {
     "point": "sink.after_pre_commit",
@@ -75,11 +64,7 @@ HOSTILE = '<script>alert("1")</script>'
 
 
 def outcome(
-    folder: Path,
-    events: Sequence[Observation | Reading] = TWICE,
-    *,
-    crash: Mapping[str, Any] = CRASH,
-    **options: Any,
+    folder: Path, events: Sequence[Observation | Reading] = TWICE, *, crash: Mapping[str, Any] = CRASH, **options: Any
 ) -> Outcome:
     """A run that was killed once and left these events."""
     place = RunFolder(folder)
@@ -140,9 +125,7 @@ def test_a_run_says_verdict_counts_table_line_and_why(tmp_path: Path) -> None:
 def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> None:
     run = outcome(tmp_path)
     html, _ = shown(run)
-    said = [
-        text_of(each) for each in re.findall(r"<details>.*?</details>", html, re.DOTALL)
-    ]
+    said = [text_of(each) for each in re.findall(r"<details>.*?</details>", html, re.DOTALL)]
     judged, proof, files, code, steps, command = said
     assert "3 of 3 records came out twice or more" in judged
     assert "sink.after_pre_commit, moment 4: all rows are in the store." in proof
@@ -158,9 +141,7 @@ def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> 
     assert run.record.scenario.command() in command
 
 
-def test_the_text_of_a_run_is_the_same_in_another_folder_at_another_time(
-    tmp_path: Path,
-) -> None:
+def test_the_text_of_a_run_is_the_same_in_another_folder_at_another_time(tmp_path: Path) -> None:
     first = outcome(tmp_path / "one")
     other = {**CRASH, "killed": list(range(900, 930)), "session": 77, "killed_at": 1.5}
     second = outcome(tmp_path / "two", crash=other)
@@ -219,11 +200,7 @@ def test_where_no_key_has_two_values_there_is_no_line(tmp_path: Path) -> None:
 
 
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
-    crash = {
-        name: value
-        for name, value in CRASH.items()
-        if name not in {"killed", "files", "signal"}
-    }
+    crash = {name: value for name, value in CRASH.items() if name not in {"killed", "files", "signal"}}
     said = text_of(shown(outcome(tmp_path / "run", crash=crash))[0])
     assert "Signal unknown to every process" in said
     assert "processes killed: unknown." in said
@@ -270,9 +247,7 @@ def test_of_a_large_run_only_the_verdict_is_shown(tmp_path: Path) -> None:
     for path in (words, run.record.folder.history):
         with path.open("r+b") as file:
             file.truncate(10**6)  # zeros, at which whoever reads it stumbles
-    verdict = replace(
-        run.verdict, final=Millions(), rows=5_000_000, duplicate=range(5_000_000)
-    )
+    verdict = replace(run.verdict, final=Millions(), rows=5_000_000, duplicate=range(5_000_000))
     html, plain = shown(Outcome(replace(run.record, verdict=verdict)))
     assert "5,000,000 rows in the end." in text_of(html)
     assert "5,000,000 twice" in plain
@@ -305,16 +280,12 @@ def test_a_card_stays_small_whatever_it_shows(tmp_path: Path) -> None:
     run = outcome(tmp_path, crash={**CRASH, "files": names})
     html, _ = shown(run)
     assert "and 9970 more" in html
-    endless = Card(
-        "word", *(para("x" * 20_000) for _ in range(9)), plain=["y" * 9_000] * 40
-    )
+    endless = Card("word", *(para("x" * 20_000) for _ in range(9)), plain=["y" * 9_000] * 40)
     html, plain = shown(endless)
     assert "There is more, too much for a card." in html
     assert len(plain) < 5_000
     assert "... 29 more lines" in plain
-    assert (
-        folds(fold("a", para("x" * 20_000)) for _ in range(9)).count("<details>") == 1
-    )
+    assert folds(fold("a", para("x" * 20_000)) for _ in range(9)).count("<details>") == 1
 
 
 def test_a_walk_with_rows_shows_its_verdict_and_its_line() -> None:
@@ -327,9 +298,7 @@ def test_a_walk_with_rows_shows_its_verdict_and_its_line() -> None:
     assert f'lab.show("{walk.trace}")' in text_of(html)
     assert (
         lab.simulate("sink.mid_write", sink="append")._repr_mimebundle_()["text/plain"]
-        == lab.simulate("sink.mid_write", sink="append")._repr_mimebundle_()[
-            "text/plain"
-        ]
+        == lab.simulate("sink.mid_write", sink="append")._repr_mimebundle_()["text/plain"]
     )
 
 
@@ -368,10 +337,7 @@ def test_a_search_that_was_stopped_claims_nothing() -> None:
 
 def test_exactly_once_in_the_end_with_a_jump_on_the_way_is_not_all_well() -> None:
     html, _ = shown(lab.explore("pipeline", strategy="idempotent", store="sqlite"))
-    assert (
-        '<p class="lkc-word bad">exactly-once in the end, and broken on the way</p>'
-        in html
-    )
+    assert '<p class="lkc-word bad">exactly-once in the end, and broken on the way</p>' in html
 
 
 def test_findings_are_still_a_list_and_say_what_to_do() -> None:
@@ -501,23 +467,17 @@ def luminance(colour: str) -> float:
     digits = colour.lstrip("#")
     full = digits if len(digits) == 6 else "".join(2 * each for each in digits)
     parts = [int(full[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    linear = [
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
-    ]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_every_text_can_be_read_in_light_and_in_dark() -> None:
-    pairs = re.findall(
-        r"--(\w+): (?:var\([\w-]+, )?light-dark\((#\w+), (#\w+)\)", asset("card.css")
-    )
+    pairs = re.findall(r"--(\w+): (?:var\([\w-]+, )?light-dark\((#\w+), (#\w+)\)", asset("card.css"))
     for scheme in (0, 1):
         colours = {name: both[scheme] for name, *both in pairs}
         for text in ("ink", "dim", "ok", "bad"):
             for ground in ("back", "soft"):
-                lighter, darker = sorted(
-                    (luminance(colours[text]), luminance(colours[ground])), reverse=True
-                )
+                lighter, darker = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
                 assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (scheme, text, ground)
 
 
@@ -706,6 +666,4 @@ def test_a_look_at_a_topic_is_a_table_of_two_readers() -> None:
     look = Look(["one", "two"], [], 2, 0, ["slow"])
     html, plain = shown(look)
     assert plain == str(look)
-    assert text_of(html).endswith(
-        "read_committed 0, the last stable offset - open transactions: slow"
-    )
+    assert text_of(html).endswith("read_committed 0, the last stable offset - open transactions: slow")

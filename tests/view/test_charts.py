@@ -11,9 +11,7 @@ def row(value: int, attempt: int) -> Observation:
     return Observation(value, "hello", value, 0, attempt)
 
 
-JUMPS = by_key(
-    [row(1, 1), row(2, 1), Reading("crash 1"), row(1, 2), row(2, 2), Reading("end")]
-)["hello"]
+JUMPS = by_key([row(1, 1), row(2, 1), Reading("crash 1"), row(1, 2), row(2, 2), Reading("end")])["hello"]
 WAITS = by_key([Reading("crash 1"), row(1, 2), row(2, 2), Reading("end")])["hello"]
 
 
@@ -41,11 +39,7 @@ def test_the_crash_stands_at_the_same_place_in_every_run(shown):
 def test_the_picture_shows_the_data(shown):
     figure, data = shown
     for axes, track in zip(figure.axes, data.values(), strict=True):
-        drawn = [
-            tuple(place)
-            for marks in axes.collections
-            for place in marks.get_offsets().tolist()
-        ]
+        drawn = [tuple(place) for marks in axes.collections for place in marks.get_offsets().tolist()]
         assert sorted(drawn) == [(point.place, point.value) for point in track.points]
     words = [text.get_text() for text in figure.axes[0].texts]
     assert words.count("jumps back") == 1
@@ -58,12 +52,8 @@ def test_crash_restart_and_the_way_back_are_seen_at_a_glance(shown):
     for axes in (above, below):
         words = [text.get_text() for text in axes.texts]
         assert {"✗ crash 1", "restart ▸"} <= set(words)
-        assert [
-            line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"
-        ] == [3]
-    arrows = [
-        (text.xyann, text.xy) for text in above.texts if text.arrow_patch is not None
-    ]
+        assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [3]
+    arrows = [(text.xyann, text.xy) for text in above.texts if text.arrow_patch is not None]
     assert arrows == [((4, 2), (4, 1))]
     assert [text for text in below.texts if text.arrow_patch is not None] == []
 

@@ -4,12 +4,7 @@ import re
 
 from labkit.view.grid import Grid, Square
 
-ONCE = Square(
-    "exactly-once",
-    "Simulated: 7 states.",
-    "No schedule breaks a claim.",
-    "lab.explore('a')",
-)
+ONCE = Square("exactly-once", "Simulated: 7 states.", "No schedule breaks a claim.", "lab.explore('a')")
 MORE = Square(
     "at-least-once",
     "Simulated: 9 states.",
@@ -46,13 +41,7 @@ def test_a_square_opens_without_a_script_and_says_everything():
     first = re.search(r"<details.*?</details>", html, re.DOTALL)[0]
     assert "a row &lt; twice" in first
     assert "<li>It dies &amp; starts again.</li>" in first
-    for said in (
-        "a value jumps back",
-        "simulated and real",
-        "Real Spark too.",
-        "Simulated: 9 states.",
-        "\u00d72",
-    ):
+    for said in ("a value jumps back", "simulated and real", "Real Spark too.", "Simulated: 9 states.", "\u00d72"):
         assert said in first
     assert html.count("<details") == 4
 

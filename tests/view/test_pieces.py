@@ -43,8 +43,4 @@ def test_every_arrow_leaves_one_box_and_touches_another(arrow) -> None:
 
 
 def _touched(x: int, y: int) -> list[str]:
-    return [
-        piece.name
-        for piece in PIECES
-        if piece.x <= x <= piece.x + WIDE and piece.y <= y <= piece.y + HIGH
-    ]
+    return [piece.name for piece in PIECES if piece.x <= x <= piece.x + WIDE and piece.y <= y <= piece.y + HIGH]

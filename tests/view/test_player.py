@@ -25,12 +25,7 @@ class Page:
     def __init__(self, page):
         self.page, self.asked, self.said = page, [], []
         page.on("request", lambda request: self.asked.append(request.url))
-        page.on(
-            "console",
-            lambda message: (
-                self.said.append(message.text) if message.type != "log" else None
-            ),
-        )
+        page.on("console", lambda message: self.said.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: self.said.append(str(error)))
 
     def open(self, tmp_path: Path, body: str):
@@ -43,9 +38,7 @@ class Page:
 
     def check(self):
         assert self.said == []
-        assert [
-            url for url in self.asked if not url.startswith(("file://", "data:"))
-        ] == []
+        assert [url for url in self.asked if not url.startswith(("file://", "data:"))] == []
 
 
 @pytest.fixture
@@ -72,25 +65,15 @@ def test_two_players_on_a_page_go_their_own_ways(page, tmp_path):
     second.get_by_role("button", name="next step").click()
     shown.keyboard.press("End")
     assert steps(shown) == ["2", "29"]
-    assert (
-        second.get_by_role("button", name="next step").get_attribute("aria-disabled")
-        == "true"
-    )
+    assert second.get_by_role("button", name="next step").get_attribute("aria-disabled") == "true"
     shown.keyboard.press("Home")
     assert steps(shown) == ["2", "0"]
-    assert (
-        first.locator(".lk-say").inner_text()
-        == "2. Recovery has resolved everything in doubt."
-    )
+    assert first.locator(".lk-say").inner_text() == "2. Recovery has resolved everything in doubt."
     assert first.locator(".lk-say").get_attribute("aria-live") == "polite"
 
 
 def test_a_player_opens_at_its_step(page, tmp_path):
-    shown = page.open(
-        tmp_path,
-        Player(find("pipeline.jump_back").trace, "hello goes back", 5).html()
-        + JUMP.html(),
-    )
+    shown = page.open(tmp_path, Player(find("pipeline.jump_back").trace, "hello goes back", 5).html() + JUMP.html())
     assert steps(shown) == ["5", "0"]
     shown.get_by_role("button", name="step back").first.click()
     assert steps(shown) == ["4", "0"]
@@ -105,10 +88,7 @@ def test_slider_diagram_and_table_all_lead_to_a_step(page, tmp_path):
     story = JUMP.to_json()
     box = shown.locator(".lk-strip svg").bounding_box()
     scale = box["width"] / story["lines"]["size"][0]
-    shown.mouse.click(
-        box["x"] + (story["lines"]["left"] + 5 * story["lines"]["step"]) * scale,
-        box["y"] + 20,
-    )
+    shown.mouse.click(box["x"] + (story["lines"]["left"] + 5 * story["lines"]["step"]) * scale, box["y"] + 20)
     assert steps(shown) == ["5"]
     shown.locator("summary").click()
     shown.get_by_role("button", name="go to step 12").click()
@@ -122,18 +102,14 @@ def test_every_step_shows_its_frame_its_verdicts_and_what_could_happen(page, tmp
     story = JUMP.to_json()
     root = shown.locator("[role=group][tabindex='0']")
     for number, step in enumerate(story["steps"]):
-        drawn = root.locator(".lk-stage svg").evaluate(
-            "svg => [...svg.children].map(group => group.textContent)"
-        )
+        drawn = root.locator(".lk-stage svg").evaluate("svg => [...svg.children].map(group => group.textContent)")
         wanted = shown.evaluate(
             "pieces => pieces.map(piece => { const g = document.createElementNS('http://www.w3.org/2000/svg', 'g');"
             " g.innerHTML = piece; return g.textContent; })",
             [story["table"][piece] for piece in story["frames"][number]],
         )
         assert drawn == wanted
-        classes = root.locator(".lk-claims li").evaluate_all(
-            "items => items.map(item => item.className[0])"
-        )
+        classes = root.locator(".lk-claims li").evaluate_all("items => items.map(item => item.className[0])")
         assert classes == [outcome.replace("u", "o") for outcome, _ in step["v"]]
         assert root.locator(".lk-chip").count() == len(step["e"])
         if number + 1 < len(story["steps"]):
@@ -144,9 +120,7 @@ def test_every_step_shows_its_frame_its_verdicts_and_what_could_happen(page, tmp
 
 def test_keys_do_not_leave_the_player(page, tmp_path):
     shown = page.open(tmp_path, JUMP.html())
-    shown.evaluate(
-        "window.heard = []; document.addEventListener('keydown', (event) => window.heard.push(event.key))"
-    )
+    shown.evaluate("window.heard = []; document.addEventListener('keydown', (event) => window.heard.push(event.key))")
     root = shown.locator("[role=group][tabindex='0']")
     root.focus()
     for key in ("ArrowDown", "b", "d", "d", "ArrowRight", "?", "Enter"):
@@ -186,10 +160,7 @@ def test_two_runs_are_stepped_together(page, tmp_path):
     shown.get_by_role("slider").nth(1).fill(str(pair.differs_at))
     assert steps(shown) == [str(pair.differs_at)] * 2
     assert shown.locator(".dif").count() == 2
-    assert (
-        "The first difference is in step"
-        in shown.locator(".lk-pair > .lk-say").inner_text()
-    )
+    assert "The first difference is in step" in shown.locator(".lk-pair > .lk-say").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -199,15 +170,13 @@ def test_text_can_be_read_in_every_theme(page, tmp_path, scheme, theme):
     page.page.emulate_media(color_scheme=scheme)
     shown = page.open(tmp_path, JUMP.html())
     if theme:
-        shown.evaluate(
-            "theme => document.body.setAttribute('data-jp-theme-light', theme)", theme
-        )
+        shown.evaluate("theme => document.body.setAttribute('data-jp-theme-light', theme)", theme)
     shown.get_by_role("slider").fill("12")
     dark = theme == "false" or (not theme and scheme == "dark")
-    luminance = "colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number); return 0.3 * r + 0.6 * g + 0.1 * b }"
-    read = (
-        "(selector, name) => getComputedStyle(document.querySelector(selector))[name]"
+    luminance = (
+        "colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number); return 0.3 * r + 0.6 * g + 0.1 * b }"
     )
+    read = "(selector, name) => getComputedStyle(document.querySelector(selector))[name]"
     background = shown.evaluate(f"({luminance})(({read})('.lk', 'backgroundColor'))")
     ink = shown.evaluate(f"({luminance})(({read})('.lk-stage text.h', 'fill'))")
     assert (background < 80) is dark
@@ -231,10 +200,7 @@ def test_what_is_drawn_fits_as_it_was_measured(page, tmp_path):
 
 
 def test_axe_finds_nothing_serious(page, tmp_path):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="install the extra dev: axe is missing",
-    )
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="install the extra dev: axe is missing")
     pair = show("pipeline.commit_then_decide", "pipeline.decide_then_commit")
     for scheme in ("light", "dark"):
         page.page.emulate_media(color_scheme=scheme)
@@ -244,9 +210,7 @@ def test_axe_finds_nothing_serious(page, tmp_path):
         for summary in shown.locator("summary").all():
             summary.click()
         found = axe.Axe().run(shown).response["violations"]
-        assert [
-            each["id"] for each in found if each["impact"] in ("serious", "critical")
-        ] == [], found
+        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == [], found
 
 
 # The live shell, with Python behind it and a model of anywidget's in front.
@@ -281,38 +245,19 @@ def live(page, tmp_path, monkeypatch):
         sent = []
         monkeypatch.setattr(explorer, "send", sent.append)
         state = {"shown": explorer.everything, "scenarios": lambda: explorer.scenarios}
-        monkeypatch.setattr(
-            explorer, "send_state", lambda key: sent.append({key: state[key]()})
-        )
+        monkeypatch.setattr(explorer, "send_state", lambda key: sent.append({key: state[key]()}))
         fixed = {"fault_keys": explorer.fault_keys}
 
         def ask(text):
             sent.clear()
             if not text:
-                return json.dumps(
-                    [
-                        {
-                            **fixed,
-                            "shown": explorer.everything(),
-                            "scenarios": explorer.scenarios,
-                        }
-                    ]
-                )
+                return json.dumps([{**fixed, "shown": explorer.everything(), "scenarios": explorer.scenarios}])
             explorer.hear(json.loads(text))
             return json.dumps(sent)
 
         page.page.expose_function("ask", ask)
-        source = (
-            asset("stepper.js")
-            .replace("export default { render };", "")
-            .replace("export function", "function")
-        )
-        shown = page.open(
-            tmp_path,
-            SHELL.format(
-                source=source, style=asset("scene.css") + asset("stepper.css")
-            ),
-        )
+        source = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
+        shown = page.open(tmp_path, SHELL.format(source=source, style=asset("scene.css") + asset("stepper.css")))
         return explorer, shown
 
     return opened
@@ -362,19 +307,14 @@ def test_a_scenario_a_bad_trace_and_a_run_beside(live):
     box = shown.get_by_label("trace or scenario to open")
     box.fill("nonsense")
     box.press("Enter")
-    shown.get_by_text(
-        "this is not a trace, and there is no scenario 'nonsense';"
-    ).wait_for()
+    shown.get_by_text("this is not a trace, and there is no scenario 'nonsense';").wait_for()
     box.fill("pipeline~1~~start-1.fly")
     box.press("Enter")
     shown.get_by_text("step 2 of the trace: fly is not enabled").wait_for()
     shown.get_by_role("slider").fill("8")
     shown.get_by_role("button", name="keep this run").click()
     shown.locator(".lk-pair").wait_for()
-    assert shown.locator(".lk-place").all_inner_texts() == [
-        "step 8 of 17",
-        "step 8 of 8",
-    ]
+    assert shown.locator(".lk-place").all_inner_texts() == ["step 8 of 17", "step 8 of 8"]
     assert explorer.session.kept is not None
 
 
@@ -384,13 +324,9 @@ def test_another_models_scenario_brings_its_own_menu(live):
     box.fill("two_phase_commit.coordinator_gone")
     box.press("Enter")
     shown.locator("h4", has_text="two phase commit").wait_for()
-    menu = (
-        shown.get_by_label("scenario", exact=True).locator("option").all_inner_texts()
-    )
+    menu = shown.get_by_label("scenario", exact=True).locator("option").all_inner_texts()
     assert len(menu) == 1 + len(explorer.scenarios)
-    assert any(
-        entry.startswith("one says no: Participant 0 has promised") for entry in menu
-    )
+    assert any(entry.startswith("one says no: Participant 0 has promised") for entry in menu)
 
 
 def test_a_view_that_missed_something_asks_again(live):
@@ -415,10 +351,7 @@ def test_what_a_choice_sends_draws_what_the_whole_story_draws(live):
             chips.last.click()
         else:
             chips.nth(nth % chips.count()).click()
-        shown.wait_for_function(
-            "before => document.querySelector('.lk-place').textContent !== before",
-            arg=before,
-        )
+        shown.wait_for_function("before => document.querySelector('.lk-place').textContent !== before", arg=before)
     shown.get_by_role("button", name="undo the last").click()
     wait_for_step(shown, 17, 17)
     told = Player(explorer.session.story.trace).to_json()

@@ -28,9 +28,7 @@ def test_the_timeline_is_one_line_with_the_crash_in_it():
 
 
 def test_a_long_timeline_leaves_its_middle_out():
-    shown = timeline(
-        Observation(number, "a", number, 0, 1) for number in range(LONGEST + 40)
-    )
+    shown = timeline(Observation(number, "a", number, 0, 1) for number in range(LONGEST + 40))
     assert "... 40 more ..." in shown
     assert shown.startswith("a=0 ")
     assert shown.endswith(f"a={LONGEST + 39}")
@@ -43,11 +41,7 @@ def test_nothing_seen_is_said():
 def test_every_key_has_its_own_track_from_the_beginning():
     tracks = by_key(BACK)
     assert [step.value for step in tracks["hello"]] == [1, 2, None, 1, 2, None]
-    assert [step.label for step in tracks["world"]] == [
-        "crash 1",
-        "offset 1, driver 2",
-        "end",
-    ]
+    assert [step.label for step in tracks["world"]] == ["crash 1", "offset 1, driver 2", "end"]
     assert tracks["world"][0] == Step("crash 1")
 
 
@@ -63,9 +57,7 @@ def test_the_page_marks_what_went_back_and_names_no_other_host(tmp_path: Path):
     }
     expected = [Record(0, "<hello>", 1), Record(1, "world", 1), Record(2, "<hello>", 2)]
     events = [
-        event._replace(key="<hello>")
-        if isinstance(event, Observation) and event.key == "hello"
-        else event
+        event._replace(key="<hello>") if isinstance(event, Observation) and event.key == "hello" else event
         for event in BACK
     ]
     folder = RunFolder(tmp_path)

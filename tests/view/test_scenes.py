@@ -21,25 +21,10 @@ from labkit.view.scenes import DRAWINGS
 from labkit.view.svg import picture, pieces
 
 SMALL = {
-    "delivery": [
-        {},
-        {"dedup": "volatile"},
-        {"dedup": "connection", "productions": "weak"},
-        {"ids": "fresh"},
-    ],
+    "delivery": [{}, {"dedup": "volatile"}, {"dedup": "connection", "productions": "weak"}, {"ids": "fresh"}],
     "snapshot": [{}, {"algorithm": "stop_the_world"}, {"processes": 5, "transfers": 2}],
-    "barriers": [
-        {},
-        {"mode": "unaligned"},
-        {"sink": "append", "words": "hello-world"},
-        {"counts": 1},
-    ],
-    "two_phase_commit": [
-        {},
-        {"textbook": True},
-        {"participants": 8, "textbook": True},
-        {"broken": "heuristic"},
-    ],
+    "barriers": [{}, {"mode": "unaligned"}, {"sink": "append", "words": "hello-world"}, {"counts": 1}],
+    "two_phase_commit": [{}, {"textbook": True}, {"participants": 8, "textbook": True}, {"broken": "heuristic"}],
     "pipeline": [
         {"strategy": "wal"},
         {"strategy": "append", "zombies": 1},
@@ -52,11 +37,7 @@ SMALL = {
     "orders": [
         {},
         {"order": "notice-visible-decision", "input": "gone"},
-        {
-            "order": "plan-state-staged-decision-visible_marker",
-            "output": "transaction",
-            "leftover": "decided",
-        },
+        {"order": "plan-state-staged-decision-visible_marker", "output": "transaction", "leftover": "decided"},
     ],
 }
 CASES = [(name, given) for name, some in SMALL.items() for given in some]
@@ -66,9 +47,7 @@ STATES = 200
 
 def texts_of(drawn):
     """Every text of a drawn piece: its place, its class, and what it says."""
-    found = re.findall(
-        r'<text x="([-\d.]+)" y="([-\d.]+)"(?: class="([^"]*)")?>([^<]*)</text>', drawn
-    )
+    found = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)"(?: class="([^"]*)")?>([^<]*)</text>', drawn)
     return [(float(x), float(y), kind, text) for x, y, kind, text in found]
 
 
@@ -116,9 +95,7 @@ def check_box(box, place):
         assert at.y < y < at.y + at.height, (box.id, text)
         lines.setdefault(y, []).append((left, left + wide, text))
     for line in lines.values():
-        for (_, right, one), (left, _, other) in zip(
-            sorted(line), sorted(line)[1:], strict=False
-        ):
+        for (_, right, one), (left, _, other) in zip(sorted(line), sorted(line)[1:], strict=False):
             assert right <= left + 1, (box.id, one, other)
 
 
@@ -164,10 +141,7 @@ def volatile_values(scene):
 def durable_rows(scene):
     """What is called durable; that a message was read is the reader's knowledge, so fading does not count."""
     return {
-        (box.id, row.label): (
-            row.value,
-            [token.name.removesuffix(", read") for token in row.tokens],
-        )
+        (box.id, row.label): (row.value, [token.name.removesuffix(", read") for token in row.tokens])
         for box in scene.boxes
         for row in box.rows
         if row.kind is Kind.DURABLE
@@ -183,18 +157,14 @@ def test_a_crash_changes_no_durable_row(name):
     for number, action in enumerate(trace.actions):
         if drawing.place(walked.model, action).event != "crash":
             continue
-        before, after = (
-            draw(drawing, walked.model, walked.states[number + more]) for more in (0, 1)
-        )
+        before, after = (draw(drawing, walked.model, walked.states[number + more]) for more in (0, 1))
         kept = [durable_rows(scene) for scene in (before, after)]
         assert kept[0] == {row: kept[1][row] for row in kept[0]}, (name, number)
         assert volatile_values(before) != volatile_values(after), (name, number)
 
 
 def test_lines_of_a_diagram_keep_their_names():
-    scenes = [
-        draw(DRAWINGS["pipeline"], make("pipeline", {}), make("pipeline", {}).initial())
-    ]
+    scenes = [draw(DRAWINGS["pipeline"], make("pipeline", {}), make("pipeline", {}).initial())]
     assert list(lanes(scenes)) == ["folder", "driver", "store", "reader"]
 
 
@@ -221,9 +191,7 @@ def test_a_picture_stands_alone():
     assert "<desc>" in drawn
     assert "url(" not in drawn
     assert "script" not in drawn
-    assert picture(
-        draw(DRAWINGS["snapshot"], make("snapshot", {}), make("snapshot", {}).initial())
-    )
+    assert picture(draw(DRAWINGS["snapshot"], make("snapshot", {}), make("snapshot", {}).initial()))
 
 
 def test_the_stills_of_the_readme_are_in_step_and_need_nothing_else():

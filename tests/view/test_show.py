@@ -12,19 +12,10 @@ from labkit.runs.scenario import plan
 @pytest.mark.parametrize("cell", expectations(), ids=str)
 def test_every_real_cell_opens_at_its_failpoint(cell):
     order = None if cell.order is Order.NONE else cell.order.value
-    player = at_failpoint(
-        plan(
-            sink=cell.strategy.value,
-            store=cell.store,
-            order=order,
-            crashes=[f"{cell.point}@0"],
-        )
-    )
+    player = at_failpoint(plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[f"{cell.point}@0"]))
     story = player.story
     model = story.model
-    assert cell.point in model.reached(
-        story.states[player.at - 1], story.actions[player.at - 1]
-    )
+    assert cell.point in model.reached(story.states[player.at - 1], story.actions[player.at - 1])
     assert story.actions[player.at].name == "crash"
     assert story.watch_for.startswith(f"{cell.point} is reached in step {player.at}.")
     assert player.to_json()["at"] == player.at
@@ -33,9 +24,7 @@ def test_every_real_cell_opens_at_its_failpoint(cell):
 def test_another_input_is_simulated_as_it_is(tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text('{"word": "one"}\n{"word": "two"}\n')
-    assert at_failpoint(
-        plan(input=log, crashes=["sink.mid_write@0"])
-    ).story.model.settings.words == ("one", "two")
+    assert at_failpoint(plan(input=log, crashes=["sink.mid_write@0"])).story.model.settings.words == ("one", "two")
 
 
 @pytest.mark.parametrize(
@@ -43,10 +32,7 @@ def test_another_input_is_simulated_as_it_is(tmp_path):
     [
         ({"job": "totals", "crashes": ["sink.mid_write@0"]}, "does not model this job"),
         ({"crashes": []}, "Nothing crashes"),
-        (
-            {"crashes": ["sink.mid_write@0"], "records_per_batch": 2},
-            "one batch of at most",
-        ),
+        ({"crashes": ["sink.mid_write@0"], "records_per_batch": 2}, "one batch of at most"),
     ],
 )
 def test_what_is_not_modelled_gets_one_sentence(options, complaint):

@@ -10,14 +10,7 @@ from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import walk
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Replay, make, parse, replay
-from labkit.view.narration import (
-    BROKEN,
-    FAULT_KEYS,
-    HOLDS,
-    OPEN,
-    Story,
-    first_difference,
-)
+from labkit.view.narration import BROKEN, FAULT_KEYS, HOLDS, OPEN, Story, first_difference
 from labkit.view.session import Session, session
 from labkit.view.show import show
 from labkit.view.spacetime import text
@@ -25,23 +18,9 @@ from labkit.view.stepper import Pair, Player, embedded, still
 
 COMMIT = "start.read-0.read-1.hear-0.hear-1.decide_commit.announce.read-0.read-1"
 LARGEST = {
-    "delivery": {
-        "processes": 5,
-        "records": 5,
-        "window": 3,
-        "crashes": 3,
-        "drops": 3,
-        "duplicates": 3,
-        "delays": 3,
-    }
+    "delivery": {"processes": 5, "records": 5, "window": 3, "crashes": 3, "drops": 3, "duplicates": 3, "delays": 3}
 }
-LARGEST |= {
-    "barriers": {
-        "words": "-".join(["hello", "world", "again"] * 2 + ["hello"]),
-        "sources": 3,
-        "counts": 3,
-    }
-}
+LARGEST |= {"barriers": {"words": "-".join(["hello", "world", "again"] * 2 + ["hello"]), "sources": 3, "counts": 3}}
 LARGEST["barriers"] |= {"checkpoints": 4, "crashes": 3, "expiries": 3, "retained": 3}
 LARGEST |= {"two_phase_commit": {"participants": 8, "crashes": 3, "losses": 3}}
 
@@ -57,14 +36,10 @@ def by_claim(told):
 
 def test_a_broken_claim_stays_broken_and_says_since_when_and_by_whom():
     told = by_claim(
-        story(
-            f"two_phase_commit~1~broken.heuristic~~{COMMIT.replace('.announce', '.abort_alone-0.announce')}"
-        )
+        story(f"two_phase_commit~1~broken.heuristic~~{COMMIT.replace('.announce', '.abort_alone-0.announce')}")
     )
     assert [step["promise"].outcome for step in told] == [HOLDS] * 7 + [BROKEN] * 4
-    assert told[-1]["promise"].because.startswith(
-        "Since step 7: participant 0 had voted yes and has aborted"
-    )
+    assert told[-1]["promise"].because.startswith("Since step 7: participant 0 had voted yes and has aborted")
     assert told[-1]["atomic"].outcome == BROKEN
     assert told[9]["atomic"].outcome == HOLDS
 
@@ -89,10 +64,7 @@ def test_the_player_is_the_same_every_time_and_its_id_with_it():
     one, other = Player(trace).html(), Player(trace).html()
     assert one == other
     assert one.count("data-lk=") == 2  # the element, and the module's selector
-    assert (
-        Player(find("pipeline.marker").trace).html().partition(">")[0]
-        != one.partition(">")[0]
-    )
+    assert Player(find("pipeline.marker").trace).html().partition(">")[0] != one.partition(">")[0]
 
 
 def test_the_player_names_no_other_host_and_nothing_ends_its_data_early():
@@ -116,11 +88,7 @@ def long_walk(name):
     if name == "two_phase_commit":
         chance, going = random.Random(1), Replay(model)
         while len(going.actions) < 300:
-            enabled = [
-                each
-                for each in model.actions(going.state)
-                if each.name in ("start", "read", "hear", "inquire")
-            ]
+            enabled = [each for each in model.actions(going.state) if each.name in ("start", "read", "hear", "inquire")]
             going.forward(chance.choice([each for each in enabled if each.which != 7]))
         return going.trace
     walks = (walk(model, random.Random(seed).randrange, 300)[0] for seed in range(20))
@@ -136,15 +104,9 @@ def test_three_hundred_steps_stay_under_a_megabyte(name):
 
 
 def test_the_text_form_says_what_was_sent_got_and_lost():
-    lines = text(
-        story("two_phase_commit~1~~start.read-0.lose_inward-0.crash-1").diagram()
-    ).splitlines()
-    assert lines[1].endswith(
-        "[sent prepare to participant 0; sent prepare to participant 1]"
-    )
-    assert lines[2].endswith(
-        "[got prepare of coordinator, step 1; sent yes to coordinator]"
-    )
+    lines = text(story("two_phase_commit~1~~start.read-0.lose_inward-0.crash-1").diagram()).splitlines()
+    assert lines[1].endswith("[sent prepare to participant 0; sent prepare to participant 1]")
+    assert lines[2].endswith("[got prepare of coordinator, step 1; sent yes to coordinator]")
     assert "DROP: " in lines[3]
     assert lines[3].endswith("[lost yes of participant 0, step 2]")
     assert "CRASH: Participant 1 dies" in lines[4]
@@ -153,22 +115,15 @@ def test_the_text_form_says_what_was_sent_got_and_lost():
 def test_a_still_marks_what_has_changed():
     told = story("two_phase_commit~1~~start.read-0")
     assert still(told, 0).count('class="now"') == 0
-    assert (
-        still(told, 2).count('class="now"') == 3
-    )  # the participant and its two queues
+    assert still(told, 2).count('class="now"') == 3  # the participant and its two queues
 
 
 def test_two_runs_part_where_they_first_differ():
-    left, right = (
-        find("pipeline.commit_then_decide").trace,
-        find("pipeline.decide_then_commit").trace,
-    )
+    left, right = (find("pipeline.commit_then_decide").trace, find("pipeline.decide_then_commit").trace)
     pair = show(left, right)
     assert isinstance(pair, Pair)
     assert pair.differs_at == first_difference(pair.left.story, pair.right.story)
-    assert pair.sentence.startswith(
-        f"The first difference is in step {pair.differs_at}. Left: "
-    )
+    assert pair.sentence.startswith(f"The first difference is in step {pair.differs_at}. Left: ")
     same = show(left, left)
     assert isinstance(same, Pair)
     assert same.sentence == "The two runs do not differ."
@@ -179,10 +134,7 @@ def test_two_runs_part_where_they_first_differ():
 def test_show_takes_a_name_and_a_trace_and_refuses_the_rest():
     shown = show("pipeline.jump_back")
     assert isinstance(shown, Player)
-    assert (
-        str(show(str(shown.story.trace))).splitlines()[2:]
-        == str(shown).splitlines()[3:]
-    )
+    assert str(show(str(shown.story.trace))).splitlines()[2:] == str(shown).splitlines()[3:]
     assert "watch for: hello is seen at 2" in str(shown)
     with pytest.raises(InvalidInput, match=r"did you mean .pipeline.jump_back."):
         show("pipeline.jump_bakc")
@@ -233,9 +185,7 @@ def test_what_is_not_enabled_is_refused_and_changes_nothing():
         going.go(9)
     with pytest.raises(InvalidInput, match="is not an action"):
         going.do("<script>")
-    with pytest.raises(
-        InvalidInput, match="this is not a trace, and there is no scenario 'hello'; "
-    ):
+    with pytest.raises(InvalidInput, match="this is not a trace, and there is no scenario 'hello'; "):
         going.open("hello")
     assert str(going.trace) == "two_phase_commit~1~~start.read-0"
 

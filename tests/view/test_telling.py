@@ -27,19 +27,7 @@ def added(story: dict, news: dict) -> dict:
 def in_words(story: dict) -> dict:
     """A story without its numbers: two tellings may number alike things differently."""
     table = story["table"]
-    words = {
-        name: story[name]
-        for name in (
-            "title",
-            "chosen",
-            "watch",
-            "size",
-            "slots",
-            "lines",
-            "differs",
-            "claims",
-        )
-    }
+    words = {name: story[name] for name in ("title", "chosen", "watch", "size", "slots", "lines", "differs", "claims")}
     words["frames"] = [[table[piece] for piece in frame] for frame in story["frames"]]
     words["steps"] = [
         {
@@ -70,9 +58,7 @@ def test_the_news_add_up_to_the_whole(model: str):
         assert telling.story is going.story
         shown = added(shown, telling.news())
         assert in_words(shown) == in_words(telling.whole())
-    assert [step["a"] for step in shown["steps"][1:]] == [
-        str(action) for action in going.story.actions
-    ]
+    assert [step["a"] for step in shown["steps"][1:]] == [str(action) for action in going.story.actions]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -92,9 +78,7 @@ def test_a_choice_sends_a_small_part_of_the_story():
     for _ in range(40):
         explorer.do(
             next(
-                action
-                for action in explorer.session.enabled
-                if action.startswith(("start", "read", "hear", "inquire"))
+                action for action in explorer.session.enabled if action.startswith(("start", "read", "hear", "inquire"))
             )
         )
     whole = len(str(explorer.everything()))

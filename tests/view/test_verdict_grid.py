@@ -27,10 +27,7 @@ def test_every_cell_of_the_grid_is_there_and_simulated_as_predicted():
     assert {square.cell for square in SIMULATED.squares} == set(predicted)
     for square in SIMULATED.squares:
         expected = predicted[square.cell]
-        assert (square.guarantee, square.jumped_back) == (
-            expected.guarantee,
-            bool(expected.regression),
-        )
+        assert (square.guarantee, square.jumped_back) == (expected.guarantee, bool(expected.regression))
 
 
 def test_a_simulated_cell_leads_to_its_trace():
@@ -48,11 +45,7 @@ def test_a_cell_that_is_not_there_gets_one_sentence():
 def test_the_figure_shows_each_cell_by_shade_sign_and_word():
     figure = SIMULATED.figure
     (axes,) = figure.axes
-    drawn = {
-        (text.xy[0], text.xy[1]): text.get_text()
-        for text in axes.texts
-        if text.get_text()
-    }
+    drawn = {(text.xy[0], text.xy[1]): text.get_text() for text in axes.texts if text.get_text()}
     assert len(drawn) == len(SIMULATED.squares)
     rows, points = SIMULATED.rows, SIMULATED.points
     for square in SIMULATED.squares:
@@ -87,11 +80,7 @@ def leave(base: Path, name: str, **changed) -> None:
 def test_a_folder_of_runs_becomes_a_page_of_links(tmp_path, monkeypatch):
     leave(tmp_path / "runs", "append")
     leave(tmp_path / "runs", "two", crashes=[{"point": "sink.mid_write"}] * 2)
-    early = {
-        "crashes": [{"point": "source.after_offset_log"}],
-        "guarantee": "exactly-once",
-        "regression": [],
-    }
+    early = {"crashes": [{"point": "source.after_offset_log"}], "guarantee": "exactly-once", "regression": []}
     leave(tmp_path / "runs", "early", **early)
     page = grid.write(tmp_path / "runs").read_text(encoding="utf-8")
     assert re.findall(r'<a href="([^"]+)">([^<]+)</a>', page) == [
@@ -110,12 +99,7 @@ def test_a_folder_of_runs_becomes_a_page_of_links(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (None, "holds no run with a verdict"),
-        ("{", "damaged"),
-        ('{"scenario": 1}', "damaged"),
-    ],
+    ("content", "complaint"), [(None, "holds no run with a verdict"), ("{", "damaged"), ('{"scenario": 1}', "damaged")]
 )
 def test_a_folder_that_cannot_be_shown_gets_one_sentence(content, complaint, tmp_path):
     if content:

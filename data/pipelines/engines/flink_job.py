@@ -31,8 +31,8 @@ def copy_orders(sink: str, settings: dict[str, str]) -> None:
         if not (HERE / "inbox" / path.name).exists():
             shutil.copy(path, HERE / "inbox" / f".{path.name}")
             (HERE / "inbox" / f".{path.name}").rename(HERE / "inbox" / path.name)
-        # The first may have begun before the file was found; as a rule the second holds its rows, and is announced, which
-        # commits them, before the third completes.
+        # The first may have begun before the file was found; as a rule the second holds its rows, and is announced,
+        # which commits them, before the third completes.
         _await_checkpoints(3)
     # Rows that came into the last checkpoint only are not committed yet: a cancelled job would leave them to the next
     # start, a stopped one commits them first.

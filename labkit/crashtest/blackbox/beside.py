@@ -1,8 +1,9 @@
 """Records of several pipelines on one page: the same lanes in the same order, so that their protocols can be compared.
 
-A record is what `labkit effects --out DIR` keeps as `effects.json`. Names are masked, since ids and temporary names tell
-nothing about a protocol, and writes of a file are one effect, since how often a buffer is full tells nothing either.
-Each pipeline keeps its own order: this module must not align effects of two pipelines, and must not run anything.
+A record is what `labkit effects --out DIR` keeps as `effects.json`. Names are masked, since ids and temporary names
+tell nothing about a protocol, and writes of a file are one effect, since how often a buffer is full tells nothing
+either. Each pipeline keeps its own order: this module must not align effects of two pipelines, and must not run
+anything.
 """
 
 from collections.abc import Iterator, Sequence
@@ -98,9 +99,7 @@ class Beside:
     def __init__(self, records: Sequence[Record]) -> None:
         """Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
-            raise InvalidInput(
-                "--beside: name two records or more, as --beside spark --beside flink."
-            )
+            raise InvalidInput("--beside: name two records or more, as --beside spark --beside flink.")
         self._records = records
         self._folded = [each.folded() for each in records]
         used = {each.lane for effects in self._folded for each in effects}
@@ -118,14 +117,10 @@ class Beside:
         yield from self._row([self._cell("", each.command) for each in self._records])
         yield ""
         for lane in self._lanes:
-            yield from self._row(
-                [self._cell(lane, _count(each, lane)) for each in self._folded]
-            )
+            yield from self._row([self._cell(lane, _count(each, lane)) for each in self._folded])
         yield ""
         for line in zip_longest(*self._folded):
-            yield from self._row(
-                [self._cell(each.lane, _told(each)) if each else [] for each in line]
-            )
+            yield from self._row([self._cell(each.lane, _told(each)) if each else [] for each in line])
         for place, record in enumerate(self._records, start=1):
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
@@ -133,10 +128,7 @@ class Beside:
         """The lines of one cell, the lane before the first of them."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
-        return [
-            f"{head:<{self._wide}}{line}"
-            for head, line in zip(heads, lines or [""], strict=False)
-        ]
+        return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
         """The lines of one row; all columns are equally wide."""
@@ -151,10 +143,7 @@ class Beside:
                 {
                     "command": record.command,
                     "synced": {lane: _count(effects, lane) for lane in self._lanes},
-                    "effects": [
-                        {"lane": each.lane, "said": each.said, "synced": each.synced}
-                        for each in effects
-                    ],
+                    "effects": [{"lane": each.lane, "said": each.said, "synced": each.synced} for each in effects],
                     "notes": list(record.notes),
                 }
                 for record, effects in zip(self._records, self._folded, strict=True)
@@ -165,13 +154,7 @@ class Beside:
         """A diagram for each pipeline, one below the other, all with the same lanes; then every effect in words."""
         names = {name: name for name in self._lanes}
         diagrams = [
-            Diagram(
-                names,
-                tuple(
-                    drawn(each.lane, _told(each), synced=each.synced)
-                    for each in effects[:MOST_STEPS]
-                ),
-            )
+            Diagram(names, tuple(drawn(each.lane, _told(each), synced=each.synced) for each in effects[:MOST_STEPS]))
             for effects in self._folded
         ]
         wide = max(size(diagram)[0] for diagram in diagrams)
@@ -180,9 +163,7 @@ class Beside:
             page.say(record.command)
             page.draw(diagram)
         page.say(LEGEND)
-        for record, effects, diagram in zip(
-            self._records, self._folded, diagrams, strict=True
-        ):
+        for record, effects, diagram in zip(self._records, self._folded, diagrams, strict=True):
             page.say("")
             page.say(record.command)
             for place, step in enumerate(diagram.steps, start=1):
@@ -212,9 +193,7 @@ class _Page:
     def whole(self, described: str) -> str:
         inside = "".join(self._parts)
         title = "Durable effects of several pipelines"
-        return document(
-            inside, self._wide, self._high + 12, title=title, desc=described
-        )
+        return document(inside, self._wide, self._high + 12, title=title, desc=described)
 
 
 def _told(each: Seen) -> str:

@@ -18,26 +18,13 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.crashtest.blackbox.copies import (
-    FEWEST_RUNS,
-    Copy,
-    Shared,
-    at_home,
-    copies,
-    how_many,
-)
+from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Copy, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import outage_job, pair_job, single_job
 from labkit.crashtest.blackbox.logs import log_notes, without
-from labkit.crashtest.blackbox.outage import (
-    OUTAGES,
-    POWER,
-    QUICK_OUTAGES,
-    STATE,
-    outages,
-)
+from labkit.crashtest.blackbox.outage import OUTAGES, POWER, QUICK_OUTAGES, STATE, outages
 from labkit.crashtest.blackbox.points import (
     PAIRS,
     POINTS,
@@ -55,11 +42,7 @@ from labkit.crashtest.blackbox.reading import Aids
 from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, effects_of
-from labkit.crashtest.blackbox.settings import (
-    CHECKPOINT,
-    PipelineSettings,
-    pipeline_settings,
-)
+from labkit.crashtest.blackbox.settings import CHECKPOINT, PipelineSettings, pipeline_settings
 from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.blackbox.words import because, in_their_rows
 from labkit.crashtest.harness.leftovers import MARK, own_folder
@@ -98,9 +81,7 @@ class Made(NamedTuple):
 class Campaign:
     """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
 
-    def __init__(
-        self, settings: PipelineSettings, harness: Harness, tell: Tell
-    ) -> None:
+    def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
         most = QUICK_SECONDS if settings.quick else WHOLE_SECONDS
         self.ledger = Ledger(settings.seconds or most, tell)
@@ -146,7 +127,9 @@ class Campaign:
         return jobs
 
     def second_crashes(self) -> list[Job]:
-        """What the single crashes have shown: pairs, found in their recoveries, and places at files that are no logs."""
+        """What the single crashes have shown: pairs, found in their recoveries, and places at files that are
+        no logs.
+        """
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         showing = families(self._seen.effects, self._seen.showing)
         chosen, self.pairs_found = pairs(self.recoveries, most, showing)
@@ -297,10 +280,7 @@ class Campaign:
         if result.unknown:
             return result
         expectation = self._seen.expectation
-        samples = [
-            Sample(each.at, each.start, expectation.seen(each.values), each.moment)
-            for each in run.readings
-        ]
+        samples = [Sample(each.at, each.start, expectation.seen(each.values), each.moment) for each in run.readings]
         if self._seen.replaces and expectation.history_shape is Shape.ROWS:
             samples = samples[-1:]  # what it replaces by design was not read too early
         due = expectation.rows.expected()
@@ -312,9 +292,7 @@ class Campaign:
         said = because(verdict, expectation.values, len(due))
         readings = Readings(samples, expectation.rows, shape)
         explanation = in_their_rows(explained(readings, shape, due), expectation.values)
-        return replace(
-            result, verdict=replace(verdict, because=said), explanation=explanation
-        )
+        return replace(result, verdict=replace(verdict, because=said), explanation=explanation)
 
     def everything(self) -> Report:
         """Runs all that was asked for."""
@@ -376,9 +354,7 @@ class Campaign:
         if place not in self.points:
             close = difflib.get_close_matches(place, self.points, n=1, cutoff=0.5)
             or_else = f"; did you mean {close[0]!r}?" if close else "."
-            raise InvalidInput(
-                f"--only {name}: the run without a crash has no such point{or_else}"
-            )
+            raise InvalidInput(f"--only {name}: the run without a crash has no such point{or_else}")
 
     def _recalled(self) -> Iterator[Job]:
         """Places at files that were taken for logs, and that somebody read after all."""
@@ -408,13 +384,9 @@ class Campaign:
         point = self.points[first]
         yield single_job(point)
         if then:
-            recovered = {
-                each.name: each for each in points(self.recoveries.get(point, ()))
-            }
+            recovered = {each.name: each for each in points(self.recoveries.get(point, ()))}
             if second not in recovered:
-                raise InvalidInput(
-                    f"--only {name}: the recovery from {first} has no point {second}."
-                )
+                raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")
             yield pair_job(Pair(point, recovered[second]))
 
     def report(self) -> Report:
@@ -426,11 +398,7 @@ class Campaign:
         late = late_notes(self.ledger.results)
         notes = (*self._seen.notes, *known, *late, *harness.strays)
         return pipeline_report(
-            self.settings,
-            replace(self._seen, notes=notes),
-            summary,
-            diagnose(summary, self.points),
-            self._stories,
+            self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories
         )
 
 
@@ -457,9 +425,7 @@ def _empty(aids: Aids) -> None:
         aids.reset()
 
 
-def crash_test_pipeline(
-    command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any
-) -> Report:
+def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
     """Tests a pipeline; `more` is what `labkit.crashtest.blackbox.settings.pipeline_settings` takes.
 
     Raises `InvalidInput` for a command, a reader or a store that cannot be tested, in one sentence.

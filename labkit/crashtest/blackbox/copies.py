@@ -80,9 +80,7 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 
 @contextmanager
-def copies(
-    main: Harness, healthy: Healthy, count: int, apart: Path
-) -> Iterator[Sequence[Copy]]:
+def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Copy]]:
     """So many copies, for a block. Raises `Shared` where runs in them would meet each other.
 
     `apart`: the test's own folder, which is no part of the user's.
@@ -109,13 +107,7 @@ def copies(
         yield made
 
 
-def _opened(
-    stack: ExitStack,
-    main: Harness,
-    settings: PipelineSettings,
-    apart: Path,
-    number: int,
-) -> Copy:
+def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Copy:
     mark = f"{main.mark}-{number}"
     try:
         aids = stack.enter_context(Aids(settings, apart, {MARK: mark}))
@@ -186,11 +178,7 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
         if call.kind is CallKind.SEND:
             places.add(call.target)
         else:
-            places.update(
-                path
-                for path in (call.path, call.target)
-                if path and _is_outside(path, copy.settings.folder)
-            )
+            places.update(path for path in (call.path, call.target) if path and _is_outside(path, copy.settings.folder))
 
     harness, usual = copy.harness, healthy.run.starts[0]
     quiet = harness.beside
@@ -209,17 +197,13 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
     if run.unknown:
         return Tried(places, run.unknown.rstrip("."))
     ended = (start.over, start.watched.status)
-    alike = {each.family for each in start.effects} == {
-        each.family for each in healthy.effects
-    }
+    alike = {each.family for each in start.effects} == {each.family for each in healthy.effects}
     same = counted(run.values) == counted(healthy.run.values)
     if ended != (usual.over, usual.watched.status) or not alike or not same:
         return Tried(places, NOT_THE_SAME)
     silence, longer = harness.silence, start.silence
     harness.silence = replace(
-        silence,
-        before=max(silence.before, longer.before),
-        between=max(silence.between, longer.between),
+        silence, before=max(silence.before, longer.before), between=max(silence.between, longer.between)
     )
     return Tried(places)
 
@@ -229,11 +213,7 @@ def _is_below(path: str, folder: Path) -> bool:
 
 
 def _is_outside(path: str, folder: Path) -> bool:
-    return not (
-        _is_below(path, folder)
-        or path.startswith(("/dev/", "/proc/"))
-        or CACHES in path
-    )
+    return not (_is_below(path, folder) or path.startswith(("/dev/", "/proc/")) or CACHES in path)
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
@@ -247,10 +227,7 @@ def at_home(result: Result, copy: Path, folder: Path) -> Result:
         stuck=named(result.stuck),
         notes=tuple(map(named, result.notes)),
         story=tuple(map(named, result.story)),
-        evidence=tuple(
-            {name: named(value) for name, value in each.items()}
-            for each in result.evidence
-        ),
+        evidence=tuple({name: named(value) for name, value in each.items()} for each in result.evidence),
     )
 
 

@@ -61,9 +61,7 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
         return None
     axis = weakest.violated[0]
     if weakest.group is Group.HEALTHY:
-        return Diagnosis(
-            "wrong without a crash", f"without any crash {weakest.because}", FORGIVE
-        )
+        return Diagnosis("wrong without a crash", f"without any crash {weakest.because}", FORGIVE)
     tried = [each for each in summary.results if each.id in points and not each.unknown]
     violating = [each for each in tried if each.found(axis)]
     if not violating:

@@ -175,9 +175,7 @@ class Disk:
         moved_in = self._entry(call.target, node)
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
             moved_out = moved_out._replace(node=replaced)
-        if (
-            replaced is not node or moved_out is None
-        ):  # two names of one file: nothing happens
+        if replaced is not node or moved_out is None:  # two names of one file: nothing happens
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:

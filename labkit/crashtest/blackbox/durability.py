@@ -12,15 +12,7 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 CONTENTS = frozenset({CallKind.WRITE, CallKind.TRUNCATE})
-NAMES = frozenset(
-    {
-        CallKind.CREATE,
-        CallKind.RENAME,
-        CallKind.LINK,
-        CallKind.UNLINK,
-        CallKind.MKDIR,
-    }
-)
+NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.MKDIR})
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:

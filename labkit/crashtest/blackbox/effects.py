@@ -17,16 +17,12 @@ from pathlib import Path
 from labkit.crashtest.blackbox.messages import ASKING, word
 from labkit.host.syscalls.calls import Call, CallKind
 
-_UUID = re.compile(
-    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])"
-)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
 _TEMPORARY = re.compile(
     r"(?<![A-Za-z0-9])(?:tmp(?!_[a-z_]+$)[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{10}|sed[A-Za-z0-9]{6}$)(?![A-Za-z0-9_])"
 )
 """As Python's `tempfile`, `mktemp` and `sed -i` name files."""
-_ID = re.compile(
-    r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])"
-)
+_ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
 _LONG = re.compile(r"(?<!\d)[1-9]\d{7,}(?!\d)")
 _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
@@ -112,10 +108,7 @@ class Namer:
     """Names the calls of one run, in their order."""
 
     def __init__(
-        self,
-        folders: Sequence[Path],
-        ignored: Sequence[str] = (),
-        numbered: frozenset[str] = frozenset(),
+        self, folders: Sequence[Path], ignored: Sequence[str] = (), numbered: frozenset[str] = frozenset()
     ) -> None:
         """`ignored`: patterns of names, of paths below a folder, or of peers that are no part of the pipeline.
 
@@ -162,10 +155,7 @@ class Namer:
 
     def _is_ignored(self, file: str) -> bool:
         name = file.rpartition("/")[2]
-        return any(
-            fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(name, pattern)
-            for pattern in self._ignored
-        )
+        return any(fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self._ignored)
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
@@ -177,9 +167,7 @@ def unordered(effects: Iterable[Effect]) -> frozenset[str]:
     for each in effects:
         if "<n>" in each.where:
             entries[each.kind, each.where].append(each)
-    return frozenset(
-        where for (_, where), alike in entries.items() if not _in_order(alike)
-    )
+    return frozenset(where for (_, where), alike in entries.items() if not _in_order(alike))
 
 
 def _in_order(alike: Sequence[Effect]) -> bool:

@@ -137,9 +137,7 @@ class Execution:
         return self._over_with(watched, log)
 
     @contextmanager
-    def recorded(
-        self, environment: Mapping[str, str], log: Path
-    ) -> Iterator[tuple[Start, Journal]]:
+    def recorded(self, environment: Mapping[str, str], log: Path) -> Iterator[tuple[Start, Journal]]:
         """Does as `run`, within a `with` block that also has everything that a loss of power may leave."""
         with recorded(
             self._command,
@@ -189,9 +187,7 @@ class Execution:
             self._over = Over.COMPLETE
             return Answer.KILL
         quiet = now - self._last_effect
-        if now - self._last_call > self._patience(limit) or quiet > self._patience(
-            EFFECTLESS * limit
-        ):
+        if now - self._last_call > self._patience(limit) or quiet > self._patience(EFFECTLESS * limit):
             self._over = Over.STALLED
             return Answer.KILL
         return Answer.GO_ON

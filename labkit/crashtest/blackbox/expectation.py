@@ -45,9 +45,7 @@ def total(value: Any) -> Total | None:
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
-    numbers = [
-        part for part in parts if isinstance(part, int) and not isinstance(part, bool)
-    ]
+    numbers = [part for part in parts if isinstance(part, int) and not isinstance(part, bool)]
     if len(parts) != 2 or len(names) != 1 or len(numbers) != 1 or numbers[0] <= 0:
         return None
     return Total(names[0], numbers[0])
@@ -87,9 +85,7 @@ class Expectation:
         """The indices of the rows that should be there in the end: of several with one key the last."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
-        return sorted(
-            {key(row): place for place, row in enumerate(self.values)}.values()
-        )
+        return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
         """Matches rows. Equal rows that are due are taken in order; any row beyond them is the last one again."""
@@ -103,9 +99,7 @@ class Expectation:
                 yield Seen(-1, identity or whole, 0)
                 continue
             last = self.shape is Shape.LAST
-            place = (
-                indices[-1] if last else indices[min(times[whole], len(indices) - 1)]
-            )
+            place = indices[-1] if last else indices[min(times[whole], len(indices) - 1)]
             times[whole] += 1
             yield Seen(place, identity or whole, 0)
 
@@ -144,11 +138,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
     """The expectation, in the shape of the rows of a run without a crash. Raises `InvalidInput` if none is due."""
     shape = _shape(values, read)
     rows = [
-        {
-            "id": place,
-            "key": (key(row) if shape is Shape.LAST else None) or text(row),
-            "amount": 0,
-        }
+        {"id": place, "key": (key(row) if shape is Shape.LAST else None) or text(row), "amount": 0}
         for place, row in enumerate(values)
     ]
     expectation = Expectation(tuple(values), shape, WholeRows([rows], generated=False))
@@ -195,9 +185,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
         try:
             values.append(_whole(json.loads(line)))
         except ValueError as error:
-            raise InvalidInput(
-                f"{where}, line {number}: write one JSON value a line ({error})."
-            ) from None
+            raise InvalidInput(f"{where}, line {number}: write one JSON value a line ({error}).") from None
     return values
 
 

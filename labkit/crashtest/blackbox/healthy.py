@@ -15,21 +15,8 @@ from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, expect, some
 from labkit.crashtest.blackbox.logs import logs
 from labkit.crashtest.blackbox.reading import Aids
-from labkit.crashtest.blackbox.runs import (
-    Harness,
-    PipelineRun,
-    counted,
-    steady,
-    surely,
-)
-from labkit.crashtest.blackbox.seeing import (
-    Belongs,
-    Glance,
-    blind_spots,
-    doubts,
-    replaces,
-    showing,
-)
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
+from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.harness.reader import ReaderFailed
 
 QUICK_READ = 0.5
@@ -115,9 +102,7 @@ class Glances:
         else:
             why = f"all readings together took more than {ASKING_SECONDS:.0f} s"
         without = "" if self._left > 0.0 else SMALLER
-        return [
-            f"the reader gave an answer at {answered} of {self.places} places: {why}{without}"
-        ]
+        return [f"the reader gave an answer at {answered} of {self.places} places: {why}{without}"]
 
 
 def healthy(harness: Harness) -> Healthy:
@@ -141,7 +126,8 @@ def healthy(harness: Harness) -> Healthy:
     values = run.values
     if not values:
         raise InvalidInput(
-            f"{_reader(harness)}: the reader read nothing after the command had ended well; one of the two looks elsewhere"
+            f"{_reader(harness)}: the reader read nothing after the command had ended well; one of "
+            "the two looks elsewhere"
             f"{_left_behind(start)}."
         )
     notes = [*glances.note(), *_unsaid(harness, values, expected)]
@@ -149,9 +135,7 @@ def healthy(harness: Harness) -> Healthy:
     return _concluded(harness, run, glances, notes)
 
 
-def _concluded(
-    harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str]
-) -> Healthy:
+def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequence[str]) -> Healthy:
     start, settings = run.starts[0], harness.settings
     effects = start.effects
     glances_taken = [*glances.taken, Glance(len(effects), counted(run.values))]
@@ -163,10 +147,7 @@ def _concluded(
     reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs)
     replacing = replaces(glances_taken)
     if replacing:
-        notes = [
-            *notes,
-            "rows are replaced without a crash, too, so none is judged for having been there and gone",
-        ]
+        notes = [*notes, "rows are replaced without a crash, too, so none is judged for having been there and gone"]
     return Healthy(
         run,
         tuple(effects),
@@ -194,9 +175,7 @@ def _empty_store(harness: Harness) -> float:
     aids = harness.aids
     aids.begin()
     try:
-        surely(
-            aids.read, 2.0
-        )  # the first reading may import modules, and so is not timed
+        surely(aids.read, 2.0)  # the first reading may import modules, and so is not timed
         usual = min(_timed(aids) for _ in range(READINGS))
         left = surely(aids.read, 2.0)
     except ReaderFailed as error:
@@ -221,14 +200,10 @@ def _timed(aids: Aids) -> float:
 def _check(harness: Harness, start: Start) -> None:
     """Raises `InvalidInput` for a command that fails, or never ends, without a crash."""
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(
-            f"--command: without any crash {harness.ending_of(start)}; make it run once by hand first."
-        )
+        raise InvalidInput(f"--command: without any crash {harness.ending_of(start)}; make it run once by hand first.")
     if start.over is Over.STALLED:
         missing = "rows of --expected were still missing then"
-        needed = (
-            "one that never ends needs --expected, so that its end is known by its rows"
-        )
+        needed = "one that never ends needs --expected, so that its end is known by its rows"
         raise InvalidInput(
             f"--command: without any crash {harness.ending_of(start)}; {needed if harness.wanted is None else missing}."
         )
@@ -252,9 +227,7 @@ def _read(harness: Harness, run: PipelineRun) -> None:
     harness.look(run, "end")
 
 
-def _unsaid(
-    harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None
-) -> list[str]:
+def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
     """Without `--expected`: checks that a second run without a crash leaves the same rows. Raises `InvalidInput`."""
     if expected is not None:
         return []
@@ -267,9 +240,7 @@ def _unsaid(
             "--expected: two runs without a crash left other rows, so nobody knows what is right; leave columns out of "
             "the reader's rows that differ from run to run, or say with --expected what should come out."
         )
-    return [
-        "no --expected: the rows of the run without a crash were taken for right (two runs left the same)"
-    ]
+    return ["no --expected: the rows of the run without a crash were taken for right (two runs left the same)"]
 
 
 def _reader(harness: Harness) -> str:
@@ -289,7 +260,5 @@ def _left_behind(start: Start) -> str:
 def _left_notes(start: Start) -> list[str]:
     emptied = start.watched.emptied
     count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
-    note = (
-        f"the command left {count} process(es) running when it ended; they were ended"
-    )
+    note = f"the command left {count} process(es) running when it ended; they were ended"
     return [note] if count else []

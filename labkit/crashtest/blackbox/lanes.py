@@ -14,15 +14,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.effects import Effect, family
 from labkit.host.syscalls.calls import CallKind
 
-PLAN, STATE, DATA, DECISION, VISIBLE, SEND, OTHER = (
-    "plan",
-    "state",
-    "data",
-    "decision",
-    "visible",
-    "send",
-    "other",
-)
+PLAN, STATE, DATA, DECISION, VISIBLE, SEND, OTHER = ("plan", "state", "data", "decision", "visible", "send", "other")
 
 LANES = {
     PLAN: "which records the next step holds",

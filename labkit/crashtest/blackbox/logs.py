@@ -28,28 +28,24 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     return frozenset(
         where
         for where, done in kinds.items()
-        if CallKind.WRITE in done
-        and done <= APPENDING
-        and all(reads.is_only_written(path) for path in files[where])
+        if CallKind.WRITE in done and done <= APPENDING and all(reads.is_only_written(path) for path in files[where])
     )
 
 
-def read_after_all(
-    effects: Iterable[Effect], taken: frozenset[str], reads: FileReads
-) -> frozenset[str]:
+def read_after_all(effects: Iterable[Effect], taken: frozenset[str], reads: FileReads) -> frozenset[str]:
     """The files, among those taken for logs, that somebody has read by now."""
     return frozenset(
         each.where
         for each in effects
-        if each.where in taken
-        and not reads.is_only_written(Path(each.call.target or each.call.path))
+        if each.where in taken and not reads.is_only_written(Path(each.call.target or each.call.path))
     )
 
 
 def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
     """The report's sentences on logs, and on files that only looked like logs."""
     logs_said = [
-        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read it; of its writes only "
+        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read "
+        "it; of its writes only "
         "the first is a point"
         for name in sorted(taken)
     ]

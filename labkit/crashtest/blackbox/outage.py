@@ -36,9 +36,7 @@ def _states(journal: Journal) -> list[State]:
     return states_after_power_cut(journal, len(journal.entries))
 
 
-def _after(
-    harness: Harness, run: PipelineRun, state: State, number: int, blind: str
-) -> PipelineRun:
+def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind: str) -> PipelineRun:
     after = PipelineRun(
         f"{run.id}{STATE}{state.extreme}",
         f"{run.title}: {state.sentence.rstrip('.')}",
@@ -62,10 +60,7 @@ def _after(
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
     """Why the states cannot be believed; empty if they can."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
-    named = [
-        f"{name}{f' ({Path(files[0]).name})' if files else ''}"
-        for name, files in unknown.items()
-    ]
+    named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")
     if not named:

@@ -134,9 +134,7 @@ class Pair(NamedTuple):
 
 
 def pairs(
-    recoveries: Mapping[Point, Sequence[Effect]],
-    most: int,
-    showing: Container[str] = (),
+    recoveries: Mapping[Point, Sequence[Effect]], most: int, showing: Container[str] = ()
 ) -> tuple[list[Pair], int]:
     """A seeded sample of at most `most` pairs, and the number of all pairs.
 
@@ -147,9 +145,7 @@ def pairs(
     ranks: dict[Pair, int] = {}
     for first, effects in recoveries.items():
         ranking = _Importance(effects, showing)
-        ranks |= {
-            Pair(first, second): ranking.of(second) for second in points(effects)[:-1]
-        }
+        ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
     candidates = list(ranks)
     mixed = random.Random(SEED).sample(candidates, len(candidates))
     telling = [pair for pair in mixed if pair.first.name == EXIT and ranks[pair] < 2]

@@ -20,25 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from labkit.crashtest.blackbox.disk import (
-    Content,
-    Disk,
-    Folder,
-    Naming,
-    Node,
-    bytes_of,
-)
-from labkit.crashtest.blackbox.trees import (
-    Look,
-    Read,
-    Tree,
-    alike,
-    build,
-    lost,
-    now_named,
-    same,
-    tree,
-)
+from labkit.crashtest.blackbox.disk import Content, Disk, Folder, Naming, Node, bytes_of
+from labkit.crashtest.blackbox.trees import Look, Read, Tree, alike, build, lost, now_named, same, tree
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 
@@ -90,9 +73,7 @@ class Journal:
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
         """Calls of the run that the model does not know, by name, with their files. If any, believe no state."""
         disk = self.disk(len(self.entries))
-        unknown = {
-            name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()
-        }
+        unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self.copies))
         for name in self.watched.unseen:
             paths = self.watched.unseen_paths.get(name, ())
@@ -106,16 +87,11 @@ class Journal:
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
-            ours, theirs = (
-                tree(root, now_named),
-                tree(Disk({folder: folder}).roots[folder], now_named),
-            )
+            ours, theirs = (tree(root, now_named), tree(Disk({folder: folder}).roots[folder], now_named))
             different += [
                 f"{folder}/{name}"
                 for name in sorted(ours.keys() | theirs.keys())
-                if name not in ours
-                or name not in theirs
-                or not same(ours[name], theirs[name])
+                if name not in ours or name not in theirs or not same(ours[name], theirs[name])
             ]
         return different
 
@@ -160,9 +136,7 @@ def recorded(
 class Recorder:
     """Records the calls that concern some folders."""
 
-    def __init__(
-        self, folders: Sequence[Path], decide: Callable[[Call], Answer]
-    ) -> None:
+    def __init__(self, folders: Sequence[Path], decide: Callable[[Call], Answer]) -> None:
         self._folders = folders
         self._decide = decide
         self.entries: list[Entry] = []
@@ -210,9 +184,7 @@ class State:
     def files(self, number: int = 0) -> dict[str, bytes]:
         """Names and bytes of the files of one folder."""
         return {
-            name: bytes_of(content)
-            for name, content in self.trees[number].items()
-            if isinstance(content, bytes | Path)
+            name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
         }
 
 
@@ -245,12 +217,7 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
         newest = disk.on_its_way[-1]
         brought = {id(each.node) for each in newest.entries}
         names = _with(newest)
-        yield (
-            NEWEST_KEPT,
-            trees(
-                names, lambda file: file.now if id(file) in brought else file.on_disk
-            ),
-        )
+        yield (NEWEST_KEPT, trees(names, lambda file: file.now if id(file) in brought else file.on_disk))
     torn = max(
         (file for file in disk.files() if file.newest and file.newest.size > 1),
         key=lambda file: file.newest.number if file.newest else 0,

@@ -46,14 +46,7 @@ def last_words(log: Path) -> str:
 class Errand:
     """One command of the user's, run by a shell in the user's folder."""
 
-    def __init__(
-        self,
-        option: str,
-        command: str,
-        folder: Path,
-        scratch: Path,
-        mark: Mapping[str, str],
-    ) -> None:
+    def __init__(self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str]) -> None:
         """`mark` is added to the command's environment, so that processes left behind are recognised."""
         self.option, self.command = option, command
         self._folder, self._mark = folder, mark
@@ -82,13 +75,9 @@ class Errand:
             kinds=frozenset(),
         )
         if late:
-            raise ReaderFailed(
-                f"{self.option}: it took more than {seconds:.3g} s and was stopped."
-            )
+            raise ReaderFailed(f"{self.option}: it took more than {seconds:.3g} s and was stopped.")
         if run.status != 0:
-            raise ReaderFailed(
-                f"{self.option}: {ending(run.status)}; {self._said(errors)}; run it by hand first."
-            )
+            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {self._said(errors)}; run it by hand first.")
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def _said(self, errors: Path) -> str:
@@ -120,9 +109,7 @@ class CommandReader:
 class Aids:
     """The reader, the feed and the reset beside the pipeline, within a `with` block."""
 
-    def __init__(
-        self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
-    ) -> None:
+    def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
         self._stack = ExitStack()
         self._reset: Callable[[], object] | None = None
@@ -148,9 +135,7 @@ class Aids:
             self.reader = reader
             self._reset = reader.reset if reader.resets else None
         else:
-            self.reader = CommandReader(
-                self._errand("--read-command", settings.read_command)
-            )
+            self.reader = CommandReader(self._errand("--read-command", settings.read_command))
         if settings.reset:
             self._reset = self._errand("--reset", settings.reset).run
         if self._reset is None:
@@ -188,21 +173,15 @@ class Aids:
             return None
         rows = self._expected_in(source)
         if not rows:
-            raise InvalidInput(
-                f"--expected {source}: there is no row in it; a pipeline without rows cannot be tested."
-            )
+            raise InvalidInput(f"--expected {source}: there is no row in it; a pipeline without rows cannot be tested.")
         return rows
 
     def _expected_in(self, source: str) -> list[Any]:
         if Path(source).is_file():
             try:
-                return lines(
-                    Path(source).read_text(encoding="utf-8"), f"--expected {source}"
-                )
+                return lines(Path(source).read_text(encoding="utf-8"), f"--expected {source}")
             except (OSError, UnicodeDecodeError) as error:
-                raise InvalidInput(
-                    f"--expected {source}: cannot be read ({error})."
-                ) from None
+                raise InvalidInput(f"--expected {source}: cannot be read ({error}).") from None
         subject = Subject.parse(source, "--expected")
         try:
             with Reader(subject, self._scratch / "expected.log") as reader:

@@ -30,17 +30,8 @@ NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which row
 
 def late_notes(results: Sequence[Result]) -> list[str]:
     """A note on the runs whose rows came only with one more start; none if there are no such runs."""
-    late = [
-        each.id
-        for each in results
-        if ONCE_MORE in each.notes and not each.found("lost")
-    ]
-    idle = [
-        (each.id, note)
-        for each in results
-        for note in each.notes
-        if note.startswith(IDLE) and each.found("lost")
-    ]
+    late = [each.id for each in results if ONCE_MORE in each.notes and not each.found("lost")]
+    idle = [(each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.found("lost")]
     said = [
         f"{name}: {note}; rows that would come after a longer wait, as for a lease, count as lost (--limit)"
         for name, note in idle[:1]
@@ -49,7 +40,10 @@ def late_notes(results: Sequence[Result]) -> list[str]:
         return said
     return [
         *said,
-        f"after {len(late)} crash(es), as {late[0]}, one restart ended well without all rows; they came with another start",
+        (
+            f"after {len(late)} crash(es), as {late[0]}, one restart ended well without all rows; they "
+            "came with another start"
+        ),
     ]
 
 
@@ -62,11 +56,7 @@ def pipeline_report(
 ) -> Report:
     """The report; `stories` holds the timeline of each run, by its id."""
     weakest = summary.weakest
-    drawn = (
-        picture(stories[weakest.id], weakest.title)
-        if weakest and weakest.id in stories
-        else ""
-    )
+    drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(
         settings,
         "a command",

@@ -36,10 +36,7 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
     inside = [
         number
         for number, effect in enumerate(effects[:-1])
-        if any(
-            path and Path(path).is_relative_to(folder)
-            for path in (effect.call.target, effect.call.path)
-        )
+        if any(path and Path(path).is_relative_to(folder) for path in (effect.call.target, effect.call.path))
     ]
     if not inside:
         raise JobFailed(

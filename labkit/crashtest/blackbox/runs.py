@@ -44,13 +44,9 @@ READ_AGAIN = 10.0
 """Seconds during which a reader that fails is asked again, while nothing runs."""
 
 
-ONCE_MORE = (
-    "the restarted command ended well and rows were missing; it was started once more"
-)
+ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
 """The note of a run that needed one more start."""
-IDLE = (
-    "rows were missing, and the command was started again and ended without an effect"
-)
+IDLE = "rows were missing, and the command was started again and ended without an effect"
 """The beginning of the note of a run whose last starts had no effect, as those that meet a lock or a lease."""
 
 
@@ -97,9 +93,7 @@ class PipelineRun:
 class Harness:
     """The pipeline, the reader and the store of one test; `run` gives one run."""
 
-    def __init__(
-        self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str
-    ) -> None:
+    def __init__(self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str) -> None:
         self.settings, self.aids = settings, aids
         self.folder, self.mark = folder, mark
         self.wanted: list[Any] | None = None
@@ -165,13 +159,9 @@ class Harness:
         left = strays(self.mark)
         if left:
             end(left)
-            self.strays.append(
-                f"{len(left)} process(es) outlived their start of the pipeline; they were ended"
-            )
+            self.strays.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
-    def start(
-        self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None
-    ) -> Start:
+    def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
         """Starts the pipeline and waits until the start is over, or kills it at a point."""
         log = self._log(run)
         execution = self._execution(at, ask)
@@ -180,9 +170,7 @@ class Harness:
 
     def _execution(self, at: Point | None, ask: Ask | None = None) -> Execution:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
-        return Execution(
-            self.settings, self.namer(), expected, at, ask, beside=self.beside
-        )
+        return Execution(self.settings, self.namer(), expected, at, ask, beside=self.beside)
 
     @staticmethod
     def _log(run: PipelineRun) -> Path:
@@ -233,9 +221,7 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None or emptied.left:
-            raise JobFailed(
-                f"not every process died at {at.name}: {emptied.left if emptied else 'none was killed'}"
-            )
+            raise JobFailed(f"not every process died at {at.name}: {emptied.left if emptied else 'none was killed'}")
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
@@ -250,9 +236,7 @@ class Harness:
         """Starts the command again, and once more if it fails, as its operator would; then takes the last reading."""
         start = self.start(run)
         if self._failed(start):
-            run.notes.append(
-                f"after the crash {self.ending_of(start)}; it was started once more"
-            )
+            run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
             start = self.start(run)
         if self._failed(start):
             run.stuck = self.ending_of(start)
@@ -278,9 +262,7 @@ class Harness:
             waited = time.monotonic() - begun
             if not self.waits or waited > self.settings.limit:
                 self.waits = False
-                run.notes.append(
-                    f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}"
-                )
+                run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
 
     def _failed(self, start: Start) -> bool:
@@ -302,9 +284,7 @@ class Harness:
     def look(self, run: PipelineRun, moment: str) -> None:
         """Takes a reading while nothing of the pipeline runs. Raises `ReaderFailed` if there is no answer even then."""
         values = surely(self.aids.read)
-        run.readings.append(
-            Reading(time.time(), len(run.starts), tuple(values), moment)
-        )
+        run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
 
 def _is_idle(start: Start) -> bool:

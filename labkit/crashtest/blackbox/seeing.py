@@ -100,7 +100,8 @@ def doubts(
         named = "; ".join(_said(each, effects) for each in gaps[:FEW])
         more = f"; and {len(gaps) - FEW} more" if len(gaps) > FEW else ""
         reasons.append(
-            f"something writes unseen: without a crash {named}{more}, and no effect was seen there (--watch DIR names a "
+            f"something writes unseen: without a crash {named}{more}, and no effect was seen there "
+            "(--watch DIR names a "
             "folder in which it may write; a process that was started before cannot be seen)"
         )
     if all(each.kind is CallKind.EXIT or each.where in logs for each in effects):
@@ -119,11 +120,7 @@ def _blind(name: str, paths: Sequence[str]) -> str:
     return f"what this does to the store cannot be followed: {name}{which}"
 
 
-def blind_spots(
-    unseen: Iterable[str],
-    paths: Mapping[str, Sequence[str]],
-    belongs: "Belongs",
-) -> dict[str, list[str]]:
+def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
     """Calls that could not be followed, by name, with the pipeline's files that they concern.
 
     A call that concerns only other files is left out; a call that names no file may concern any.
@@ -148,10 +145,7 @@ class Belongs:
         for folder in self._folders:
             if Path(path).is_relative_to(folder):
                 below = Path(path).relative_to(folder)
-                return not any(
-                    below.match(pattern) or Path(below.name).match(pattern)
-                    for pattern in self._ignored
-                )
+                return not any(below.match(pattern) or Path(below.name).match(pattern) for pattern in self._ignored)
         return False
 
 

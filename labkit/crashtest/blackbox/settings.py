@@ -68,11 +68,7 @@ class PipelineSettings:
 
     def _rows_said(self) -> list[tuple[str, str]]:
         reader = f"{self.reader.file}:{self.reader.name}" if self.reader else ""
-        return [
-            ("--reader", reader),
-            ("--read-command", self.read_command),
-            ("--expected", self.expected),
-        ]
+        return [("--reader", reader), ("--read-command", self.read_command), ("--expected", self.expected)]
 
 
 def pipeline_settings(
@@ -132,7 +128,8 @@ def _check_rebuilt(watched: Sequence[Path], folder: Path) -> None:
     for each in watched:
         if folder.is_relative_to(each):
             raise InvalidInput(
-                f"--power-cut empties the watched folders and builds them anew, and {each} holds this folder; name with "
+                f"--power-cut empties the watched folders and builds them anew, and {each} holds "
+                "this folder; name with "
                 "--watch DIR those of store, checkpoint and input only."
             )
 
@@ -141,9 +138,7 @@ def _folder(text: str, option: str) -> Path:
     """A folder of the pipeline, which need not exist yet. Raises `InvalidInput` for a file."""
     path = Path(text).resolve()
     if path.exists() and not path.is_dir():
-        raise InvalidInput(
-            f"{option} {text}: this is a file; name the folder it is in."
-        )
+        raise InvalidInput(f"{option} {text}: this is a file; name the folder it is in.")
     return path
 
 

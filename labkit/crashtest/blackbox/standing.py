@@ -1,8 +1,8 @@
 """Where a pipeline stands in the table of orders of writes, as far as the record of its effects can tell.
 
 A record shows the order. What becomes of rows that come again, and what a restart reads, it does not show, so each
-possibility is listed with what the simulator says of it; a real kill (`labkit crashtest --command`) tells which one it is.
-This module must not run a pipeline and must not judge.
+possibility is listed with what the simulator says of it; a real kill (`labkit crashtest --command`) tells which one it
+is. This module must not run a pipeline and must not judge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import columns
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
-from labkit.crashtest.blackbox.writes import (
-    NOTHING,
-    Meaning,
-    Orders,
-    meaning,
-    orders,
-    recognised,
-    unknown,
-)
+from labkit.crashtest.blackbox.writes import NOTHING, Meaning, Orders, meaning, orders, recognised, unknown
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders.designs import RECOVERIES, why_not
 from labkit.sim.orders.named import NAMED
@@ -90,10 +82,7 @@ class Standing(NamedTuple):
             yield self.because
             return
         yield f"{len(self.found.steps)} step(s), each in the order: {self.found}"
-        rows = [
-            (f"  {'+'.join(made.writes)}", _kinds(made.effects))
-            for made in self.found.steps[-1].made
-        ]
+        rows = [(f"  {'+'.join(made.writes)}", _kinds(made.effects)) for made in self.found.steps[-1].made]
         yield columns(rows)
         yield from self._told()
 
@@ -107,10 +96,7 @@ class Standing(NamedTuple):
 
     def _telling(self) -> Iterator[Reading]:
         """The readings without those that take the newest state and come to the same."""
-        plain = {
-            (each.design.output, each.design.recovery): each.guarantee
-            for each in self.readings
-        }
+        plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
             older = plain.get((each.design.output, recovery._replace(newest=False)))
@@ -123,16 +109,11 @@ class Standing(NamedTuple):
         return {
             "order": str(self.found) if self.found else None,
             "steps": len(self.found.steps) if self.found else 0,
-            "writes": [
-                {"writes": list(each.writes), "effects": list(each.effects)}
-                for each in made
-            ],
+            "writes": [{"writes": list(each.writes), "effects": list(each.effects)} for each in made],
             "engines": list(self.engines),
             "unknown": list(self.unknown),
             "because": self.because,
-            "readings": [
-                each._asdict() | {"design": str(each.design)} for each in self.readings
-            ],
+            "readings": [each._asdict() | {"design": str(each.design)} for each in self.readings],
         }
 
 
@@ -145,9 +126,7 @@ def _kinds(effects: Sequence[str]) -> str:
 def _said(reading: Reading) -> str:
     said = reading.guarantee
     if reading.guarantee_with_other_rows != said:
-        said += (
-            f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
-        )
+        said += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
     return f"{said}, as {' and '.join(reading.built)}" if reading.built else said
 
 
@@ -158,9 +137,7 @@ def read_names(path: Path) -> list[str]:
         files = [path / "effects.json", path / "report.json"]
     file = next((each for each in files if each.is_file()), None)
     if file is None:
-        raise InvalidInput(
-            f"--of {path}: there is no such record; labkit effects --command CMD --out DIR writes one."
-        )
+        raise InvalidInput(f"--of {path}: there is no such record; labkit effects --command CMD --out DIR writes one.")
     try:
         record = msgspec.json.decode(file.read_bytes(), type=_Record)
     except (OSError, msgspec.DecodeError):
@@ -174,16 +151,13 @@ def own_row(text: str) -> Meaning:
     """A row that a person gives, as `write store/all.txt=visible`. Raises `InvalidInput`."""
     pattern, sign, said = text.rpartition("=")
     if not (sign and pattern.strip() and said.strip()):
-        raise InvalidInput(
-            f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'."
-        )
+        raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
     return meaning(pattern.strip(), said.strip())
 
 
-def standing(
-    names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None
-) -> Standing:
-    """Where the pipeline with these effects stands. `own`: rows that come before those of the engines that are recognised.
+def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
+    """Where the pipeline with these effects stands. `own`: rows that come before those of the engines that are
+    recognised.
 
     `ends`: a pattern of the effect by which a step is over.
     """
@@ -212,9 +186,5 @@ def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
                 continue
             met.add(cell)
             same, other = (find(cell, world) for world in (World.SAME, World.OTHER))
-            built = [
-                name for name, each in NAMED.items() if reduced(each.design) == cell
-            ]
-            yield Reading(
-                design, same.guarantee.value, other.guarantee.value, tuple(built)
-            )
+            built = [name for name, each in NAMED.items() if reduced(each.design) == cell]
+            yield Reading(design, same.guarantee.value, other.guarantee.value, tuple(built))

@@ -48,8 +48,7 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
     """Whether the trees of several folders are the same."""
     return all(
-        mine.keys() == theirs.keys()
-        and all(same(mine[name], theirs[name]) for name in mine)
+        mine.keys() == theirs.keys() and all(same(mine[name], theirs[name]) for name in mine)
         for mine, theirs in zip(one, other, strict=True)
     )
 
@@ -60,19 +59,10 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
     for mine, theirs in zip(now, then, strict=True):
         missing = [name for name in mine if name not in theirs]
         back = [name for name in theirs if name not in mine]
-        changed = [
-            name
-            for name in mine
-            if name in theirs and not same(mine[name], theirs[name])
-        ]
+        changed = [name for name in mine if name in theirs and not same(mine[name], theirs[name])]
         empty = [name for name in changed if theirs[name] == b""]
         rest = [name for name in changed if name not in empty]
-        differences = {
-            "not there": missing,
-            "there again": back,
-            "empty": empty,
-            "not as written": rest,
-        }
+        differences = {"not there": missing, "there again": back, "empty": empty, "not as written": rest}
         words += [
             f"{', '.join(names[:4])}{' ...' if names[4:] else ''} {what}"
             for what, names in differences.items()
@@ -84,9 +74,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 def build(folder: Path, wanted: Tree) -> None:
     """Makes a folder what a tree says. Entries that are so already stay as they are, with their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(
-        folder.rglob("*"), reverse=True
-    ):  # entries of a folder come before the folder
+    for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))
         if name not in wanted or _kind(path) is not _kind_of(wanted[name]):
             _remove(path)

@@ -17,10 +17,7 @@ COUNTED = {
     "duplicate": "{n} of {rows} row(s) came out twice or more, as {row}",
     "unexpected": "rows came out that nobody expected, as {row}",
 }
-MEANWHILE = {
-    "regression": "{row} after a later row of its key",
-    "aborted_read": "{row}, which was gone again later",
-}
+MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read": "{row}, which was gone again later"}
 
 
 def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
@@ -53,9 +50,7 @@ def in_their_rows(found: Explanation, values: Sequence[Any]) -> Explanation:
     return replace(found, refuted=_ROW.sub(quoted, found.refuted))
 
 
-def _said(
-    verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]
-) -> list[str]:
+def _said(verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]) -> list[str]:
     clauses = []
     for anomaly, sentence in sentences.items():
         places = getattr(verdict, anomaly)

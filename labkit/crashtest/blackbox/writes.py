@@ -1,7 +1,7 @@
 """The order of the durable writes of one step, read from the effects that a real pipeline was seen to have.
 
-Which effect is which write is data: rows of a table, a pattern of the effect's name and what it means. An effect that no
-row knows is refused, since an order with a hole would be a guess. The vocabulary is `labkit.sim.writes`. This module
+Which effect is which write is data: rows of a table, a pattern of the effect's name and what it means. An effect that
+no row knows is refused, since an order with a hole would be a guess. The vocabulary is `labkit.sim.writes`. This module
 must not run anything, must not judge, and must not know an engine.
 """
 
@@ -16,16 +16,11 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
-from labkit.sim.writes import (
-    AtomicSet,
-    Write,
-    atomic,
-    order_text,
-    word_of,
-)
+from labkit.sim.writes import AtomicSet, Write, atomic, order_text, word_of
 
 NOTHING = "nothing"
-"""The meaning of an effect that nobody reads, or by which nothing changes for anybody: a folder, a sync, an empty file."""
+"""The meaning of an effect that nobody reads, or by which nothing changes for anybody: a folder, a sync, an empty file.
+"""
 
 COMMITS = "commits"
 """The meaning of the effect that ends a transaction of the store."""
@@ -57,9 +52,7 @@ def fits(pattern: str, name: str) -> bool:
     bare = without_number(name)
     # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
     kind, _, place = bare.partition(" ")
-    return any(
-        fnmatch.fnmatchcase(each, pattern) for each in (name, bare, f"{kind} /{place}")
-    )
+    return any(fnmatch.fnmatchcase(each, pattern) for each in (name, bare, f"{kind} /{place}"))
 
 
 def meaning(pattern: str, said: str) -> Meaning:
@@ -79,9 +72,7 @@ def meaning(pattern: str, said: str) -> Meaning:
             write = word_of(Write, word, f"write for {pattern!r}")
             (later if inside else now).add(write)
     if not said.strip():
-        raise InvalidInput(
-            f"{pattern!r} means no write; say {NOTHING!r} if that is meant."
-        )
+        raise InvalidInput(f"{pattern!r} means no write; say {NOTHING!r} if that is meant.")
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
 
@@ -118,19 +109,13 @@ def known(*names: str) -> tuple[Meaning, ...]:
     every = engines()
     for name in names:
         if name not in every:
-            raise InvalidInput(
-                f"writes.toml has no rows for {name!r}; {nearest(name, list(every))}"
-            )
+            raise InvalidInput(f"writes.toml has no rows for {name!r}; {nearest(name, list(every))}")
     return tuple(row for name in names or every for row in every[name].rows)
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
     """The engines and formats whose sign is among these effects."""
-    return [
-        each
-        for each in engines().values()
-        if any(fits(each.sign, name) for name in names)
-    ]
+    return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 class Made(NamedTuple):
@@ -188,24 +173,17 @@ class Orders(NamedTuple):
 
 
 def orders(
-    names: Iterable[str],
-    table: Sequence[Meaning],
-    ends: str | None = None,
-    idle: Iterable[Write] = (),
+    names: Iterable[str], table: Sequence[Meaning], ends: str | None = None, idle: Iterable[Write] = ()
 ) -> Orders:
     """The steps of a run whose durable effects have these names, in their order.
 
     A step is over where a write is made again that it has made before, or, where `ends` is given, with each effect that
-    fits this pattern. `idle`: writes that an engine makes without output, too, as checkpoints by the clock: only the last
-    before visible output belongs to its step. Steps without output are left out. Raises `InvalidInput` for an effect that
-    no row knows, for writes of a step that are interleaved, and for steps that differ.
+    fits this pattern. `idle`: writes that an engine makes without output, too, as checkpoints by the clock: only the
+    last before visible output belongs to its step. Steps without output are left out. Raises `InvalidInput` for an
+    effect that no row knows, for writes of a step that are interleaved, and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
-    found = [
-        step
-        for step in map(_step, _cut(events, ends))
-        if any(OUTPUT & set(made.writes) for made in step.made)
-    ]
+    found = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(made.writes) for made in step.made)]
     if not found:
         raise InvalidInput("no effect of the record is output, staged or visible.")
     for number, step in enumerate(found, start=1):
@@ -240,9 +218,7 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
             continue
         row = _row(name, table)
         if row is None:
-            raise InvalidInput(
-                f"no row says what the effect {name!r} is; name its write, or {NOTHING!r}."
-            )
+            raise InvalidInput(f"no row says what the effect {name!r} is; name its write, or {NOTHING!r}.")
         waiting |= row.later
         writes = set(row.now)
         if row.commits:
@@ -294,7 +270,5 @@ def _step(events: Sequence[_Event]) -> Step:
         turns = [writes for writes, _ in groupby(event.writes for event in events)]
         more = ", and so on" if len(turns) > SHOWN else ""
         said = order_text(turns[:SHOWN]) + more
-        raise InvalidInput(
-            f"the writes of a step are interleaved, so they have no order: {said}."
-        )
+        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {said}.")
     return Step(tuple(Made(writes, tuple(names)) for writes, names in effects.items()))

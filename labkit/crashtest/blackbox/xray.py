@@ -28,9 +28,7 @@ MOST_STEPS = 300
 """Steps of one picture, at most: with more it could not be read."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
 """How a space-time diagram draws synced and other effects: a dot, and a diamond."""
-LEGEND = (
-    "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
-)
+LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
 
 
 class Line(NamedTuple):
@@ -49,11 +47,7 @@ class Line(NamedTuple):
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
         times = f" ({self.times} times)" if self.times > 1 else ""
-        size = (
-            f", {self.size} bytes"
-            if self.first.kind in (CallKind.WRITE, CallKind.SEND)
-            else ""
-        )
+        size = f", {self.size} bytes" if self.first.kind in (CallKind.WRITE, CallKind.SEND) else ""
         return f"{kind} {place}{size}{times}"
 
 
@@ -72,10 +66,7 @@ class XRay:
     def lines(self) -> list[Line]:
         """The effects in order; several of one kind on one file in a row are one line."""
         syncs = synced_by(self.effects)
-        rows = [
-            (each, self.lanes.of(each), _lasts(each, sync))
-            for each, sync in zip(self.effects, syncs, strict=True)
-        ]
+        rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
         for _, group in groupby(rows, key=_alike):
             alike = list(group)
@@ -121,13 +112,7 @@ class XRay:
             f"{line.first.call.seconds:9.3f} s  {line.lane:<{wide}}  {with_state(line.said(), line.synced)}"
             for line in lines
         ]
-        return "\n".join(
-            [
-                f"effects of: {self.command}",
-                *shown,
-                *(f"Note: {n}" for n in self.notes()),
-            ]
-        )
+        return "\n".join([f"effects of: {self.command}", *shown, *(f"Note: {n}" for n in self.notes())])
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain data."""
@@ -137,14 +122,9 @@ class XRay:
             "folders": [str(folder) for folder in self.folders],
             "status": self.watched.status,
             "lanes": {name: LANES.get(name, "") for name in self.lanes.names()},
-            "effects": [
-                self._row(each, sync)
-                for each, sync in zip(self.effects, syncs, strict=True)
-            ],
+            "effects": [self._row(each, sync) for each, sync in zip(self.effects, syncs, strict=True)],
             "unseen": dict(self.watched.unseen),
-            "unseen_files": {
-                name: list(of) for name, of in self.watched.unseen_paths.items()
-            },
+            "unseen_files": {name: list(of) for name, of in self.watched.unseen_paths.items()},
             "notes": self.notes(),
         }
 
@@ -171,10 +151,7 @@ class XRay:
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
         names = {name: name for name in self.lanes.names() if name in used}
-        steps = tuple(
-            drawn(line.lane, with_state(line.said(), line.synced), synced=line.synced)
-            for line in shown
-        )
+        steps = tuple(drawn(line.lane, with_state(line.said(), line.synced), synced=line.synced) for line in shown)
         legend = LEGEND
         if len(every) > len(shown):
             legend += f" The first {len(shown)} of {len(every)} are shown."
@@ -197,10 +174,7 @@ def _document(diagram: Diagram, legend: str, command: str, described: str) -> st
     """The diagram with its legend, and every step in words below it."""
     wide, high = size(diagram)
     parts = [body(diagram)]
-    sentences = [
-        f"{number}. {step.lane}: {step.sentence}"
-        for number, step in enumerate(diagram.steps, start=1)
-    ]
+    sentences = [f"{number}. {step.lane}: {step.sentence}" for number, step in enumerate(diagram.steps, start=1)]
     for text in [legend, *sentences]:
         for line in wrap(text, TEXT, wide - 32):
             high += 16
@@ -218,9 +192,7 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
     return sync is not None if effect.kind in CONTENTS | NAMES else None
 
 
-def _named_again(
-    effects: Sequence[Effect], folders: Sequence[Path]
-) -> tuple[Effect, ...]:
+def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
     """The effects under the names that a crash test has for them: only now it is known which order is chance."""
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
@@ -273,11 +245,4 @@ def xray(
         decide=recorder.decide,
         tick=recorder.tick,
     )
-    return XRay(
-        command,
-        tuple(folders),
-        _named_again(recorder.effects, folders),
-        lanes,
-        watched,
-        recorder.silent,
-    )
+    return XRay(command, tuple(folders), _named_again(recorder.effects, folders), lanes, watched, recorder.silent)

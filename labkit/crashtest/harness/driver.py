@@ -22,24 +22,9 @@ from labkit.crashtest.instrument.recorder import PROPERTY, record_hit, recorder
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
-from labkit.crashtest.subject import (
-    IN_JVM,
-    Adapter,
-    Subject,
-    find,
-    load,
-)
+from labkit.crashtest.subject import IN_JVM, Adapter, Subject, find, load
 from labkit.host.processes import wire
-from labkit.host.processes.events import (
-    AwaitsKill,
-    Begun,
-    Ended,
-    Failed,
-    Idle,
-    Parked,
-    Ready,
-    Stopped,
-)
+from labkit.host.processes.events import AwaitsKill, Begun, Ended, Failed, Idle, Parked, Ready, Stopped
 from labkit.host.processes.parking import park
 from labkit.host.processes.protocol import Launch
 from labkit.host.processes.supervised import orders, report, serve
@@ -93,16 +78,10 @@ class SinkQuery:
 
     def _start(self, spark: "SparkSession") -> "StreamingQuery | None":
         task = self._task
-        spark.sparkContext.setLocalProperty(
-            PROPERTY, json.dumps(self._ticket.to_json())
-        )
+        spark.sparkContext.setLocalProperty(PROPERTY, json.dumps(self._ticket.to_json()))
         recover(self._ticket, task.checkpoint)
         schema = task.schema or spark.read.json(task.input).schema
-        rows = (
-            spark.readStream.schema(schema)
-            .option("maxFilesPerTrigger", FILES)
-            .json(task.input)
-        )
+        rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(task.input)
         entry = Entry(task.adapter, self._ticket, task.sink, task.options)
         if task.adapter in IN_JVM:
             self._starter = entry.starter(rows, task.checkpoint)
@@ -137,17 +116,11 @@ class SinkQuery:
 
     def _look_for_commits(self) -> None:
         armed = self._ticket.armed
-        if (
-            armed is not None
-            and armed.kind is Kind.COMMITS
-            and (self._commits / str(armed.batch)).exists()
-        ):
+        if armed is not None and armed.kind is Kind.COMMITS and (self._commits / str(armed.batch)).exists():
             record_hit(self._ticket, Kind.COMMITS)
 
     def _check_hung(self) -> None:
-        finished = (
-            len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
-        )
+        finished = len(list(self._commits.glob("[0-9]*"))) if self._commits.is_dir() else 0
         log = Path(self._ticket.log)
         progress = finished, log.stat().st_size if log.exists() else 0
         now = time.monotonic()
@@ -156,9 +129,7 @@ class SinkQuery:
         self._looked = now
         if now - self._since > self._task.limit:
             hung.append(f"the query {self.name}")
-            raise Hung(
-                f"the sink did nothing for {self._task.limit:.0f} s in batch {finished}: it hangs or waits"
-            )
+            raise Hung(f"the sink did nothing for {self._task.limit:.0f} s in batch {finished}: it hangs or waits")
 
 
 class Entry(NamedTuple):
@@ -170,27 +141,18 @@ class Entry(NamedTuple):
     """The sink's name in the user's file; for a format or a table, the name that Spark knows."""
     options: dict[str, str]
 
-    def start(
-        self, spark: "SparkSession", rows: "DataFrame", checkpoint: str
-    ) -> "StreamingQuery":
+    def start(self, spark: "SparkSession", rows: "DataFrame", checkpoint: str) -> "StreamingQuery":
         """Starts a query on a sink behind its adapter."""
         from labkit.crashtest.instrument import adapters
 
-        writer = rows.writeStream.trigger(availableNow=True).option(
-            "checkpointLocation", checkpoint
-        )
+        writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", checkpoint)
         if self.adapter is Adapter.BATCH:
             adapter = adapters.ForeachBatchAdapter(self.ticket, self.name)
             return writer.foreachBatch(adapter).start()
         if self.adapter is Adapter.WRITER:
-            return writer.foreach(
-                adapters.ForeachWriterAdapter(self.ticket, self.name)
-            ).start()
+            return writer.foreach(adapters.ForeachWriterAdapter(self.ticket, self.name)).start()
         register(spark, adapters.DataSourceAdapter)
-        ours = {
-            adapters.TICKET: adapters.as_option(self.ticket),
-            adapters.NAME: self.name,
-        }
+        ours = {adapters.TICKET: adapters.as_option(self.ticket), adapters.NAME: self.name}
         more = {**self.options, **ours}
         return writer.format(adapters.FORMAT).options(**more).start()
 
@@ -232,14 +194,8 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     """Runs a scratch query of the same shape on a sink that keeps nothing."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
-    ticket = Ticket(
-        str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0
-    )
-    rows = (
-        spark.readStream.schema(SCHEMA)
-        .option("maxFilesPerTrigger", FILES)
-        .json(str(folder / "input"))
-    )
+    ticket = Ticket(str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0)
+    rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES).json(str(folder / "input"))
     wanted = Adapter.STREAM if adapter in IN_JVM else adapter
     entry = Entry(wanted, ticket, wanted.name.lower(), {})
     checkpoint = str(folder / "checkpoint")
@@ -270,11 +226,7 @@ def run(launch: Launch) -> None:
         run_queries(spark, queries)
         left = [*hung, *opened(scratch).beyond(usual)]
         if left:
-            print(
-                f"labkit: the sink left open {', '.join(left)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"labkit: the sink left open {', '.join(left)}", file=sys.stderr, flush=True)
         report(Idle(left))
 
 

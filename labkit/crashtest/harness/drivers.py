@@ -26,15 +26,15 @@ BYTES = 1_300_000_000
 """Memory of one driver with its workers, in bytes."""
 
 RESERVED = 3
-"""Drivers for which memory is left beside those that get warm: the one that runs, the one that takes over, and the rest."""
+"""Drivers for which memory is left beside those that get warm: the one that runs, the one that takes over, and the
+rest.
+"""
 
 
 class Driver:
     """One driver, from its start to the proof of its end."""
 
-    def __init__(
-        self, task: DriverTask, scratch: Path, log: Path, *, project: str, mark: str
-    ) -> None:
+    def __init__(self, task: DriverTask, scratch: Path, log: Path, *, project: str, mark: str) -> None:
         self.mark, self.log = mark, log
         launch = Launch(
             module="labkit.crashtest.harness.driver",
@@ -50,9 +50,7 @@ class Driver:
         """Waits until the driver is warm."""
         self._standby.await_ready()
 
-    def give(
-        self, queries: list[QueryTask], dead: Ending | None = None
-    ) -> Iterator[AnyEvent]:
+    def give(self, queries: list[QueryTask], dead: Ending | None = None) -> Iterator[AnyEvent]:
         """Hands queries to the driver, and returns their events. `dead` proves the end of the driver before it."""
         order = RunQueries([wire.raw(query) for query in queries])
         if dead is None:
@@ -73,8 +71,8 @@ class Driver:
 
 
 def at_once(memory: int, cores: int) -> int:
-    """How many drivers get warm at once, with so many bytes free. Runs share the user's one store, so each waits for the
-    one before it; but a start takes far longer than a run and keeps a core busy.
+    """How many drivers get warm at once, with so many bytes free. Runs share the user's one store, so each waits for
+    the one before it; but a start takes far longer than a run and keeps a core busy.
     """
     return max(1, min(cores, memory // BYTES - RESERVED))
 
@@ -82,9 +80,7 @@ def at_once(memory: int, cores: int) -> int:
 class DriverPool:
     """Starts drivers ahead of time, so that warm ones are ready. `close` ends the drivers that were not taken."""
 
-    def __init__(
-        self, task: DriverTask, folder: Path, *, project: str, mark: str
-    ) -> None:
+    def __init__(self, task: DriverTask, folder: Path, *, project: str, mark: str) -> None:
         """`project`: the user's project as text (`labkit.crashtest.project`)."""
         self._task, self._folder, self._mark = task, folder, mark
         self._project = project
@@ -117,15 +113,7 @@ class DriverPool:
             name = f"driver-{self._count}"
             log = self._folder / f"{name}.log"
             mark = f"{self._mark}-{self._count}"
-            self._waiting.append(
-                Driver(
-                    self._task,
-                    self._folder / name,
-                    log,
-                    project=self._project,
-                    mark=mark,
-                )
-            )
+            self._waiting.append(Driver(self._task, self._folder / name, log, project=self._project, mark=mark))
 
     def close(self) -> None:
         """Ends the drivers that wait."""

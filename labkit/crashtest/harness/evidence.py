@@ -15,9 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import BatchLogs, check_logs, check_unchanged
 
 
-def check_point_logs(
-    point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint
-) -> None:
+def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint) -> None:
     """Raises `JobFailed` unless the engine's logs are those of this point.
 
     A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, and so behind the
@@ -30,9 +28,7 @@ def check_point_logs(
         before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
         check_unchanged(point.id, before, checkpoint)
     elif point.batch not in checkpoint.offset_log():
-        raise JobFailed(
-            f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing."
-        )
+        raise JobFailed(f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing.")
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:
@@ -43,7 +39,5 @@ def read_evidence(path: Path, point: Point) -> dict[str, Any]:
     except (OSError, ValueError, KeyError):
         raise JobFailed("there is no evidence that the point was reached") from None
     if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
-        raise JobFailed(
-            f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})"
-        )
+        raise JobFailed(f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})")
     return evidence

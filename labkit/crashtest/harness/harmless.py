@@ -3,11 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 
 def batch(frame: Any, _number: int) -> None:

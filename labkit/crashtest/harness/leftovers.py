@@ -42,11 +42,7 @@ class Open:
 
 def opened(scratch: Path) -> Open:
     """Files that this process's session holds open outside of `scratch`, logs apart, and its connections to others."""
-    members = [
-        psutil.Process(pid)
-        for pid in session_members(os.getsid(0))
-        if psutil.pid_exists(pid)
-    ]
+    members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
     files: set[str] = set()
     connections: list[Any] = []
     own: set[object] = set()
@@ -56,28 +52,14 @@ def opened(scratch: Path) -> Open:
             own |= {_end(each.laddr) for each in sockets}
             if "python" in process.name():
                 connections += sockets
-                files |= {
-                    each.path
-                    for each in process.open_files()
-                    if scratch not in Path(each.path).parents
-                }
-    peers = {
-        _peer(each.raddr)
-        for each in connections
-        if each.raddr and _end(each.raddr) not in own
-    }
-    return Open(
-        frozenset(path for path in files if not path.endswith(".log")), frozenset(peers)
-    )
+                files |= {each.path for each in process.open_files() if scratch not in Path(each.path).parents}
+    peers = {_peer(each.raddr) for each in connections if each.raddr and _end(each.raddr) not in own}
+    return Open(frozenset(path for path in files if not path.endswith(".log")), frozenset(peers))
 
 
 def _end(address: Any) -> object:
     """One end of a connection as a value to compare: of loopback the port alone."""
-    return (
-        address.port
-        if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1")
-        else address
-    )
+    return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
 def _peer(address: Any) -> str:
@@ -89,10 +71,7 @@ def strays(mark: str) -> list[int]:
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
-            if (
-                process.status() != psutil.STATUS_ZOMBIE
-                and process.environ().get(MARK) == mark
-            ):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark:
                 pids.append(process.pid)
     return sorted(pids)
 

@@ -7,17 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
-from labkit.host.processes.events import (
-    AnyEvent,
-    Died,
-    DriverFailed,
-    Ending,
-    Failed,
-    Idle,
-    Killed,
-    Stopped,
-    Unwanted,
-)
+from labkit.host.processes.events import AnyEvent, Died, DriverFailed, Ending, Failed, Idle, Killed, Stopped, Unwanted
 
 
 @dataclass(frozen=True)

@@ -94,18 +94,12 @@ def run(job: PlainJob) -> None:
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "StreamingQuery":
     """Starts the query as a job of the user's would."""
     schema = job.schema or spark.read.json(str(job.input)).schema
-    rows = (
-        spark.readStream.schema(schema)
-        .option("maxFilesPerTrigger", FILES)
-        .json(str(job.input))
-    )
+    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(str(job.input))
     by_name = job.adapter in BY_NAME
     sink: Any = None if by_name else getattr(module, job.name)
     if job.adapter is Adapter.STREAM or by_name:
         return _started(job, rows, sink)
-    writer = rows.writeStream.trigger(availableNow=True).option(
-        "checkpointLocation", str(job.checkpoint)
-    )
+    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(job.checkpoint))
     if job.adapter is Adapter.BATCH:
         return writer.foreachBatch(sink).start()
     if job.adapter is Adapter.WRITER:

@@ -92,10 +92,7 @@ class Reader:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._lock:
             self._end()
@@ -136,13 +133,7 @@ class Reader:
         return answer
 
     def _start(self) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "labkit.crashtest.harness.reader",
-            self._subject.file,
-            self._subject.name,
-        ]
+        command = [sys.executable, "-m", "labkit.crashtest.harness.reader", self._subject.file, self._subject.name]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -163,9 +154,7 @@ class Reader:
             process.stdin.flush()
         content, end = b"", time.monotonic() + seconds
         while not content.endswith(b"\n"):
-            if not select.select(
-                [process.stdout], [], [], max(end - time.monotonic(), 0)
-            )[0]:
+            if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
                 self._end()
                 return Answer(
                     because=f"{self._subject}: {_WORDS[verb]} took more than {seconds:.3g} s and was stopped."
@@ -173,10 +162,7 @@ class Reader:
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
-                return Answer(
-                    because=f"{self._subject}: {_WORDS[verb]} ended the reader's process.",
-                    fatal=True,
-                )
+                return Answer(because=f"{self._subject}: {_WORDS[verb]} ended the reader's process.", fatal=True)
             content += piece
         return wire.decode(content, Answer)
 
@@ -226,19 +212,13 @@ def plain(row: Any) -> Seen:
     """The identity, key and amount of one row that the user returned. Raises `TypeError` for a value that is no row."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
-        return Seen(
-            _whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount"))
-        )
+        return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):
         return Seen(_whole(row), None, None)
     if isinstance(row, tuple | list) and len(row) in (1, 2, 3):
         if isinstance(row[0], str):
             return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
-        return Seen(
-            _whole(row[0]),
-            _text(row[1]) if len(row) > 1 else None,
-            _whole(row[2]) if len(row) > 2 else None,
-        )
+        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
     raise TypeError(f"{type(row).__name__} is no row")
 
 
@@ -265,17 +245,13 @@ def answer(module: Any, name: str, verb: Verb) -> Answer:
         return Answer(because=str(refused), fatal=True)
     except BaseException as error:  # whatever the user's code raises is its answer
         text = " ".join(str(error).split())[:200]
-        return Answer(
-            because=f"{where} raised {type(error).__name__}{': ' if text else ''}{text}"
-        )
+        return Answer(because=f"{where} raised {type(error).__name__}{': ' if text else ''}{text}")
 
 
 def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
     if verb == "describe":
         if not callable(getattr(module, name, None)):
-            raise _Refused(
-                f"{where}: there is no such function; write {name}() that returns the rows."
-            )
+            raise _Refused(f"{where}: there is no such function; write {name}() that returns the rows.")
         return Answer(resets=callable(getattr(module, "reset", None)))
     if verb == "reset":
         module.reset()
@@ -293,29 +269,21 @@ class _Refused(Exception):
 def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
     """The rows that the user's function returned, each converted. Raises `_Refused`."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
-    if (
-        returned is None
-        or isinstance(returned, str | bytes | Mapping)
-        or not hasattr(returned, "__iter__")
-    ):
+    if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
         raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
     rows: list[Row] = []
     for row in returned:
         try:
             rows.append(convert(row))
         except (TypeError, ValueError) as error:
-            raise _Refused(
-                f"{where} returned a row that is none ({error}); {remedy}."
-            ) from None
+            raise _Refused(f"{where} returned a row that is none ({error}); {remedy}.") from None
         if len(rows) > MOST_ROWS:
             raise _Refused(f"{where} returned more than {MOST_ROWS} rows; {remedy}.")
     return rows
 
 
 def _what(returned: Any) -> str:
-    return (
-        "None" if returned is None else f"an object of type {type(returned).__name__}"
-    )
+    return "None" if returned is None else f"an object of type {type(returned).__name__}"
 
 
 def main(file: str, name: str) -> None:
@@ -330,9 +298,7 @@ def main(file: str, name: str) -> None:
         module, failed = None, str(error)
     for line in sys.stdin.buffer:
         verb = wire.decode(line, Question).verb
-        reply = (
-            Answer(because=failed, fatal=True) if failed else answer(module, name, verb)
-        )
+        reply = Answer(because=failed, fatal=True) if failed else answer(module, name, verb)
         wire.write(channel, wire.encode(reply))
 
 

@@ -24,14 +24,7 @@ from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import read_log, unfinished
-from labkit.crashtest.rows import (
-    SCHEMA,
-    Rows,
-    Seen,
-    generate,
-    generate_large,
-    read_rows,
-)
+from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, generate_large, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter
 from labkit.host.processes.events import Died, Ending, Killed, Unwanted
@@ -92,14 +85,7 @@ class Run:
 class Harness:
     """The drivers, the reader and the store of one test. `run` gives one run, `close` ends the drivers."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        adapter: Adapter,
-        reader: Reader,
-        pool: DriverPool,
-        folder: Path,
-    ) -> None:
+    def __init__(self, settings: Settings, adapter: Adapter, reader: Reader, pool: DriverPool, folder: Path) -> None:
         self.settings, self.reader = settings, reader
         self._adapter, self._pool, self._folder = adapter, pool, folder
         self._idle: Driver | None = None
@@ -182,10 +168,7 @@ class Harness:
             return
         end = time.monotonic() + SETTLED
         time.sleep(self.settings.settle if self.healthy_log else SETTLED / 2)
-        while (
-            len(run.seen()) < self.rows_read * len(run.rows.expected())
-            and time.monotonic() < end
-        ):
+        while len(run.seen()) < self.rows_read * len(run.rows.expected()) and time.monotonic() < end:
             time.sleep(0.1)
         run.watcher.look("end")
         if not self.healthy_log:
@@ -204,9 +187,7 @@ class Harness:
             self._used.remove(driver)
             self._idle = driver
 
-    def execute(
-        self, run: Run, crashes: Sequence[Point] = (), then: str = "crash"
-    ) -> None:
+    def execute(self, run: Run, crashes: Sequence[Point] = (), then: str = "crash") -> None:
         """Runs the job to its end, through its crashes. `then`: what happens at a point (`Ticket.then`)."""
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
@@ -227,13 +208,9 @@ class Harness:
                 run.stuck = run.raised
             return
 
-    def _try_again(
-        self, run: Run, driver: Driver, query: QueryTask, failed: Finished
-    ) -> tuple[Driver, Outcome]:
+    def _try_again(self, run: Run, driver: Driver, query: QueryTask, failed: Finished) -> tuple[Driver, Outcome]:
         """Starts a job that failed after a crash once more, as its operator would. A second failure makes it stuck."""
-        run.notes.append(
-            f"after the crash the sink raised {failed.failed}; the job was started once more"
-        )
+        run.notes.append(f"after the crash the sink raised {failed.failed}; the job was started once more")
         if failed.left:
             self.end(driver)
             driver = self.driver()
@@ -242,33 +219,20 @@ class Harness:
             run.stuck = again.failed
         return driver, again
 
-    def _conclude(
-        self, run: Run, driver: Driver, outcome: Outcome, point: Point | None
-    ) -> None:
+    def _conclude(self, run: Run, driver: Driver, outcome: Outcome, point: Point | None) -> None:
         if isinstance(outcome, Died | Unwanted):
             self.end(driver)
-            raise JobFailed(
-                f"the sink ended its driver's process; {last_words(driver.log)}"
-            )
+            raise JobFailed(f"the sink ended its driver's process; {last_words(driver.log)}")
         self.keep_idle(driver, outcome)
         failed = outcome.failed if isinstance(outcome, Finished) else ""
         if failed and not run.crashes:
             run.raised = failed
             if point is not None:
-                raise JobFailed(
-                    f"before the point was reached the sink raised {failed}"
-                )
+                raise JobFailed(f"before the point was reached the sink raised {failed}")
         elif point is not None and not run.stuck:
             raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
-    def query(
-        self,
-        run: Run,
-        number: int,
-        point: Point | None,
-        then: str = "crash",
-        query: int = 1,
-    ) -> QueryTask:
+    def query(self, run: Run, number: int, point: Point | None, then: str = "crash", query: int = 1) -> QueryTask:
         """The task that a driver gets for one query. `number`: the driver's, from 1; `query`: the query's, from 1."""
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(run.folder / f"reached-{number}.json") if point else ""
@@ -317,11 +281,7 @@ class Harness:
                 "at": proof.begun,
             }
         )
-        batches = (
-            (point.batch,)
-            if number == 1 and unfinished(point, run.usual or self.healthy_log)
-            else ()
-        )
+        batches = (point.batch,) if number == 1 and unfinished(point, run.usual or self.healthy_log) else ()
         try:
             run.watcher.look(f"crash {number}", batches)
         except ReaderFailed as error:  # what becomes of the job is still worth knowing
@@ -330,14 +290,7 @@ class Harness:
     def record_task_crash(self, run: Run, point: Point) -> None:
         """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""
         reached = read_evidence(run.folder / "reached-1.json", point)
-        run.crashes.append(
-            {
-                "point": point.id,
-                "signal": 9,
-                "killed": [reached["pid"]],
-                "reached_by": reached["pid"],
-            }
-        )
+        run.crashes.append({"point": point.id, "signal": 9, "killed": [reached["pid"]], "reached_by": reached["pid"]})
 
 
 def check_store(reader: Reader) -> int:

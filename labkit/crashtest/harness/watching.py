@@ -29,9 +29,7 @@ _GLANCE = 0.002
 class Watcher:
     """Reads the store in the background, within a `with` block."""
 
-    def __init__(
-        self, reader: Reader, pause: float = PAUSE, asks: Path | None = None
-    ) -> None:
+    def __init__(self, reader: Reader, pause: float = PAUSE, asks: Path | None = None) -> None:
         """`asks`: the folder in which the job asks for readings at its points; None: the job asks for none."""
         self._reader, self._pause, self._asks = reader, pause, asks
         if asks is not None:
@@ -52,10 +50,7 @@ class Watcher:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
         self._thread.join()
@@ -96,9 +91,7 @@ class Watcher:
             except FileNotFoundError:
                 continue  # the job went on meanwhile, so this reading belongs to no point
             point = Point.from_json(question["point"])
-            self.readings.append(
-                PointReading(str(point), question["position"], seen, point)
-            )
+            self.readings.append(PointReading(str(point), question["position"], seen, point))
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
         """Takes a reading while no driver acts. Raises `ReaderFailed` if the reader cannot answer even then."""

@@ -12,12 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext, cloudpickle
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.crashtest.instrument import files, install
 from labkit.crashtest.instrument.calls import Call
@@ -65,9 +60,7 @@ class ForeachWriterAdapter:
         self._call = recorder.begin(self._ticket, batch, f"task {partition}")
         sink = find(Subject(self._ticket.file, self._name))
         self._writer = sink() if inspect.isclass(sink) else _copied(sink)
-        return not hasattr(self._writer, "open") or bool(
-            self._writer.open(partition, batch)
-        )
+        return not hasattr(self._writer, "open") or bool(self._writer.open(partition, batch))
 
     def process(self, row: Any) -> None:
         if hasattr(self._writer, "process"):
@@ -107,18 +100,10 @@ class DataSourceAdapter(DataSource):
             options[NAME],
         )
         ready(ticket)
-        theirs = {
-            key: value
-            for key, value in options.items()
-            if key.lower() not in (TICKET, NAME)
-        }
+        theirs = {key: value for key, value in options.items() if key.lower() not in (TICKET, NAME)}
         source = find(Subject(ticket.file, name))(theirs)
         writer = source.streamWriter(schema, overwrite)
-        kind = (
-            ArrowStreamWriterAdapter
-            if isinstance(writer, DataSourceStreamArrowWriter)
-            else StreamWriterAdapter
-        )
+        kind = ArrowStreamWriterAdapter if isinstance(writer, DataSourceStreamArrowWriter) else StreamWriterAdapter
         return kind(ticket, writer)
 
 
@@ -134,11 +119,7 @@ class _RecordedWriter:
         self._ticket, self._writer = ticket, writer
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (
-            type(self),
-            self._ticket.to_json(),
-            cloudpickle.dumps(self._writer),
-        )
+        return _rebuilt, (type(self), self._ticket.to_json(), cloudpickle.dumps(self._writer))
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         context = TaskContext.get()

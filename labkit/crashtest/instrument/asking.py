@@ -15,13 +15,7 @@ from pathlib import Path
 from labkit.crashtest.instrument.effects import Effect, Kind, Side
 from labkit.crashtest.instrument.ticket import Ticket
 
-_open, _write, _close, _rename, _unlink = (
-    os.open,
-    os.write,
-    os.close,
-    os.rename,
-    os.unlink,
-)
+_open, _write, _close, _rename, _unlink = (os.open, os.write, os.close, os.rename, os.unlink)
 """The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
 
 SUFFIX = ".ask"
@@ -75,10 +69,7 @@ class Asker:
             # The time comes first in the name: the watcher answers in the order of
             # names, whichever process asks.
             path = f"{ticket.asks}/{time.time_ns()}-{os.getpid()}-{self._count}"
-            question = {
-                "point": effect.point(side).to_json(),
-                "position": _size(ticket.log),
-            }
+            question = {"point": effect.point(side).to_json(), "position": _size(ticket.log)}
             descriptor = _open(path, os.O_WRONLY | os.O_CREAT, 0o666)
             try:
                 _write(descriptor, json.dumps(question).encode())

@@ -60,17 +60,7 @@ LISTENER = "listener"
 RECOVER = "recover"
 """Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
 
-DURABLE = frozenset(
-    {
-        Kind.WRITE,
-        Kind.RENAME,
-        Kind.LINK,
-        Kind.COMMIT,
-        Kind.FLUSH,
-        Kind.JVM,
-        Kind.UNSEEN,
-    }
-)
+DURABLE = frozenset({Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM, Kind.UNSEEN})
 """What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
 
 SHOWING = DURABLE | {Kind.CREATE, Kind.UNLINK, Kind.SCHEMA, Kind.ROLLBACK}
@@ -119,11 +109,7 @@ class Effect:
     def said(self) -> str:
         """The effect in a few words."""
         by = self.by()
-        target = (
-            self.target.rpartition("/")[2]
-            if self.target.startswith("/")
-            else self.target
-        )
+        target = self.target.rpartition("/")[2] if self.target.startswith("/") else self.target
         return f"{self.kind}{f' of {target}' if target else ''}{by}"
 
     def to_json(self) -> dict[str, Any]:
@@ -133,16 +119,7 @@ class Effect:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Effect":
         """The effect that `to_json` gave."""
-        names = (
-            "batch",
-            "where",
-            "number",
-            "target",
-            "line",
-            "nth",
-            "driver",
-            "failed",
-        )
+        names = ("batch", "where", "number", "target", "line", "nth", "driver", "failed")
         known = {name: data[name] for name in names}
         more = {name: data[name] for name in ("file", "late", "step") if name in data}
         return cls(kind=Kind(data["kind"]), **known, **more)
@@ -150,17 +127,7 @@ class Effect:
     def point(self, side: "Side") -> "Point":
         """The place on one side of this effect. What a line does unseen begins where the line does."""
         kind = Kind.LINE if self.kind is Kind.UNSEEN else self.kind
-        return Point(
-            self.batch,
-            self.where,
-            self.number,
-            kind,
-            side,
-            self.line,
-            self.nth,
-            self.file,
-            self.step,
-        )
+        return Point(self.batch, self.where, self.number, kind, side, self.line, self.nth, self.file, self.step)
 
 
 class Side(StrEnum):
@@ -220,11 +187,7 @@ class Point(NamedTuple):
             return self.kind is effect.kind
         if (self.kind is Kind.LINE) is not (effect.kind is Kind.LINE):
             return False
-        return (self.file, self.line, self.nth) == (
-            effect.file,
-            effect.line,
-            effect.nth,
-        )
+        return (self.file, self.line, self.nth) == (effect.file, effect.line, effect.nth)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for another process."""
@@ -248,7 +211,5 @@ _ID = re.compile(
 def check_id(text: str) -> str:
     """The id of a point as a person typed it. Raises `InvalidInput` for another form."""
     if not _ID.fullmatch(text):
-        raise InvalidInput(
-            f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after."
-        )
+        raise InvalidInput(f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after.")
     return text

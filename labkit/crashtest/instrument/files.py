@@ -97,14 +97,10 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     if buffering == 0:
         return raw
     size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
-    buffered = (
-        io.BufferedRandom(raw, size) if "+" in mode else io.BufferedWriter(raw, size)
-    )
+    buffered = io.BufferedRandom(raw, size) if "+" in mode else io.BufferedWriter(raw, size)
     if binary:
         return buffered
-    text = io.TextIOWrapper(
-        buffered, encoding, errors, newline, line_buffering=buffering == 1
-    )
+    text = io.TextIOWrapper(buffered, encoding, errors, newline, line_buffering=buffering == 1)
     text.mode = mode  # type: ignore[misc]  # the stubs call it read-only; `open` sets it, too
     return text
 
@@ -126,11 +122,7 @@ watched: set[Project] = set()
 def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
     @functools.wraps(function)
     def recorded(*arguments: Any, **named: Any) -> Any:
-        names = [
-            argument
-            for argument in arguments[:2]
-            if isinstance(argument, str | os.PathLike)
-        ]
+        names = [argument for argument in arguments[:2] if isinstance(argument, str | os.PathLike)]
         target = os.fspath(names[-1]) if names else "?"
         with recorder.effect(kind, target):
             return function(*arguments, **named)

@@ -60,10 +60,7 @@ class _InstrumentFinder(MetaPathFinder):
     """
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname == _subject_name(os.environ.get(SUBJECT, "")):
             file = Project.from_text(os.environ[SUBJECT]).file
@@ -86,9 +83,7 @@ def _subject_name(text: str) -> str:
 class _InstrumentedLoader(Loader):
     """Loads a module by the module's own loader, then instruments it."""
 
-    def __init__(
-        self, loader: Loader, instrument: Callable[[ModuleType], None]
-    ) -> None:
+    def __init__(self, loader: Loader, instrument: Callable[[ModuleType], None]) -> None:
         self._loader, self._instrument = loader, instrument
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:

@@ -13,9 +13,7 @@ from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
 from labkit.crashtest.instrument.sql import short
 
-_NOT_KEPT = re.compile(
-    r"\s*create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\b", re.IGNORECASE
-)
+_NOT_KEPT = re.compile(r"\s*create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\b", re.IGNORECASE)
 _WRITES = re.compile(
     r"\s*(?:insert|merge|update|delete|truncate|replace|load|call|drop)\b"
     r"|\s*(?:with|from)\b.*\b(?:insert|merge)\b|\s*create\b.*\bselect\b",
@@ -33,34 +31,13 @@ def kind_of_spark(sql: str) -> Kind | None:
     return Kind.SCHEMA if _DEFINES.match(sql) else None
 
 
-WRITER = (
-    "save",
-    "insertInto",
-    "saveAsTable",
-    "json",
-    "parquet",
-    "text",
-    "csv",
-    "xml",
-    "orc",
-    "jdbc",
-)
-WRITER_V2 = (
-    "create",
-    "replace",
-    "createOrReplace",
-    "append",
-    "overwrite",
-    "overwritePartitions",
-)
+WRITER = ("save", "insertInto", "saveAsTable", "json", "parquet", "text", "csv", "xml", "orc", "jdbc")
+WRITER_V2 = ("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions")
 
 
 def instrument_writer(module: ModuleType) -> None:
     """Wraps the methods of DataFrameWriter and DataFrameWriterV2 that write."""
-    for owner, names in (
-        (module.DataFrameWriter, WRITER),
-        (module.DataFrameWriterV2, WRITER_V2),
-    ):
+    for owner, names in ((module.DataFrameWriter, WRITER), (module.DataFrameWriterV2, WRITER_V2)):
         for name in names:
             if hasattr(owner, name) and not hasattr(getattr(owner, name), "recorded"):
                 setattr(owner, name, _around(getattr(owner, name), name))
@@ -94,10 +71,7 @@ def instrument_merge(module: ModuleType) -> None:
 def _around(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(method)
     def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
-        with recorder.effect(
-            Kind.JVM,
-            arguments[0] if arguments and isinstance(arguments[0], str) else name,
-        ):
+        with recorder.effect(Kind.JVM, arguments[0] if arguments and isinstance(arguments[0], str) else name):
             return method(self, *arguments, **named)
 
     recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function

@@ -33,9 +33,7 @@ def instrument_kafka(module: ModuleType) -> None:
 def _around(method: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
     @functools.wraps(method)
     def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
-        with recorder.effect(
-            kind, arguments[0] if kind is Kind.SEND and arguments else ""
-        ):
+        with recorder.effect(kind, arguments[0] if kind is Kind.SEND and arguments else ""):
             return method(self, *arguments, **named)
 
     recorded.recorded = True  # type: ignore[attr-defined]  # a mark on a function

@@ -42,9 +42,7 @@ def instrument_psycopg(module: ModuleType) -> None:
         return
     writes = module.pq.ExecStatus.COPY_IN
     for kind in ("", "Async"):
-        connection, cursor = (
-            getattr(module, f"{kind}{name}") for name in ("Connection", "Cursor")
-        )
+        connection, cursor = (getattr(module, f"{kind}{name}") for name in ("Connection", "Cursor"))
         for name in ("execute", "executemany"):
             _wrap(cursor, name, _of_statement)
         for name, effect in METHODS.items():
@@ -121,9 +119,7 @@ def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
     return About(Kind.STATEMENT, "transaction", decide)
 
 
-def _of_copy(
-    writes: int, copy: Any, _kind: Any, _error: Any, _trace: Any
-) -> About | None:
+def _of_copy(writes: int, copy: Any, _kind: Any, _error: Any, _trace: Any) -> About | None:
     """The end of `with cursor.copy(...)` whose status is `writes`: the server has all rows then."""
     result = copy.cursor.pgresult
     if result is None or result.status != writes:

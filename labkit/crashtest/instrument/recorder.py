@@ -31,13 +31,7 @@ from labkit.crashtest.instrument.ticket import Ticket
 PROPERTY = "labkit.crashtest"
 """The local property of Spark that carries the run's ticket to tasks (TaskContext.getLocalProperty)."""
 
-_open, _write, _close, _fsync, _rename = (
-    os.open,
-    os.write,
-    os.close,
-    os.fsync,
-    os.rename,
-)
+_open, _write, _close, _fsync, _rename = (os.open, os.write, os.close, os.fsync, os.rename)
 """The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
 
 
@@ -94,9 +88,7 @@ class Recorder:
 
     def _bound(self, call: Call, kind: Kind, *, failed: bool = False) -> None:
         number = 0 if kind is Kind.BEGIN else call.count + 1
-        effect = Effect(
-            call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed
-        )
+        effect = Effect(call.batch, call.where, number, kind, "", 0, 1, call.ticket.driver, failed)
         self._log(call.ticket, effect)
         self._asker.ask(call.ticket, effect, Side.AFTER)
         if not failed:
@@ -118,9 +110,7 @@ class Recorder:
         self._reach(call.ticket, effect, Side.BEFORE)
 
     @contextmanager
-    def effect(
-        self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None
-    ) -> Iterator[None]:
+    def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
         """Records one effect, within the `with` block that has it. `decide` gives the kind at the end of the block.
 
         Effects inside an effect are a part of it: a commit that executes a statement is one effect.
@@ -153,9 +143,7 @@ class Recorder:
             self._asker.ask(ticket, effect, Side.AFTER)
             self._reach(ticket, effect, Side.AFTER)
 
-    def _next(
-        self, kind: Kind, target: str, frame: FrameType
-    ) -> tuple[Ticket, Effect] | None:
+    def _next(self, kind: Kind, target: str, frame: FrameType) -> tuple[Ticket, Effect] | None:
         """The effect that is about to happen; None if it is not the project's, or is ignored.
 
         An effect with no call under way is late: its thread outlived the call.
@@ -185,12 +173,7 @@ class Recorder:
         text = context and context.getLocalProperty(PROPERTY)
         if not context or not text:
             return None
-        key = (
-            text,
-            context.getLocalProperty("streaming.sql.batchId"),
-            context.partitionId(),
-            context.attemptNumber(),
-        )
+        key = (text, context.getLocalProperty("streaming.sql.batchId"), context.partitionId(), context.attemptNumber())
         # A worker runs one task after the other, and counts the effects of each anew.
         if self._of_task is None or self._of_task[0] != key:
             ticket = Ticket.from_json(json.loads(text))
@@ -201,11 +184,7 @@ class Recorder:
         append(ticket.log, {**effect.to_json(), "pid": os.getpid(), "at": time.time()})
 
     def _reach(self, ticket: Ticket, effect: Effect, side: Side) -> None:
-        if (
-            ticket.armed is not None
-            and ticket.armed.is_here(effect, side)
-            and record_hit(ticket, effect.kind)
-        ):
+        if ticket.armed is not None and ticket.armed.is_here(effect, side) and record_hit(ticket, effect.kind):
             self.on_reach(ticket)
             stop(ticket)
 
@@ -236,12 +215,7 @@ def record_hit(ticket: Ticket, kind: Kind) -> bool:
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():
         return False
-    evidence = {
-        "point": ticket.armed.id,
-        "kind": kind.value,
-        "pid": os.getpid(),
-        "session": os.getsid(0),
-    }
+    evidence = {"point": ticket.armed.id, "kind": kind.value, "pid": os.getpid(), "session": os.getsid(0)}
     # Under its name only when it is whole: whoever kills looks at this file, and half
     # of it would prove nothing.
     draft = f"{ticket.evidence}.{os.getpid()}"
@@ -276,10 +250,5 @@ def go_on(evidence: str) -> str:
 def await_kill(ticket: Ticket, batch: int) -> None:
     """Lets no batch begin after an armed `commits/N`: the engine has written it, and the kill is on its way."""
     armed = ticket.armed
-    while (
-        armed is not None
-        and armed.kind is Kind.COMMITS
-        and batch > armed.batch
-        and ticket.then == "crash"
-    ):
+    while armed is not None and armed.kind is Kind.COMMITS and batch > armed.batch and ticket.then == "crash":
         time.sleep(0.01)

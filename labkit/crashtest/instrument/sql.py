@@ -14,36 +14,16 @@ from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
-_MORE = re.compile(
-    r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE
-)
+_MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
 """Rows behind a table's definition: in a script, or as the result of a query."""
-_READS = {
-    "select",
-    "pragma",
-    "explain",
-    "show",
-    "values",
-    "fetch",
-    "begin",
-    "start",
-    "set",
-    "savepoint",
-}
-_ENDS = {
-    "commit": Kind.COMMIT,
-    "end": Kind.COMMIT,
-    "rollback": Kind.ROLLBACK,
-    "abort": Kind.ROLLBACK,
-}
+_READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint"}
+_ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
 
 
 def kind_of(sql: str) -> Kind | None:
     """The kind of a statement, told from its first words; None if it changes nothing."""
     words = _FIRST.match(sql)
-    first, second = (
-        (word.lower() if word else "" for word in words.groups()) if words else ("", "")
-    )
+    first, second = (word.lower() if word else "" for word in words.groups()) if words else ("", "")
     if (first, second) == ("prepare", "transaction"):
         return Kind.PREPARE
     if first in _ENDS:
@@ -82,9 +62,7 @@ def instrument_sqlite(module: ModuleType) -> None:
             return _execute(self.connection, super().executescript, sql)
 
     def connect(*arguments: Any, **named: Any) -> Any:
-        named["factory"] = _connection(
-            named.get("factory") or module.Connection, Cursor
-        )
+        named["factory"] = _connection(named.get("factory") or module.Connection, Cursor)
         return plain(*arguments, **named)
 
     connect.recorded = True  # type: ignore[attr-defined]  # a mark on a function
@@ -125,10 +103,7 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
 
         # The `__exit__` of sqlite3 commits in C, past the methods above.
         def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            trace: TracebackType | None,
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
         ) -> Any:
             if kind is None:
                 self.commit()

@@ -87,10 +87,7 @@ def _instrument() -> None:
     _give_passage(DataFrame)
     for name in ("start", "toTable"):
         setattr(DataStreamWriter, name, _around_start(getattr(DataStreamWriter, name)))
-    for name, around in (
-        ("queryName", _around_name),
-        ("foreachBatch", _around_function),
-    ):
+    for name, around in (("queryName", _around_name), ("foreachBatch", _around_function)):
         setattr(DataStreamWriter, name, around(getattr(DataStreamWriter, name)))
 
 
@@ -112,11 +109,7 @@ def _around_start(plain: Callable[..., Any]) -> Callable[..., Any]:
         start = _current()
         if start is None:
             return plain(self, *arguments, **named)
-        kept = {
-            name: value
-            for name, value in named.items()
-            if name.lower() != "checkpointlocation"
-        }
+        kept = {name: value for name, value in named.items() if name.lower() != "checkpointlocation"}
         # Set last, so that it replaces a trigger of the user's own.
         self.trigger(availableNow=True)
         query = plain(self, *arguments, **kept, checkpointLocation=start.checkpoint)
@@ -145,9 +138,7 @@ def _around_function(plain: Callable[..., Any]) -> Callable[..., Any]:
     return given
 
 
-def _recorded(
-    function: Callable[["DataFrame", int], None], ticket: Ticket
-) -> Callable[["DataFrame", int], None]:
+def _recorded(function: Callable[["DataFrame", int], None], ticket: Ticket) -> Callable[["DataFrame", int], None]:
     @functools.wraps(function)
     def call(frame: "DataFrame", batch: int) -> None:
         context = frame.sparkSession.sparkContext

@@ -25,9 +25,7 @@ _FIRST_USER = 64_000
 """The first user id of sandboxes that root starts, one id for each that runs at the same time; commonly unused."""
 
 
-def place_of(
-    work: Path, shown: Sequence[str], masked: Sequence[str], number: int
-) -> Place:
+def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
     """The place of one worker's sandboxes."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
@@ -42,9 +40,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
         return "Namespaces are a part of Linux, and this is another system."
     if level is Level.NAMESPACES and os.geteuid() != 0:
         return "It needs root."
-    return _tried(
-        Job(level, place, Limits(), (), environment("/home/learner", lab)), lab
-    )
+    return _tried(Job(level, place, Limits(), (), environment("/home/learner", lab)), lab)
 
 
 def _tried(job: Job, lab: Path) -> str | None:
@@ -75,9 +71,7 @@ def _tried(job: Job, lab: Path) -> str | None:
     return None if answer == "works" else answer
 
 
-def choose(
-    asked: str, place: Place, lab: Path, *, trust: bool
-) -> tuple[Level, dict[str, str]]:
+def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """The best level, or the one that was asked for, and why better levels are missing. Raises `InvalidInput`."""
     absent: dict[str, str] = {}
     if asked != "best":
@@ -87,9 +81,7 @@ def choose(
                 "--isolation plain: submitted code could read your files and use the network; add --trust."
             )
         if (why := missing(level, place, lab)) is not None:
-            raise InvalidInput(
-                f"--isolation {level}: this machine does not offer it. {why}"
-            )
+            raise InvalidInput(f"--isolation {level}: this machine does not offer it. {why}")
         return level, absent
     for level in (Level.NAMESPACES, Level.USER_NAMESPACES):
         why = missing(level, place, lab)
@@ -99,6 +91,4 @@ def choose(
     if trust:
         return Level.PLAIN, absent
     reasons = " ".join(f"{level}: {why}" for level, why in absent.items())
-    raise InvalidInput(
-        f"This machine cannot keep submitted code apart. {reasons} Add --trust to run it all the same."
-    )
+    raise InvalidInput(f"This machine cannot keep submitted code apart. {reasons} Add --trust to run it all the same.")

@@ -52,22 +52,16 @@ class Watch:
             return "memory"
         if sum(_resident(child) for child in children) <= self._limits.total_memory:
             return None
-        # The quick sum counts shared pages of forked processes several times, so only a slower, exact count may end a run.
-        return (
-            "memory"
-            if sum(_own(child) for child in children) > self._limits.total_memory
-            else None
-        )
+        # The quick sum counts shared pages of forked processes several times, so only a slower, exact count may end a
+        # run.
+        return "memory" if sum(_own(child) for child in children) > self._limits.total_memory else None
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
         self._thread.join()

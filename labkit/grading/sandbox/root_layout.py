@@ -61,11 +61,7 @@ def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
         room = Path(parent).relative_to(PACKAGE)
         kept = _KEPT.get(room.as_posix(), set(names))
         return {
-            name
-            for name in names
-            if name == "__pycache__"
-            or name not in kept
-            or (room / name).as_posix() in _LEFT_OUT
+            name for name in names if name == "__pycache__" or name not in kept or (room / name).as_posix() in _LEFT_OUT
         }
 
     shutil.copytree(PACKAGE, copy, ignore=left_out)
@@ -83,9 +79,7 @@ def _empty(folder: Path, module: str) -> None:
         place.mkdir()
         place /= "__init__"
     elif not place.with_suffix(".py").exists():
-        raise GradingError(
-            f"{module}: an exercise withholds this module, and there is none; mend its `withheld`."
-        )
+        raise GradingError(f"{module}: an exercise withholds this module, and there is none; mend its `withheld`.")
     place.with_suffix(".py").write_text(_WITHHELD, encoding="utf-8")
 
 
@@ -94,16 +88,11 @@ def shown(lab: Path) -> tuple[str, ...]:
 
     A path within another one is listed all the same if it must be seen even where the other one is hidden.
     """
-    packages = [
-        *site.getsitepackages(),
-        *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
-    ]
+    packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
     existing = _there(_SYSTEM) | needed
     return tuple(
-        str(path)
-        for path in sorted(existing)
-        if path in needed or not any(above in existing for above in path.parents)
+        str(path) for path in sorted(existing) if path in needed or not any(above in existing for above in path.parents)
     )
 
 
@@ -122,9 +111,7 @@ def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
     project = PACKAGE.parent
     is_checkout = (project / "pyproject.toml").is_file()
     own = [PACKAGE, *([project] if is_checkout else [])]
-    hidden = {
-        str(path.resolve()) for path in (*installed, *own, *private) if path.is_dir()
-    }
+    hidden = {str(path.resolve()) for path in (*installed, *own, *private) if path.is_dir()}
     mounted = layers(visible, sorted(hidden))
     empty = [folder for folder, is_shown in mounted.items() if not is_shown]
     return tuple(sorted({*empty, *hidden.intersection(visible)}))

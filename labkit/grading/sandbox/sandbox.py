@@ -74,31 +74,21 @@ class Sandbox:
         except FrameError as error:
             self._server.kill()
             assert self._server.stderr is not None
-            lines = (
-                self._server.stderr.read().decode(errors="replace").strip().splitlines()
-            )
+            lines = self._server.stderr.read().decode(errors="replace").strip().splitlines()
             self.close()
             raise GradingError(
                 f"The process that runs notebooks did not start: {lines[-1] if lines else error}."
             ) from None
 
     @contextmanager
-    def run(
-        self, notebook: str, names: Sequence[str], deadline: float
-    ) -> Iterator["Run"]:
+    def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
         """Executes a notebook, whose last cell answers for each name. All its processes end with the `with` block."""
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
-        home = (
-            tempfile.mkdtemp(prefix="labkit-home-")
-            if self.level is Level.PLAIN
-            else HOME
-        )
+        home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
         try:
             send(self._control, json.dumps(asdict(job)).encode())
-            socket.send_fds(
-                self._control, [b"."], [theirs.fileno() for _, theirs in pairs]
-            )
+            socket.send_fds(self._control, [b"."], [theirs.fileno() for _, theirs in pairs])
             for _, theirs in pairs:
                 theirs.close()
             with Watch(self._server.pid, self.limits) as watch:
@@ -138,10 +128,7 @@ class Sandbox:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -149,19 +136,8 @@ class Sandbox:
 class Run:
     """One notebook under execution."""
 
-    def __init__(
-        self,
-        status: socket.socket,
-        answers: Sequence[socket.socket],
-        watch: Watch,
-        deadline: float,
-    ) -> None:
-        self._status, self.answers, self._watch, self._deadline = (
-            status,
-            answers,
-            watch,
-            deadline,
-        )
+    def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
+        self._status, self.answers, self._watch, self._deadline = (status, answers, watch, deadline)
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
@@ -183,13 +159,9 @@ class Run:
 
     def _hear(self, deadline: float) -> SandboxMessage | RunEnd:
         try:
-            message = msgspec.json.decode(
-                receive(self._status, _MOST_SAID, deadline), type=SandboxMessage
-            )
+            message = msgspec.json.decode(receive(self._status, _MOST_SAID, deadline), type=SandboxMessage)
         except FrameError:
-            return self._over(
-                "too long" if time.monotonic() >= self._deadline else "dead"
-            )
+            return self._over("too long" if time.monotonic() >= self._deadline else "dead")
         except (msgspec.DecodeError, RecursionError):
             return self._over("dead")
         if message.cell is not None:
@@ -206,9 +178,7 @@ class Run:
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:
     """The whole environment of a sandbox; with `lab`, that of the process which imports the lab's copy."""
     plain = {
-        "PATH": os.pathsep.join(
-            [str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]
-        ),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,
         "USER": "learner",
         "LOGNAME": "learner",

@@ -46,9 +46,7 @@ class Executors:
         """
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
-            raise JobFailed(
-                f"process {pid} is no executor of {self._application}, so it is not killed."
-            )
+            raise JobFailed(f"process {pid} is no executor of {self._application}, so it is not killed.")
         family = {backend, *_family(backend)}
 
         def living() -> list[int]:

@@ -44,10 +44,7 @@ class QueryState(StrEnum):
 
 _DriverRow = dict[type[events.Event], DriverState]
 
-_ENDS: _DriverRow = {
-    events.Died: DriverState.DEAD,
-    events.Unwanted: DriverState.DEAD,
-}
+_ENDS: _DriverRow = {events.Died: DriverState.DEAD, events.Unwanted: DriverState.DEAD}
 _FAILS: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED}
 _QUERIES: _DriverRow = {
     events.Begun: DriverState.WORKING,
@@ -103,14 +100,8 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
         events.Failed: QueryState.OVER,
     },
     QueryState.PARKED: {},
-    QueryState.STRUCK: {
-        events.ExecutorKilled: QueryState.RUNNING,
-        events.Failed: QueryState.UNPROVEN,
-    },
-    QueryState.UNPROVEN: {
-        events.Ended: QueryState.OVER,
-        events.Failed: QueryState.OVER,
-    },
+    QueryState.STRUCK: {events.ExecutorKilled: QueryState.RUNNING, events.Failed: QueryState.UNPROVEN},
+    QueryState.UNPROVEN: {events.Ended: QueryState.OVER, events.Failed: QueryState.OVER},
     # A driver of the crash test may be handed a query of the same name once more.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
@@ -124,13 +115,7 @@ STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
 
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
-    {
-        events.Started,
-        events.ExecutorKilled,
-        events.Killed,
-        events.Died,
-        events.Unwanted,
-    }
+    {events.Started, events.ExecutorKilled, events.Killed, events.Died, events.Unwanted}
 )
 """What a supervisor says and a driver must not: nobody proves its own death."""
 

@@ -27,10 +27,7 @@ def _members(session: int) -> Iterator[int]:
         try:
             # The session first: it is one system call, the state is a file to be read,
             # and most processes are of other sessions.
-            if (
-                os.getsid(process.pid) == session
-                and process.status() != psutil.STATUS_ZOMBIE
-            ):
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
                 yield process.pid
         # POSIX lets a system refuse to name the session of a process of another one.
         except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
@@ -66,9 +63,7 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
     """SIGKILL to every process of a session, again until none is left but the one that is to be spared."""
-    return kill_all(
-        lambda: [pid for pid in session_members(session) if pid != spare], seconds
-    )
+    return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 
 def signal_session(session: int, number: signal.Signals) -> None:

@@ -32,11 +32,7 @@ def main(mode: str, log: str, *command: str) -> None:
     """Starts the command with its output appended to the log."""
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
     started = ServerStarted(server.pid)
     if mode == "detached":

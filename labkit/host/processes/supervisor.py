@@ -33,12 +33,7 @@ from labkit.host.processes.events import (
     Unwanted,
 )
 from labkit.host.processes.executors import Executors
-from labkit.host.processes.protocol import (
-    OF_THE_SUPERVISOR,
-    Conversation,
-    Launch,
-    ProtocolError,
-)
+from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Launch, ProtocolError
 from labkit.host.processes.sessions import empty_session
 
 KILL_PATIENCE = 30.0
@@ -92,11 +87,7 @@ class Supervisor:
             selector.register(sys.stdin.buffer, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
-                    ending = (
-                        self._pass_down()
-                        if key.fileobj is sys.stdin.buffer
-                        else self._pass_on()
-                    )
+                    ending = self._pass_down() if key.fileobj is sys.stdin.buffer else self._pass_on()
                     if ending is not None:
                         return ending
 
@@ -147,13 +138,7 @@ class Supervisor:
             emptied = self._executors.kill(struck.executor)
         except LabError as error:
             return Failed(struck.query, str(error), error.exit_code)
-        return ExecutorKilled(
-            struck.query,
-            struck.executor,
-            emptied.killed,
-            emptied.left,
-            emptied.begun,
-        )
+        return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
         """SIGKILL to every process of the driver's session, again until none is left.

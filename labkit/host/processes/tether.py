@@ -48,20 +48,14 @@ class TetheredProcess(NamedTuple):
 
 
 @contextmanager
-def tethered(
-    module: str, *arguments: str, environment: Mapping[str, str] | None = None
-) -> Iterator[TetheredProcess]:
+def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[TetheredProcess]:
     """What a guard began, for a block. `environment`: the guard's, if it is not that of this process.
 
     Raises `ServiceUnavailable` with the guard's reason when it could not begin.
     """
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
     ) as guard:
         assert guard.stdin is not None
         assert guard.stdout is not None
@@ -78,9 +72,7 @@ def tethered(
             guard.stdin.close()
 
 
-def serve_tethered(
-    begin: Callable[[], msgspec.Struct], end: Callable[[], object]
-) -> None:
+def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
     """Begins, says what it began, and ends it when the pipe closes, or at once when it could not begin."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever asked

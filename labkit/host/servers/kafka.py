@@ -43,17 +43,8 @@ GRACE = 15.0
 ARCHIVING = 60.0
 """The same for one that writes the class-data archive at its end, once; it takes about two on an idle machine."""
 
-_JVM = (
-    "-Xmx512m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-XX:-UsePerfData",
-    "-XX:+ExitOnOutOfMemoryError",
-)
-_LOG = (
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-)
+_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
+_LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 
 SETTINGS: Mapping[str, str] = {
     "process.roles": "broker,controller",
@@ -103,11 +94,7 @@ class KafkaService:
     name = "kafka"
 
     def __init__(
-        self,
-        folder: Path | None = None,
-        *,
-        tethered: bool = False,
-        settings: Mapping[str, str] | None = None,
+        self, folder: Path | None = None, *, tethered: bool = False, settings: Mapping[str, str] | None = None
     ) -> None:
         """`folder` None: this user's broker. `settings` are broker settings beyond `SETTINGS`."""
         self.folder = _own_folder() if folder is None else folder
@@ -145,14 +132,7 @@ class KafkaService:
             return Status(self.name, "down", "", None, self.folder, VERSION)
         alive = _is_alive(pid, note["started"])
         state: State = "up" if alive and is_ready(HOST, port) else "stale"
-        return Status(
-            self.name,
-            state,
-            f"{HOST}:{port}",
-            pid if alive else None,
-            self.folder,
-            VERSION,
-        )
+        return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
         """Stops the broker unless it is down. Its data stays."""
@@ -170,33 +150,25 @@ class KafkaService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"There is no Kafka broker of the lab's own to stop (it is {status.state})."
-            )
+            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to stop (it is {status.state}).")
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
         if not ended_by_itself:
-            raise ServiceUnavailable(
-                f"Kafka did not stop when it was asked, and was killed; look into {self.log}."
-            )
+            raise ServiceUnavailable(f"Kafka did not stop when it was asked, and was killed; look into {self.log}.")
         return Stopped([status.pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
         """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"There is no Kafka broker of the lab's own to kill (it is {status.state})."
-            )
+            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {status.state}).")
         _end(status.pid, GRACE, gently=False)
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
         """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
         try:
-            note: BrokerNote = json.loads(
-                (self.folder / "broker.json").read_text(encoding="utf-8")
-            )
+            note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
             return note if {"pid", "started", "port"} <= note.keys() else {}
         except (OSError, ValueError, AttributeError):
             return {}
@@ -207,9 +179,7 @@ class KafkaService:
         Says whether it ended by itself when it was asked.
         """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
-        ended_by_itself = pid is not None and _end(
-            pid, grace, gently=not self._tethered
-        )
+        ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
         if self._guard is not None:
             # Closing the guard's pipe ends the broker's session; `communicate` does
             # that and waits.
@@ -234,30 +204,17 @@ class KafkaService:
 
     def _start(self, java: Java, jars: Path) -> None:
         port, controller = self._ports()
-        places = [
-            f"-Djava.io.tmpdir={self.folder / 'tmp'}",
-            f"-XX:ErrorFile={self.folder / 'jvm.log'}",
-        ]
+        places = [f"-Djava.io.tmpdir={self.folder / 'tmp'}", f"-XX:ErrorFile={self.folder / 'jvm.log'}"]
         command = [str(java.path), *_JVM, *_LOG, *places, "-cp", f"{jars}{os.sep}*"]
         configuration = self._configure(port, controller)
         self._format(command, configuration)
         archive, part = self._archive(java, jars)
-        pid = self._launch(
-            [command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)]
-        )
+        pid = self._launch([command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)])
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
             # Noted before it is ready: whoever comes next must find the process, even
             # if this one is killed while it waits.
-            self._write_note(
-                {
-                    "pid": pid,
-                    "started": started,
-                    "port": port,
-                    "controller": controller,
-                    "archive": part,
-                }
-            )
+            self._write_note({"pid": pid, "started": started, "port": port, "controller": controller, "archive": part})
         self._await_ready(pid, port)
         self._publish(f"{HOST}:{port}")
 
@@ -280,10 +237,7 @@ class KafkaService:
         """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
         note = self._read_note()
         with ExitStack() as held:
-            return (
-                hold(held, note.get("port", 0)),
-                hold(held, note.get("controller", 0)),
-            )
+            return (hold(held, note.get("port", 0)), hold(held, note.get("controller", 0)))
 
     def _configure(self, port: int, controller: int) -> Path:
         for name in ("tmp", "data"):
@@ -297,50 +251,23 @@ class KafkaService:
             "log.dirs": str(self.folder / "data").replace("\\", "\\\\"),
         }
         configuration = self.folder / "server.properties"
-        durable.replace(
-            configuration,
-            "".join(f"{name}={value}\n" for name, value in settings.items()),
-        )
+        durable.replace(configuration, "".join(f"{name}={value}\n" for name, value in settings.items()))
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
         """Gives an empty data folder its cluster id, as every KRaft broker demands."""
         if (self.folder / "data" / "meta.properties").exists():
             return
-        tool = [
-            *command,
-            "kafka.tools.StorageTool",
-            "format",
-            "-t",
-            cluster_id(),
-            "-c",
-            str(configuration),
-        ]
+        tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
         with self.log.open("ab") as log:
-            code = subprocess.run(
-                tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False
-            ).returncode
+            code = subprocess.run(tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode
         if code != 0:
-            raise ServiceUnavailable(
-                f"Kafka could not format {self.folder / 'data'}: {self._last_word()}."
-            )
+            raise ServiceUnavailable(f"Kafka could not format {self.folder / 'data'}: {self._last_word()}.")
 
     def _launch(self, command: list[str]) -> int:
         mode: Mode = "tethered" if self._tethered else "detached"
-        starter = [
-            sys.executable,
-            "-m",
-            "labkit.host.processes.start_server",
-            mode,
-            str(self.log),
-            *command,
-        ]
-        process = subprocess.Popen(
-            starter,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        starter = [sys.executable, "-m", "labkit.host.processes.start_server", mode, str(self.log), *command]
+        process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert process.stdout is not None
         pid = wire.decode(process.stdout.readline(), ServerStarted).pid
         if self._tethered:
@@ -360,17 +287,13 @@ class KafkaService:
                 )
             if time.monotonic() > deadline:
                 self._stop(pid)
-                raise ServiceUnavailable(
-                    f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}."
-                )
+                raise ServiceUnavailable(f"The Kafka broker was not ready within {PATIENCE:.0f} s; see {self.log}.")
             time.sleep(0.02)
 
     def _last_word(self) -> str:
         """The line of the log that says most about an end."""
         try:
-            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[
-                -200:
-            ]
+            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
         except OSError:
             return "it left no log"
         telling = [line for line in lines if "ERROR" in line or "Exception" in line]
@@ -397,17 +320,8 @@ def _yours(address: str, *, required: bool) -> Status:
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
-        raise ServiceUnavailable(
-            f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA."
-        )
-    return Status(
-        KafkaService.name,
-        "yours" if ready else "down",
-        f"{host}:{port}",
-        None,
-        None,
-        "",
-    )
+        raise ServiceUnavailable(f"LABKIT_KAFKA={address}: no broker answers there; start it, or unset LABKIT_KAFKA.")
+    return Status(KafkaService.name, "yours" if ready else "down", f"{host}:{port}", None, None, "")
 
 
 def _is_running(pid: int) -> bool:
@@ -420,9 +334,7 @@ def _is_running(pid: int) -> bool:
 def _is_alive(pid: int, started: float) -> bool:
     """Whether this is still the process that was noted: process ids come round again."""
     try:
-        return (
-            _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
-        )
+        return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
         return False
 

@@ -10,10 +10,7 @@ BROKER = JarSet(
     folder_name=f"kafka-{VERSION}",
     sums_file="kafka_broker.sha256",
     # The broker, and what lets it write a log: it brings an interface for that and no implementation.
-    packages=(
-        ("org.apache.kafka", "kafka_2.13", VERSION),
-        ("org.slf4j", "slf4j-simple", "1.7.36"),
-    ),
+    packages=(("org.apache.kafka", "kafka_2.13", VERSION), ("org.slf4j", "slf4j-simple", "1.7.36")),
     transitive=True,
     megabytes=44,
     otherwise="point LABKIT_KAFKA=host:port to a broker that you have",

@@ -17,9 +17,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
     """Host and port of `host:port`. Raises `InvalidInput` that says where the address stands."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise InvalidInput(
-            f"{where}={address[:60]}: write host:port, as in 127.0.0.1:9092."
-        )
+        raise InvalidInput(f"{where}={address[:60]}: write host:port, as in 127.0.0.1:9092.")
     return host.strip("[]"), int(port)
 
 
@@ -38,14 +36,7 @@ def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
 
 
 def _request() -> bytes:
-    header = struct.pack(
-        f">hhih{len(_CLIENT)}s",
-        _METADATA,
-        _VERSION,
-        _CORRELATION,
-        len(_CLIENT),
-        _CLIENT,
-    )
+    header = struct.pack(f">hhih{len(_CLIENT)}s", _METADATA, _VERSION, _CORRELATION, len(_CLIENT), _CLIENT)
     body = struct.pack(">i", 0)  # no topics
     return struct.pack(">i", len(header) + len(body)) + header + body
 

@@ -23,15 +23,9 @@ class LineServer:
     reader's stream.
     """
 
-    def __init__(
-        self,
-        portions: Sequence[Sequence[str]],
-        ready: Callable[[], bool] = lambda: True,
-    ) -> None:
+    def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
         self._ready, self._closed = ready, False
-        self._portions = [
-            ("".join(f"{line}\n" for line in portion)).encode() for portion in portions
-        ]
+        self._portions = [("".join(f"{line}\n" for line in portion)).encode() for portion in portions]
         self._connections: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -47,10 +41,7 @@ class LineServer:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closed = True
         with contextlib.suppress(OSError):

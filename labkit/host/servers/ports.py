@@ -32,9 +32,7 @@ def hold(held: ExitStack, wanted: int = 0) -> int:
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
         with suppress(OSError):
-            listener = held.enter_context(
-                socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            )
+            listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             # Connections of the last server keep its port for a minute otherwise, and a restart
             # would move.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

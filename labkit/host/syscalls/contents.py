@@ -73,12 +73,7 @@ class Contents:
         return Deed(CallKind.TRUNCATE, opened.path, size=grown) if changes else None
 
     def write(
-        self,
-        tracee: Tracee,
-        descriptor: int,
-        pieces: list[tuple[int, int]],
-        offset: int | None = None,
-        flags: int = 0,
+        self, tracee: Tracee, descriptor: int, pieces: list[tuple[int, int]], offset: int | None = None, flags: int = 0
     ) -> Found:
         opened = tracee.opened(descriptor)
         size = sum(length for _, length in pieces)
@@ -88,18 +83,9 @@ class Contents:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, flags)
         content = tracee.gather(pieces) if self._contents else None
-        return Deed(
-            CallKind.WRITE, opened.path, "", size, place, content, synced=synced
-        )
+        return Deed(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
-    def copy(
-        self,
-        tracee: Tracee,
-        source: Source,
-        descriptor: int,
-        most: int,
-        offset: int | None = None,
-    ) -> Found:
+    def copy(self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None) -> Found:
         """Bytes that the kernel moves by itself; they are never in the memory of the process."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
@@ -112,9 +98,7 @@ class Contents:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
         content = _part(origin, start, size) if self._contents else None
-        return Deed(
-            CallKind.WRITE, opened.path, "", size, place, content, synced=synced
-        )
+        return Deed(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
     def clone(self, tracee: Tracee, of: Arguments) -> Found:
         descriptor, request, argument = of[:3]
@@ -142,19 +126,12 @@ class Contents:
         return opened.is_file and (opened.device, opened.inode) != self._output
 
     def _place(
-        self,
-        tracee: Tracee,
-        descriptor: int,
-        opened: Opened,
-        offset: int | None,
-        flags: int,
+        self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
         """Where the first byte goes, and whether the write is durable when it returns."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
-        if (
-            cursor.appends or flags & _APPENDS
-        ):  # Linux appends even at a place that is named
+        if cursor.appends or flags & _APPENDS:  # Linux appends even at a place that is named
             return opened.size, synced
         return (cursor.position if offset is None else offset), synced
 
@@ -165,9 +142,7 @@ class Contents:
 
     # Sockets.
 
-    def _send(
-        self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None
-    ) -> Found:
+    def _send(self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None) -> Found:
         peer = to or self._peers.of(opened.inode)
         if not peer or not size or peer.is_name_service:
             return None
@@ -203,9 +178,7 @@ class Contents:
         if of[3] & _ANONYMOUS or not of[3] & MAP_SHARED:
             return None
         opened = tracee.opened(of[4])
-        return (
-            Unseen("mmap of a writable file", opened.path) if opened.is_file else None
-        )
+        return Unseen("mmap of a writable file", opened.path) if opened.is_file else None
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
@@ -226,11 +199,7 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 def _shares_blocks(path: str) -> bool:
     """Whether the file system below a path can let two files share blocks; `cp` asks that of every one."""
-    holding = [
-        each
-        for each in psutil.disk_partitions(all=True)
-        if Path(path).is_relative_to(each.mountpoint)
-    ]
+    holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 

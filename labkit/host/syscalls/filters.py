@@ -58,9 +58,7 @@ class Notification(NamedTuple):
     arguments: tuple[int, ...]
 
 
-def program(
-    here: Architecture, asked: Iterable[Question], action: int = RET_USER_NOTIF
-) -> list[Instruction]:
+def program(here: Architecture, asked: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
     """The filter: `action` for the calls asked about and for those of another table, everything else goes on."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -69,10 +67,7 @@ def program(
         Instruction(_LOAD, 0, 0, _NUMBER_AT),
     ]
     if here.foreign:
-        instructions += [
-            Instruction(_IF_AT_LEAST, 0, 1, here.foreign),
-            Instruction(_RETURN, 0, 0, action),
-        ]
+        instructions += [Instruction(_IF_AT_LEAST, 0, 1, here.foreign), Instruction(_RETURN, 0, 0, action)]
     for question in asked:
         block = list(_block(question, action))
         number = here.numbers[question.name]
@@ -81,7 +76,9 @@ def program(
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """What is done when the number fits: the conditions on the arguments, then the action. Falls through to the next."""
+    """What is done when the number fits: the conditions on the arguments, then the action. Falls through to
+    the next.
+    """
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -94,9 +91,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         yield Instruction(_LOAD, 0, 0, _NUMBER_AT)
 
 
-def install(
-    here: Architecture, instructions: list[Instruction], *, listen: bool = True
-) -> int:
+def install(here: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
     """Puts the filter on this thread; gives the listener's descriptor (0 where nobody listens).
 
     Raises `OSError` where the kernel or the container refuses it.
@@ -111,9 +106,7 @@ def install(
     flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = here.numbers["seccomp"]
     for flag in flags:
-        descriptor: int = libc.syscall(
-            number, _SET_MODE_FILTER, flag, ctypes.byref(wanted)
-        )
+        descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(wanted))
         if descriptor >= 0:
             return descriptor
         if ctypes.get_errno() != errno.EINVAL:
@@ -133,13 +126,9 @@ def offered(here: Architecture) -> int:
 class Listener:
     """The end at which held calls arrive, and are let go."""
 
-    def __init__(
-        self, descriptor: int, here: Architecture, asked: Iterable[Question]
-    ) -> None:
+    def __init__(self, descriptor: int, here: Architecture, asked: Iterable[Question]) -> None:
         self.descriptor = descriptor
-        with contextlib.suppress(
-            OSError
-        ):  # Linux 6.6: whoever waits is woken on the same processor
+        with contextlib.suppress(OSError):  # Linux 6.6: whoever waits is woken on the same processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = here.audit, here.foreign
         self._names = {here.numbers[each.name]: each.name for each in asked}
@@ -159,9 +148,7 @@ class Listener:
     def alive(self, notification: Notification) -> bool:
         """Whether the call is still held: what was read of its thread is read of that thread and of no later one."""
         try:
-            fcntl.ioctl(
-                self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie)
-            )
+            fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:
             return False
         return True

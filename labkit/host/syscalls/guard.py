@@ -21,14 +21,7 @@ import psutil
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all
 from labkit.host.syscalls.calls import CallKind
-from labkit.host.syscalls.dialogue import (
-    AllEnded,
-    Launch,
-    Listening,
-    Message,
-    Refused,
-    RootEnded,
-)
+from labkit.host.syscalls.dialogue import AllEnded, Launch, Listening, Message, Refused, RootEnded
 from labkit.host.syscalls.filters import Instruction, install, program
 from labkit.host.syscalls.table import Architecture, architecture, questions
 
@@ -86,11 +79,7 @@ class Guard:
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:
-            living = [
-                each.pid
-                for each in own.children(recursive=True)
-                if not _is_zombie(each)
-            ]
+            living = [each.pid for each in own.children(recursive=True) if not _is_zombie(each)]
             if living:
                 return living
             time.sleep(_LOOK_AGAIN)

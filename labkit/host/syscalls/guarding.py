@@ -73,9 +73,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 
 @contextmanager
-def _ended_with(
-    process: subprocess.Popen[bytes], channel: socket.socket
-) -> Iterator[None]:
+def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
     """Closes the channel after the block, upon which the guard kills what is left and ends."""
     try:
         yield

@@ -16,9 +16,7 @@ _REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
 _KEEPS_TARGET, _EXCHANGES = 1, 2  # RENAME_NOREPLACE, RENAME_EXCHANGE
 
 
-def rename(
-    tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0
-) -> Found:
+def rename(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Found:
     old, new = tracee.path(*first), tracee.path(*second)
     refused = flags & _KEEPS_TARGET and os.path.lexists(new)
     if refused or not os.path.lexists(old) or not _has_folder(new):

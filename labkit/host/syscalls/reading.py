@@ -1,4 +1,5 @@
-"""From a held call's name and arguments to what it is about to do: one table of how the arguments of each call are read.
+"""From a held call's name and arguments to what it is about to do: one table of how the arguments of each call are
+read.
 
 A call that cannot do anything is nothing: a rename of a file that is not there, a folder that exists, a write to a
 terminal. This module must not answer a call, and must not guess: what it cannot follow it names.
@@ -69,16 +70,10 @@ _SHAPES: Mapping[str, Shape] = {
     "pwrite64": lambda r, t, a: r.write(t, a[0], [(a[1], a[2])], a[3]),
     "writev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2])),
     "pwritev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), a[3]),
-    "pwritev2": lambda r, t, a: r.write(
-        t, a[0], t.vectors(a[1], a[2]), None if a[3] == _OWN_PLACE else a[3], a[5]
-    ),
-    "copy_file_range": lambda r, t, a: r.copy(
-        t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None
-    ),
+    "pwritev2": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2]), None if a[3] == _OWN_PLACE else a[3], a[5]),
+    "copy_file_range": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
     "sendfile": lambda r, t, a: r.copy(t, Source(a[1], a[2]), a[0], a[3]),
-    "splice": lambda r, t, a: r.copy(
-        t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None
-    ),
+    "splice": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
     "ioctl": Contents.clone,
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),

@@ -103,9 +103,7 @@ def _is_local(host: str) -> bool:
     if parsed.is_loopback or parsed.is_unspecified:
         return True
     cards = psutil.net_if_addrs().values()
-    return any(
-        each.address.partition("%")[0] == host for card in cards for each in card
-    )
+    return any(each.address.partition("%")[0] == host for card in cards for each in card)
 
 
 def _listeners(thread: int, port: int) -> set[int]:
@@ -113,21 +111,14 @@ def _listeners(thread: int, port: int) -> set[int]:
     inodes = set()
     for table in ("tcp", "tcp6"):
         for fields in _rows(thread, table):
-            if (
-                fields[3] == _LISTENING
-                and int(fields[1].rpartition(":")[2], 16) == port
-            ):
+            if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
                 inodes.add(int(fields[9]))
     return inodes
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
     """The name of a socket in the file system, or its abstract one (`@name`), if it has any."""
-    return [
-        " ".join(fields[7:])
-        for fields in _rows(thread, "unix")
-        if fields[6] == str(inode) and len(fields) > 7
-    ]
+    return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 
 def _rows(thread: int, table: str) -> list[list[str]]:

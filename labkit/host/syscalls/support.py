@@ -28,7 +28,9 @@ def supported() -> str:
         )
     if kernel_of(platform.release()) < OLDEST_KERNEL:
         oldest = ".".join(map(str, OLDEST_KERNEL))
-        return f"Watching system calls takes Linux {oldest} or newer, and this is {platform.release()}; update the kernel."
+        return (
+            f"Watching system calls takes Linux {oldest} or newer, and this is {platform.release()}; update the kernel."
+        )
     return refusal(offered(here))
 
 
@@ -49,4 +51,6 @@ def refusal(number: int) -> str:
             "This container or sandbox forbids seccomp, so system calls cannot be watched; "
             "allow the seccomp call in its profile, or run outside of it."
         )
-    return f"The kernel refuses to ask about system calls ({os.strerror(number)}); it was built without seccomp filters."
+    return (
+        f"The kernel refuses to ask about system calls ({os.strerror(number)}); it was built without seccomp filters."
+    )

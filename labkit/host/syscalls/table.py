@@ -78,18 +78,10 @@ QUESTIONS: tuple[Question, ...] = (
     *(Question(name, _SEND) for name in ("sendto", "sendmsg", "sendmmsg")),
     *(Question(name, _SEND) for name in ("connect", "listen")),
     Question("exit_group", frozenset({CallKind.EXIT})),
-    Question(
-        "mmap",
-        frozenset(),
-        (Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED)),
-    ),
+    Question("mmap", frozenset(), (Condition(2, ANY_BIT, PROT_WRITE), Condition(3, ANY_BIT, MAP_SHARED))),
     Question("io_uring_setup", frozenset()),
     Question("io_submit", frozenset()),
-    Question(
-        "seccomp",
-        frozenset(),
-        (Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
-    ),
+    Question("seccomp", frozenset(), (Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER))),
 )
 
 _X86_64 = {
@@ -194,6 +186,5 @@ def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Quest
     return [
         question
         for question in QUESTIONS
-        if question.name in numbers
-        and (not question.kinds or question.kinds & (kinds | {CallKind.EXIT}))
+        if question.name in numbers and (not question.kinds or question.kinds & (kinds | {CallKind.EXIT}))
     ]

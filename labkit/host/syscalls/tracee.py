@@ -152,10 +152,7 @@ class Tracee:
             raise _told(error) from error
         flags = int(lines[b"flags"], 8)
         return Cursor(
-            int(lines[b"pos"]),
-            flags & _O_ACCMODE != os.O_RDONLY,
-            bool(flags & _O_APPEND),
-            bool(flags & _O_DSYNC),
+            int(lines[b"pos"]), flags & _O_ACCMODE != os.O_RDONLY, bool(flags & _O_APPEND), bool(flags & _O_DSYNC)
         )
 
     def path(self, folder: int, address: int) -> str:

@@ -22,13 +22,7 @@ from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.deeds import Deed, Unseen
-from labkit.host.syscalls.dialogue import (
-    AllEnded,
-    Kill,
-    Launch,
-    Refused,
-    RootEnded,
-)
+from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
 from labkit.host.syscalls.filters import Notification
 from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
 from labkit.host.syscalls.reading import Reader
@@ -38,7 +32,8 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 5.0
-"""How long what a command left running may go on after it has ended: a JVM that a script started ends after the script."""
+"""How long what a command left running may go on after it has ended: a JVM that a script started ends after the script.
+"""
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids being read"
 _FORBIDDEN = "a file in a folder that the watcher may not look into"
@@ -69,13 +64,12 @@ def watch(
     `linger` is how many seconds processes may go on after the command has ended; then they are killed, too.
 
     Whatever `decide` or `tick` raise is raised here when everything is dead. Raises `ServiceUnavailable` where this
-    machine cannot watch, `InvalidInput` for a command or folder that cannot be started, `JobFailed` when the guard died.
+    machine cannot watch, `InvalidInput` for a command or folder that cannot be started, `JobFailed` when the guard
+    died.
     """
     if why := supported():
         raise ServiceUnavailable(why)
-    launch = Launch(
-        list(command), str(folder), dict(environment), str(output), sorted(kinds)
-    )
+    launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds))
     with guarded(launch, output) as guard:
         state = output.stat()
         reader = Reader((state.st_dev, state.st_ino), contents=contents)
@@ -191,9 +185,7 @@ class Watch:
             return None
         return self._call(notification, tracee, found)
 
-    def _call(
-        self, notification: Notification, tracee: Tracee, deed: Deed
-    ) -> Call | None:
+    def _call(self, notification: Notification, tracee: Tracee, deed: Deed) -> Call | None:
         again = _asked(notification) == self._interrupted
         self._interrupted = None
         process = tracee.process

@@ -22,19 +22,7 @@ from labkit.runs.pages.simulated import walk_of
 from labkit.runs.record import RunRecord
 from labkit.spark.options import CheckpointFate
 from labkit.view import seen, verdict_parts
-from labkit.view.card import (
-    BAD,
-    Card,
-    Cell,
-    Html,
-    beside,
-    code,
-    fold,
-    folds,
-    items,
-    para,
-    table,
-)
+from labkit.view.card import BAD, Card, Cell, Html, beside, code, fold, folds, items, para, table
 from labkit.view.timeline import Step
 
 SMALL = 100_000
@@ -59,20 +47,14 @@ def card(record: RunRecord) -> Card:
     ).head()
     shown = beside(
         head,
-        table(("", "should be", "found"), map(_row, rows))
-        if rows
-        else _too_many(verdict),
+        table(("", "should be", "found"), map(_row, rows)) if rows else _too_many(verdict),
         seen.line(tracks[key], key) if tracks and key is not None else "",
     )
     return Card(
         "",
         shown,
         para(_reason(record)),
-        *(
-            [para(record.scenario.note, kind="lkc-under")]
-            if record.scenario.note
-            else []
-        ),
+        *([para(record.scenario.note, kind="lkc-under")] if record.scenario.note else []),
         *_wrong(record),
         folds(_folds(record)),
         title=_title(record),
@@ -93,7 +75,9 @@ def _title(record: RunRecord) -> str:
 
 
 def _reason(record: RunRecord) -> str:
-    """Why it came so: the sentence that was written down before any run where the run is as predicted, else the judge's."""
+    """Why it came so: the sentence that was written down before any run where the run is as predicted, else the
+    judge's.
+    """
     found = expected_of(record)
     if found is not None:
         expected, came_so = found
@@ -130,23 +114,13 @@ def _rows(record: RunRecord) -> list[Row]:
     if record.scenario.strategy is Strategy.IDEMPOTENT:
         last = {each.key: each.value for each in expected}
         return [
-            Row(
-                _short(key),
-                str(value),
-                str(verdict.final.get(key, "nothing")),
-                verdict.final.get(key) != value,
-            )
+            Row(_short(key), str(value), str(verdict.final.get(key, "nothing")), verdict.final.get(key) != value)
             for key, value in sorted(last.items())
         ]
     found = Counter(row.offset for row in record.rows)
     wrong = {*verdict.lost, *verdict.duplicate}
     return [
-        Row(
-            f"{_short(each.key)} = {each.value}",
-            "1",
-            str(found[each.offset]),
-            each.offset in wrong,
-        )
+        Row(f"{_short(each.key)} = {each.value}", "1", str(found[each.offset]), each.offset in wrong)
         for each in expected
     ]
 
@@ -186,10 +160,7 @@ def _folds(record: RunRecord) -> Iterable[Html]:
     judged += [beside[name] for name in ("breaks", "drawn") if name in beside]
     yield fold("What the judge says", *(para(sentence(said)) for said in judged))
     if record.crashes:
-        yield fold(
-            "Was the crash real?",
-            items(_proof(record.scenario.strategy, crash) for crash in record.crashes),
-        )
+        yield fold("Was the crash real?", items(_proof(record.scenario.strategy, crash) for crash in record.crashes))
         yield fold("The checkpoint's files at that moment", *_files(record))
     yield fold("The code of the sink", code(Code(record.scenario.strategy).text))
     yield fold("The same run, step by step", *_steps(record))
@@ -199,18 +170,10 @@ def _folds(record: RunRecord) -> Iterable[Html]:
 def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
     killed, is_executor = crash.get("killed"), bool(crash.get("executor"))
     how_many = UNKNOWN if killed is None else len(killed)
-    whom = (
-        "the executor whose task reached the point"
-        if is_executor
-        else "every process of the driver's session"
-    )
+    whom = "the executor whose task reached the point" if is_executor else "every process of the driver's session"
     after = ""
     if killed:
-        after = (
-            " The driver went on."
-            if is_executor
-            else " Afterwards the session was empty."
-        )
+        after = " The driver went on." if is_executor else " Afterwards the session was empty."
     where = _where(strategy, str(crash.get("point", UNKNOWN)))
     return f"{where} Signal {crash.get('signal', UNKNOWN)} to {whom}; processes killed: {how_many}.{after}"
 
@@ -246,9 +209,7 @@ def _files(record: RunRecord) -> Iterable[Html]:
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
     """The end of a file of the checkpoint, from where that checkpoint lies now."""
     is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
-    path = (
-        record.folder.checkpoint if is_kept else record.folder.put_aside(nth)
-    ) / name
+    path = (record.folder.checkpoint if is_kept else record.folder.put_aside(nth)) / name
     try:
         if path.stat().st_size <= MOST_BYTES_OF_A_FILE:
             return path.read_text(encoding="utf-8").splitlines()[-1]
@@ -268,10 +229,7 @@ def _steps(record: RunRecord) -> Iterable[Html]:
 
 
 def _plain(
-    record: RunRecord,
-    rows: Sequence[Row],
-    tracks: Mapping[str, Sequence[Step]] | None,
-    key: str | None,
+    record: RunRecord, rows: Sequence[Row], tracks: Mapping[str, Sequence[Step]] | None, key: str | None
 ) -> list[str]:
     verdict = record.verdict
     lines = [
@@ -279,10 +237,7 @@ def _plain(
         f"  {verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}",
     ]
     if len(rows) <= 6:
-        lines += [
-            f"  {name}: should be {should}, found {found}"
-            for name, should, found, _ in rows
-        ]
+        lines += [f"  {name}: should be {should}, found {found}" for name, should, found, _ in rows]
     if tracks and key is not None:
         lines.append(f"  a reader saw of {_short(key)}: {seen.said(tracks[key])}")
     return [*lines, f"  {_reason(record)}"]

@@ -28,10 +28,7 @@ class Code:
         own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
         head = inspect.getsource(sink).splitlines()[0]
         bodies = [dedent(inspect.getsource(inspect.unwrap(each))) for each in own]
-        indented = (
-            "\n".join(f"    {line}".rstrip() for line in body.splitlines())
-            for body in bodies
-        )
+        indented = ("\n".join(f"    {line}".rstrip() for line in body.splitlines()) for body in bodies)
         return "\n\n".join([head, *indented]).replace(":\n\n", ":\n", 1)
 
     @property
@@ -56,16 +53,12 @@ class Code:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         lines = len(self.text.splitlines())
-        return bundle(
-            self.html(), f"{self.file}: {lines} lines of the sink {self.strategy}"
-        )
+        return bundle(self.html(), f"{self.file}: {lines} lines of the sink {self.strategy}")
 
 
 def code(sink: str) -> Code:
     """The lines of a sink by its name. Raises `InvalidInput`."""
     names = [each.value for each in Strategy]
     if name_in(sink, 'lab.code("append")') not in names:
-        raise InvalidInput(
-            f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}"
-        )
+        raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}")
     return Code(Strategy(sink))

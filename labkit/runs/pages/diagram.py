@@ -17,9 +17,7 @@ def write_diagram(record: RunRecord) -> None:
     durable.replace(record.folder.diagram, svg(diagram, title=title))
 
 
-def of_run(
-    crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]
-) -> Diagram:
+def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
     """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
@@ -42,9 +40,7 @@ MOST_EVENTS = 200
 """Observations of a real run that are drawn before the middle is left out."""
 
 
-def _shortened(
-    events: list[Observation | Reading],
-) -> list[Observation | Reading | str]:
+def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
     observed = sum(isinstance(event, Observation) for event in events)
     if observed <= MOST_EVENTS:
         return list(events)
@@ -53,10 +49,7 @@ def _shortened(
     for event in events:
         # Only rows are left out: readings and crashes are what the picture is about.
         number += isinstance(event, Observation)
-        if (
-            isinstance(event, Observation)
-            and MOST_EVENTS // 2 < number <= observed - MOST_EVENTS // 2
-        ):
+        if isinstance(event, Observation) and MOST_EVENTS // 2 < number <= observed - MOST_EVENTS // 2:
             skipped += 1
             continue
         if skipped:
@@ -70,17 +63,7 @@ def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
     logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
     recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
     return [
-        Step(
-            "driver",
-            Event.CRASH,
-            (),
-            f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}",
-        ),
+        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
         Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
-        Step(
-            "driver",
-            Event.RESTART,
-            ("checkpoint",),
-            f"driver {nth + 1} starts; recovery: {recovery}",
-        ),
+        Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
     ]

@@ -23,12 +23,7 @@ from labkit.view.charts import SIGNS, chart
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHADES = {
-    "exactly-once": "#cfe8dc",
-    "at-least-once": "#f5c98a",
-    "at-most-once": "#c9a8dc",
-    "none": "#d07b76",
-}
+SHADES = {"exactly-once": "#cfe8dc", "at-least-once": "#f5c98a", "at-most-once": "#c9a8dc", "none": "#d07b76"}
 """From light to dark as the guarantee gets weaker, so that greyscale keeps the order."""
 
 JUMPED = "↩"
@@ -56,17 +51,13 @@ class Square(NamedTuple):
     @property
     def words(self) -> str:
         """The verdict by sign and name."""
-        return f"{SIGNS[self.guarantee]} {self.guarantee}" + (
-            f" {JUMPED}" if self.jumped_back else ""
-        )
+        return f"{SIGNS[self.guarantee]} {self.guarantee}" + (f" {JUMPED}" if self.jumped_back else "")
 
 
 class VerdictGrid:
     """Squares of one voice, as a table of links, as a figure, and as lines of text."""
 
-    def __init__(
-        self, squares: Sequence[Square], voice: str, base: Path | None = None
-    ) -> None:
+    def __init__(self, squares: Sequence[Square], voice: str, base: Path | None = None) -> None:
         self.squares = list(squares)
         self.voice = voice
         self._base = base
@@ -80,9 +71,7 @@ class VerdictGrid:
         return cell_square
 
     def _by_place(self) -> dict[tuple[str, str], Square]:
-        return {
-            (square.row, square.cell.point.value): square for square in self.squares
-        }
+        return {(square.row, square.cell.point.value): square for square in self.squares}
 
     @property
     def rows(self) -> list[str]:
@@ -107,24 +96,17 @@ class VerdictGrid:
                 shade = SHADES.get(square.guarantee, "white") if square else "white"
                 axes.add_patch(_tile(across, down, shade, there=square is not None))
                 label = square.words.replace(" ", "\n", 1) if square else ""
-                axes.annotate(
-                    label, (across, down), ha="center", va="center", fontsize=7
-                )
+                axes.annotate(label, (across, down), ha="center", va="center", fontsize=7)
         axes.set_xlim(-0.5, len(points) - 0.5)
         # Upside down, so that the first row is on top as in the table.
         axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xticks(
-            range(len(points)),
-            [point.value.replace(".", ".\n") for point in points],
-            fontsize=7,
-        )
+        axes.set_xticks(range(len(points)), [point.value.replace(".", ".\n") for point in points], fontsize=7)
         axes.set_yticks(range(len(rows)), rows, fontsize=8)
         axes.tick_params(length=0)
         axes.xaxis.tick_top()
         axes.spines[:].set_visible(False)
         axes.set_xlabel(
-            f"{self.voice} {JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint.",
-            fontsize=8,
+            f"{self.voice} {JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint.", fontsize=8
         )
         return figure
 
@@ -135,8 +117,7 @@ class VerdictGrid:
             for point in self.points
         )
         rows = "".join(
-            f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>'
-            for row in self.rows
+            f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>' for row in self.rows
         )
         style = asset("scene.css") + asset("stepper.css") + asset("verdict_grid.css")
         return (
@@ -155,19 +136,13 @@ class VerdictGrid:
                 continue
             label = escape(square.words)
             if self._base is not None:
-                label = (
-                    f'<a href="{escape(beside + square.run)}/report.html">{label}</a>'
-                )
-            leads = (
-                square.run if self._base is not None else f"lab.show('{square.run}')"
-            )
+                label = f'<a href="{escape(beside + square.run)}/report.html">{label}</a>'
+            leads = square.run if self._base is not None else f"lab.show('{square.run}')"
             yield f'<td class="lk-{square.guarantee}" title="{escape(f"{square.because}; {leads}")}">{label}</td>'
 
     def __str__(self) -> str:
         wide = max((len(str(square.cell)) for square in self.squares), default=0)
-        return "\n".join(
-            f"{str(square.cell).ljust(wide)}  {square.words}" for square in self.squares
-        )
+        return "\n".join(f"{str(square.cell).ljust(wide)}  {square.words}" for square in self.squares)
 
     __repr__ = __str__
 
@@ -180,14 +155,7 @@ def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
     from matplotlib.patches import Rectangle
 
     edge = "#59636e" if there else "#d9dde2"
-    return Rectangle(
-        (across - 0.47, down - 0.44),
-        0.94,
-        0.88,
-        facecolor=shade,
-        edgecolor=edge,
-        linewidth=0.8,
-    )
+    return Rectangle((across - 0.47, down - 0.44), 0.94, 0.88, facecolor=shade, edgecolor=edge, linewidth=0.8)
 
 
 def simulated() -> VerdictGrid:
@@ -198,17 +166,9 @@ def simulated() -> VerdictGrid:
 def _simulated() -> Iterator[Square]:
     stores = {name: frozenset(_able(name)) for name in STORES}
     for cell in grid(stores):
-        walk = pipeline.crashed(
-            cell.strategy, cell.order, cell.store, [Crash(cell.point)]
-        )
+        walk = pipeline.crashed(cell.strategy, cell.order, cell.store, [Crash(cell.point)])
         verdict = pipeline.verdict(walk)
-        yield Square(
-            cell,
-            verdict.guarantee.value,
-            bool(verdict.regression),
-            verdict.because,
-            str(walk.trace),
-        )
+        yield Square(cell, verdict.guarantee.value, bool(verdict.regression), verdict.because, str(walk.trace))
 
 
 def _able(store: str) -> Iterator[Strategy]:
@@ -223,29 +183,16 @@ def of_runs(base: Path) -> VerdictGrid:
 
     Raises `InvalidInput` when there is no verdict of a run that was killed once.
     """
-    by_cell = {
-        square.cell: square
-        for path in sorted(base.glob("*/verdict.json"))
-        for square in _real(path)
-    }
+    by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
-        raise InvalidInput(
-            f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled."
-        )
+        raise InvalidInput(f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled.")
     order = {cell: place for place, cell in enumerate(sorted(by_cell, key=_place))}
     squares = sorted(by_cell.values(), key=lambda square: order[square.cell])
-    return VerdictGrid(
-        squares, "Every cell is a real run; click it for its report.", base
-    )
+    return VerdictGrid(squares, "Every cell is a real run; click it for its report.", base)
 
 
 def _place(cell: Cell) -> tuple[int, str, str, int]:
-    return (
-        list(Strategy).index(cell.strategy),
-        cell.order.value,
-        cell.store,
-        list(FailPoint).index(cell.point),
-    )
+    return (list(Strategy).index(cell.strategy), cell.order.value, cell.store, list(FailPoint).index(cell.point))
 
 
 def _real(path: Path) -> Iterator[Square]:
@@ -255,21 +202,14 @@ def _real(path: Path) -> Iterator[Square]:
         if len(crashes) != 1:
             return
         point = FailPoint(crashes[0]["point"])
-        cell = Cell(
-            scenario["store"],
-            Strategy(scenario["sink"]),
-            Order(scenario["order"]),
-            point,
-        )
+        cell = Cell(scenario["store"], Strategy(scenario["sink"]), Order(scenario["order"]), point)
         guarantee, jumped, because = (
             Guarantee(verdict["guarantee"]).value,
             bool(verdict["regression"]),
             str(verdict["because"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(
-            f"{path}: damaged ({error!r}); remove the folder or run it again."
-        ) from None
+        raise InvalidInput(f"{path}: damaged ({error!r}); remove the folder or run it again.") from None
     yield Square(cell, guarantee, jumped, because, path.parent.name)
 
 

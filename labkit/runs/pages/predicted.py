@@ -14,12 +14,6 @@ def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
         sink=scenario.strategy.value, store=scenario.store, order=order, crashes=crashes
     ):
         return None
-    cell = Cell(
-        scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point
-    )
+    cell = Cell(scenario.store, scenario.strategy, scenario.order, scenario.crashes[0].point)
     expected = expectations().get(cell)
-    return (
-        (expected, expected.compared() == compared(record.verdict.to_json()))
-        if expected
-        else None
-    )
+    return (expected, expected.compared() == compared(record.verdict.to_json())) if expected else None

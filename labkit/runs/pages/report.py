@@ -22,9 +22,7 @@ MOST_KEYS = 20
 MOST_STEPS = 40
 
 
-def write_report(
-    records: Sequence[RunRecord], path: Path, title: str, lead: str
-) -> None:
+def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
     """One page for one run or several."""
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."),
@@ -34,22 +32,14 @@ def write_report(
         undefined=StrictUndefined,
     )
     template = environment.get_template("report.html.jinja")
-    durable.replace(
-        path,
-        template.render(
-            title=title, lead=lead, runs=[shown(record) for record in records]
-        ),
-    )
+    durable.replace(path, template.render(title=title, lead=lead, runs=[shown(record) for record in records]))
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
     """What a template shows of a run."""
     tracks = list(by_key(record.events).items())[:MOST_KEYS]
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
-    crashes = [
-        {"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence}
-        for crash in record.crashes
-    ]
+    crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]
     planned = ", ".join(str(crash) for crash in record.scenario.crashes)
     return {
         "sink": record.scenario.label,
@@ -57,8 +47,7 @@ def shown(record: RunRecord) -> dict[str, Any]:
         "result": record.to_json(),
         "beside_verdict": [sentence(said) for _, said in record.beside_verdict()],
         "tracks": [(key, _steps(record.verdict, track)) for key, track in tracks],
-        "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS])
-        or "nothing",
+        "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
         "more": len(final) > MOST_KEYS,
         "crashes": crashes,
         "folder": record.folder.path.name,
@@ -66,15 +55,8 @@ def shown(record: RunRecord) -> dict[str, Any]:
 
 
 def _steps(verdict: Verdict, track: Sequence[Step]) -> list[dict[str, Any]]:
-    went_back = {
-        (case.offset, case.incarnation)
-        for case in verdict.witnesses.get("regression", ())
-    }
+    went_back = {(case.offset, case.incarnation) for case in verdict.witnesses.get("regression", ())}
     return [
-        {
-            "label": step.label,
-            "value": step.value,
-            "back": (step.offset, step.incarnation) in went_back,
-        }
+        {"label": step.label, "value": step.value, "back": (step.offset, step.incarnation) in went_back}
         for step in track[:MOST_STEPS]
     ]

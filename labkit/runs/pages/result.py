@@ -30,9 +30,7 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
     The style sheets come with it, it names no other host, and without its script it is still complete.
     """
     environment = Environment(
-        loader=PackageLoader("labkit.runs.pages", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
+        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
     )
     template = environment.get_template("result.html.jinja")
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
@@ -44,10 +42,7 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
         call=call,
         chart=_source("image/png", png(_chart(record))),
         diagram=_source(
-            "image/svg+xml",
-            svg(
-                of_run(record.crashes, record.events), title=record.scenario.label
-            ).encode(),
+            "image/svg+xml", svg(of_run(record.crashes, record.events), title=record.scenario.label).encode()
         ),
         files=list(_files(record)),
         expected=expected_of(record),
@@ -75,10 +70,7 @@ def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
     """Every file of the checkpoint that decides about recovery; whether it was there at each crash, and in the end."""
-    moments = [
-        *(crash["files"] for crash in record.crashes),
-        record.files,
-    ]
+    moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
 

@@ -22,27 +22,15 @@ def walk_of(scenario: Scenario) -> Replay:
     words = (
         # One more than is allowed, so that a longer input is noticed without being read
         # to its end.
-        list(islice(read_log(scenario.input), MOST_WORDS + 1))
-        if scenario.job is Job.RUNNING
-        else []
+        list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []
     )
-    if (
-        not words
-        or not is_modelled(scenario.store)
-        or scenario.checkpoint is CheckpointFate.DELETED
-    ):
-        raise InvalidInput(
-            "The simulator does not model this job, store or checkpoint; it has the job running."
-        )
+    if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
+        raise InvalidInput("The simulator does not model this job, store or checkpoint; it has the job running.")
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
-        raise InvalidInput(
-            f"The simulator has one batch of at most {MOST_WORDS} records; this input is longer."
-        )
+        raise InvalidInput(f"The simulator has one batch of at most {MOST_WORDS} records; this input is longer.")
     if not scenario.crashes:
         raise InvalidInput("Nothing crashes in this scenario; name a failpoint.")
-    return crashed(
-        scenario.strategy, scenario.order, scenario.store, scenario.crashes, words
-    )
+    return crashed(scenario.strategy, scenario.order, scenario.store, scenario.crashes, words)
 
 
 def at_failpoint(scenario: Scenario) -> Player:
@@ -53,7 +41,5 @@ def at_failpoint(scenario: Scenario) -> Player:
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point
     return Player(
-        walk.trace,
-        f"{point} is reached in step {step - 1}. {point.sentence} Step {step} is the crash.",
-        step - 1,
+        walk.trace, f"{point} is reached in step {step - 1}. {point.sentence} Step {step} is the crash.", step - 1
     )

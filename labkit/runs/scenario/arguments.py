@@ -14,17 +14,13 @@ from labkit.runs.scenario.scenario import Scenario
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
-def takes_options(
-    *but: str, of: type[Scenario] = Scenario
-) -> Callable[[FunctionT], FunctionT]:
+def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
     """Decorates a function with `**options`: its signature and docstring name the options, except those in `but`."""
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]
         lines = [f"    {each.keyword}: {each.help}" for each in options]
-        function.__doc__ = "\n".join(
-            [inspect.getdoc(function) or "", "", "Options:", *lines]
-        )
+        function.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Options:", *lines])
         return with_arguments(function, [_argument(each) for each in options])
 
     return named
@@ -37,15 +33,9 @@ def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT
     return function
 
 
-def _with_options(
-    signature: inspect.Signature, options: list[Parameter]
-) -> inspect.Signature:
+def _with_options(signature: inspect.Signature, options: list[Parameter]) -> inspect.Signature:
     """The signature with the options where it has `**options`, before its other arguments by keyword."""
-    own = [
-        each
-        for each in signature.parameters.values()
-        if each.kind is not Parameter.VAR_KEYWORD
-    ]
+    own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]
     return signature.replace(parameters=[*first, *options, *own[len(first) :]])
 

@@ -16,17 +16,13 @@ if TYPE_CHECKING:
 
 def after_crash(when: str) -> Need:
     """For what does something only after a crash."""
-    return Need(
-        lambda scenario: bool(scenario.crashes),
-        f"{{written}}: {when}; name one with --crash.",
-    )
+    return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
     """For what only the jobs with a stateful processor of the lab's own can do."""
     return Need(
-        lambda scenario: scenario.job in STATEFUL,
-        f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}.",
+        lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )
 
 
@@ -63,9 +59,7 @@ def check_expiry(scenario: "Scenario") -> None:
     store = scenario.store
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
-        raise InvalidInput(
-            f"--between {scenario.between}: {store} keeps a transaction for ever; use --store {able}."
-        )
+        raise InvalidInput(f"--between {scenario.between}: {store} keeps a transaction for ever; use --store {able}.")
 
 
 def check_placed(scenario: "Scenario") -> None:
@@ -73,18 +67,14 @@ def check_placed(scenario: "Scenario") -> None:
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
-        raise InvalidInput(
-            "--master: the job socket runs on this machine's threads only; leave --master out."
-        )
+        raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
     in_tasks = scenario.crashes if scenario.job is Job.RUNNING else ()
     check_master(scenario.master, in_tasks, scenario.most_tasks)
 
 
 def check_victim_there(scenario: "Scenario") -> None:
     """Refuses to kill an executor where none is a process of its own, or where it does not write."""
-    in_tasks = (
-        scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
-    )
+    in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 

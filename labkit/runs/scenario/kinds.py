@@ -202,9 +202,7 @@ class Crashes(Kind[tuple[Crash, ...]]):
         """Each crash from `POINT` or `POINT@BATCH`."""
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
-            raise InvalidInput(
-                f"{option} {str(word)[:40]}: write POINT or POINT@BATCH."
-            )
+            raise InvalidInput(f"{option} {str(word)[:40]}: write POINT or POINT@BATCH.")
         return tuple(parse_crash(str(each)) for each in words)
 
     def word(self, value: tuple[Crash, ...]) -> Word:

@@ -117,11 +117,7 @@ class Option(Generic[ValueT]):
             written = " ".join(self.typed(scenario, quoted=False)) or self.flag
             for need in self.needs:
                 if not need.met(scenario):
-                    raise InvalidInput(
-                        need.otherwise.format(
-                            option=self.flag, written=written, scenario=scenario
-                        )
-                    )
+                    raise InvalidInput(need.otherwise.format(option=self.flag, written=written, scenario=scenario))
         if self.check is not None:
             self.check(scenario)
 
@@ -133,9 +129,7 @@ class Option(Generic[ValueT]):
         if word is True:
             return [self.flag]
         words = word if isinstance(word, list) else [str(word)]
-        return [
-            f"{self.flag} {shlex.quote(each) if quoted else each}" for each in words
-        ]
+        return [f"{self.flag} {shlex.quote(each) if quoted else each}" for each in words]
 
 
 def option(

@@ -23,24 +23,8 @@ from labkit.runs.scenario.checks import (
     in_counting_jobs,
     stores_for,
 )
-from labkit.runs.scenario.kinds import (
-    Crashes,
-    InputFile,
-    Key,
-    Name,
-    NamedSwitch,
-    Number,
-    Plain,
-    Switch,
-    Text,
-)
-from labkit.runs.scenario.options import (
-    Need,
-    Part,
-    check_known,
-    option,
-    options_of,
-)
+from labkit.runs.scenario.kinds import Crashes, InputFile, Key, Name, NamedSwitch, Number, Plain, Switch, Text
+from labkit.runs.scenario.options import Need, Part, check_known, option, options_of
 from labkit.spark.master import Victim
 from labkit.spark.options import (
     HELLO_WORLD_HELLO,
@@ -65,15 +49,10 @@ _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
 _TO_SERVER = [each for each in Fault if each not in (*ON_THIS_MACHINE, *OF_THE_SOURCE)]
 _RECORDS = Number(1, "a batch needs at least 1 record.")
-_TASKS = Number(
-    1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS
-)
+_TASKS = Number(1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS)
 _OTHER_TASKS = in_counting_jobs("have other numbers of tasks")
 _USUAL_TASKS = Need(
-    lambda scenario: (
-        scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario)
-    ),
-    _OTHER_TASKS.otherwise,
+    lambda scenario: scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario), _OTHER_TASKS.otherwise
 )
 
 
@@ -153,11 +132,7 @@ class Scenario:
         ),
     )
     records_per_batch: int = option(
-        _RECORDS,
-        1_000,
-        "Records (lines) in one micro-batch.",
-        always=True,
-        in_every_folder=True,
+        _RECORDS, 1_000, "Records (lines) in one micro-batch.", always=True, in_every_folder=True
     )
     checkpoint: CheckpointFate = option(
         NamedSwitch(CheckpointFate.KEPT, CheckpointFate.DELETED),
@@ -182,10 +157,7 @@ class Scenario:
         in_every_folder=True,
     )
     query: str | None = option(
-        Text(
-            "[a-z][a-z0-9_]{0,30}",
-            "write a name of small letters, digits and _, as in counts_1.",
-        ),
+        Text("[a-z][a-z0-9_]{0,30}", "write a name of small letters, digits and _, as in counts_1."),
         None,
         "The query's name in markers and handles; default: new with every checkpoint.",
         in_every_folder=True,
@@ -198,10 +170,7 @@ class Scenario:
         in_every_folder=True,
     )
     partitions: int = option(
-        _TASKS,
-        PARTITIONS,
-        "Tasks that write each batch of running and kafka.",
-        needs=[_OTHER_TASKS],
+        _TASKS, PARTITIONS, "Tasks that write each batch of running and kafka.", needs=[_OTHER_TASKS]
     )
     later_partitions: int | None = option(
         _TASKS,
@@ -217,24 +186,16 @@ class Scenario:
         f"to the prices of --job shop: {Fault.EDIT_PRICES}.",
         needs=[
             Need(
-                lambda scenario: (
-                    scenario.between is not Fault.EDIT_PRICES
-                    or scenario.job is Job.SHOP
-                ),
+                lambda scenario: scenario.between is not Fault.EDIT_PRICES or scenario.job is Job.SHOP,
                 "{written}: only a shop looks up prices; use --job shop.",
             ),
             Need(
-                lambda scenario: (
-                    scenario.between not in OF_THE_SOURCE or scenario.job is Job.KAFKA
-                ),
+                lambda scenario: scenario.between not in OF_THE_SOURCE or scenario.job is Job.KAFKA,
                 "{written}: it happens to a Kafka topic that is read; use --job kafka.",
             ),
             Need(
-                lambda scenario: (
-                    scenario.between not in _TO_SERVER or scenario.store in SERVICES
-                ),
-                "{written}: the store {scenario.store} has no server; "
-                f"use --store {_WITH_SERVER}.",
+                lambda scenario: scenario.between not in _TO_SERVER or scenario.store in SERVICES,
+                f"{{written}}: the store {{scenario.store}} has no server; use --store {_WITH_SERVER}.",
             ),
             after_crash("it happens after a crash"),
         ],
@@ -306,9 +267,7 @@ class Scenario:
             parts.append(self.order.value)
         if self.victim is not Victim.DRIVER:
             parts.append(self.victim.value)
-        return "-".join(
-            [*parts, *(str(crash).replace("@", "-") for crash in self.crashes)]
-        )
+        return "-".join([*parts, *(str(crash).replace("@", "-") for crash in self.crashes)])
 
     @property
     def label(self) -> str:
@@ -335,9 +294,7 @@ class Scenario:
         for each in options_of(cls):
             if each.in_every_folder or each.json_name in data:
                 plain = data[each.json_name]
-                words[each.keyword] = (
-                    None if plain is None else each.kind.word_of(plain)
-                )
+                words[each.keyword] = None if plain is None else each.kind.word_of(plain)
         return cls.plan(words)
 
     @classmethod
@@ -348,9 +305,7 @@ class Scenario:
         """
         options = options_of(cls)
         check_known(words, [each.keyword for each in options])
-        values: dict[str, Any] = {
-            each.attribute: each.read(words.get(each.keyword)) for each in options
-        }
+        values: dict[str, Any] = {each.attribute: each.read(words.get(each.keyword)) for each in options}
         chosen = cls(**values)
         defaults: dict[str, Any] = {
             each.attribute: each.usual(chosen)
@@ -364,5 +319,7 @@ class Scenario:
 
 
 def plan(**words: object) -> Scenario:
-    """A scenario from what a person typed: `plan(sink="wal", crashes=["sink.mid_write"])`. Raises as `Scenario.plan`."""
+    """A scenario from what a person typed: `plan(sink="wal", crashes=["sink.mid_write"])`. Raises as
+    `Scenario.plan`.
+    """
     return Scenario.plan(words)

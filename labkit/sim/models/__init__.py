@@ -4,16 +4,7 @@ No model knows another one.
 """
 
 from labkit.sim.blueprint import by_name
-from labkit.sim.models import (
-    barriers,
-    changelog,
-    delivery,
-    kafka_log,
-    orders,
-    pipeline,
-    snapshot,
-    two_phase_commit,
-)
+from labkit.sim.models import barriers, changelog, delivery, kafka_log, orders, pipeline, snapshot, two_phase_commit
 
 __all__ = ["MODELS"]
 

@@ -6,21 +6,11 @@ learner's code. An open model must not contain what would answer its exercise.
 """
 
 from labkit.sim.blueprint import by_name
-from labkit.sim.open_models import (
-    alignment,
-    confirmation,
-    deduplication,
-    recovery,
-    resolution,
-)
+from labkit.sim.open_models import alignment, confirmation, deduplication, recovery, resolution
 
 __all__ = ["OPEN_MODELS"]
 
 OPEN_MODELS = by_name(
-    deduplication.BLUEPRINT,
-    alignment.BLUEPRINT,
-    recovery.BLUEPRINT,
-    confirmation.BLUEPRINT,
-    resolution.BLUEPRINT,
+    deduplication.BLUEPRINT, alignment.BLUEPRINT, recovery.BLUEPRINT, confirmation.BLUEPRINT, resolution.BLUEPRINT
 )
 """By name."""

@@ -25,12 +25,8 @@ class OpenConfirmation(Pipeline):
     name = "confirmation_drill"
     parameters = PARAMETERS | {
         "strategy": Choice("Rows go into a log first.", "wal", ("wal",)),
-        "order": Choice(
-            "The sink commits, then the engine writes commits/N.", "engine", ("engine",)
-        ),
-        "crash_in_window": Switch(
-            "Whether crashes come while rows are out and not confirmed.", default=True
-        ),
+        "order": Choice("The sink commits, then the engine writes commits/N.", "engine", ("engine",)),
+        "crash_in_window": Switch("Whether crashes come while rows are out and not confirmed.", default=True),
     }
     steps = ("write_out", "confirm_batch", "log_commit")
 
@@ -40,21 +36,12 @@ class OpenConfirmation(Pipeline):
 
     def actions(self, state: State) -> Sequence[Action]:
         """When every log is sealed, rows may be written out and batches confirmed until commits/N is written."""
-        enabled = [
-            action
-            for action in super().actions(state)
-            if action.name != "crash" or self._may_crash(state)
-        ]
+        enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
             batch = query.driver.batch
-            enabled += [
-                Action("write_out", offset)
-                for offset in range(query.start_of(batch), query.ends[batch])
-            ]
-            enabled += [
-                Action("confirm_batch", each) for each in range(len(query.ends))
-            ]
+            enabled += [Action("write_out", offset) for offset in range(query.start_of(batch), query.ends[batch])]
+            enabled += [Action("confirm_batch", each) for each in range(len(query.ends))]
         return enabled
 
     @staticmethod
@@ -67,30 +54,19 @@ class OpenConfirmation(Pipeline):
         if self._in_window or not self._commits(state):
             return True
         batch = state.query.driver.batch
-        return batch in state.query.confirmed or all(
-            row.batch != batch for row in state.seen
-        )
+        return batch in state.query.confirmed or all(row.batch != batch for row in state.seen)
 
     def _plan(self, state: State, batch: int) -> State:
         planned = super()._plan(state, batch)
         driver = planned.query.driver
-        return driven(
-            planned,
-            driver._replace(
-                todo=tuple(task for task in driver.todo if task.op not in LEFT_OUT)
-            ),
-        )
+        return driven(planned, driver._replace(todo=tuple(task for task in driver.todo if task.op not in LEFT_OUT)))
 
     def _write_out(self, state: State, offset: int) -> State:
         driver = state.query.driver
-        return perform(
-            self._outside, state, driver, Task(Op.FLUSH, offset, driver.batch)
-        )
+        return perform(self._outside, state, driver, Task(Op.FLUSH, offset, driver.batch))
 
     def _confirm_batch(self, state: State, batch: int) -> State:
-        return perform(
-            self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch)
-        )
+        return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
         """What the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
@@ -98,11 +74,7 @@ class OpenConfirmation(Pipeline):
             return None
         query = after.query
         batch = query.driver.batch
-        return (
-            batch,
-            list(range(query.start_of(batch), query.ends[batch])),
-            list(query.confirmed),
-        )
+        return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """The steps of a commit, and the engine's note behind them. Raises `ValueError`."""
@@ -110,23 +82,15 @@ class OpenConfirmation(Pipeline):
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
         for step in answer:
-            if (
-                not isinstance(step, list)
-                or len(step) != 2
-                or step[0] not in ("write", "confirm")
-            ):
-                raise ValueError(
-                    f'{step!r} is no step; write ["write", offset] or ["confirm", batch].'
-                )
+            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("write", "confirm"):
+                raise ValueError(f'{step!r} is no step; write ["write", offset] or ["confirm", batch].')
             verb, number = step
             numbers = rows if verb == "write" else range(len(query.ends))
             if type(number) is not int or number not in numbers:
                 raise ValueError(
                     f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, numbers))}."
                 )
-            steps.append(
-                Action("write_out" if verb == "write" else "confirm_batch", number)
-            )
+            steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
@@ -135,34 +99,22 @@ class OpenConfirmation(Pipeline):
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of rows, that it ends, and that the log's window closes before the engine goes on."""
-        asked = (
-            ["no_loss", "ends"]
-            if self._in_window
-            else ["no_loss", "no_duplicate", "ends"]
-        )
+        asked = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in asked]
-        return (
-            *properties,
-            Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed),
-        )
+        return (*properties, Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "write_out": Rule(
-            _write_out, "The logged row of offset {which} is written out and visible."
-        ),
+        "write_out": Rule(_write_out, "The logged row of offset {which} is written out and visible."),
         "confirm_batch": Rule(
-            _confirm_batch,
-            "The confirmation of batch {which} is durable: its rows count as written.",
+            _confirm_batch, "The confirmation of batch {which} is durable: its rows count as written."
         ),
         "plan": Pipeline.rules["plan"]._replace(effect=_plan),
     }
 
 
 def _is_confirmed(state: State) -> bool:
-    return state.query.decided <= max(
-        state.query.confirmed, default=-1
-    )  # an older confirmation is dropped
+    return state.query.decided <= max(state.query.confirmed, default=-1)  # an older confirmation is dropped
 
 
 def _unconfirmed(state: State) -> str:

@@ -36,18 +36,14 @@ class OpenDeduplication(Delivery):
     """A sender that repeats what is not acknowledged, and a receiver whose rule is open."""
 
     name = "deduplication_drill"
-    parameters = PARAMETERS | {
-        "processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)
-    }
+    parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
     steps = (*WORDS.values(), "finish")
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self._open = [Action(name, RECEIVER) for name in self.steps]
 
-    def _receiver_actions(
-        self, state: State, which: int, enabled: list[Action]
-    ) -> None:
+    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
         process = state.processes[which]
         if process.stage is Stage.WORKING:
             enabled += self._open
@@ -66,13 +62,8 @@ class OpenDeduplication(Delivery):
         """Each step that a learner wrote, and the end. Raises `ValueError`."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
-                raise ValueError(
-                    f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}."
-                )
-        return [
-            Action(name, RECEIVER)
-            for name in [*(WORDS[step] for step in answer), "finish"]
-        ]
+                raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
+        return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
         """A crash of the receiver."""
@@ -93,9 +84,7 @@ class OpenDeduplication(Delivery):
 
     def _remember_id(self, state: State, which: int) -> State:
         process = state.processes[which]
-        return self._with(
-            state, process._replace(memory=process.memory | _bit(process))
-        )
+        return self._with(state, process._replace(memory=process.memory | _bit(process)))
 
     def _confirm(self, state: State, which: int) -> State:
         held = state.processes[which].held
@@ -103,9 +92,7 @@ class OpenDeduplication(Delivery):
         return acknowledge(state, which - 1, held.name)
 
     def _finish(self, state: State, which: int) -> State:
-        return self._with(
-            state, state.processes[which]._replace(stage=Stage.IDLE, held=None)
-        )
+        return self._with(state, state.processes[which]._replace(stage=Stage.IDLE, held=None))
 
     @staticmethod
     def _with(state: State, receiver: Process) -> State:
@@ -116,14 +103,10 @@ class OpenDeduplication(Delivery):
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "put_out": Rule(
-            _put_out,
-            "The receiver puts out what came of the message; its id is not noted with it.",
-        ),
+        "put_out": Rule(_put_out, "The receiver puts out what came of the message; its id is not noted with it."),
         "note_id": Rule(_note_id, "The receiver notes the id in its durable table."),
         "put_out_and_note": Rule(
-            _put_out_and_note,
-            "The receiver puts out what came of the message and notes its id, in one durable step.",
+            _put_out_and_note, "The receiver puts out what came of the message and notes its id, in one durable step."
         ),
         "remember_id": Rule(_remember_id, "The receiver notes the id in memory."),
         "confirm": Rule(_confirm, "The receiver acknowledges the message."),

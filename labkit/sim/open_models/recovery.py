@@ -25,17 +25,13 @@ class OpenRecovery(TwoPhaseCommit):
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self._returns = [
-            [Action(name, which) for name in self.steps] for which in range(self.count)
-        ]
+        self._returns = [[Action(name, which) for name in self.steps] for which in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
         """Whoever would restart may come back in each of the three ways."""
         enabled: list[Action] = []
         for action in super().actions(state):
-            enabled += (
-                self._returns[action.which] if action.name == "restart" else [action]
-            )
+            enabled += self._returns[action.which] if action.name == "restart" else [action]
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
@@ -52,35 +48,22 @@ class OpenRecovery(TwoPhaseCommit):
 
     def _ended(self, state: State, which: int, entry: Entry, phase: Phase) -> State:
         log = state.participants[which].log
-        return self._become(
-            state,
-            which,
-            Participant(log if log[-1:] == (entry,) else (*log, entry), phase),
-        )
+        return self._become(state, which, Participant(log if log[-1:] == (entry,) else (*log, entry), phase))
 
     def _return_wait(self, state: State, which: int) -> State:
-        return self._become(
-            state, which, Participant(state.participants[which].log, Phase.IN_DOUBT)
-        )
+        return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
         """Atomic commitment, and that nobody waits who has promised nothing."""
         sentence = "Who has not voted yes need not wait for anybody."
-        return (
-            *super().properties(),
-            Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless),
-        )
+        return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "return_abort": Rule(
-            _return_abort,
-            "Participant {which} starts again, reads its log, and aborts its part.",
-            Event.RESTART,
+            _return_abort, "Participant {which} starts again, reads its log, and aborts its part.", Event.RESTART
         ),
         "return_commit": Rule(
-            _return_commit,
-            "Participant {which} starts again, reads its log, and commits its part.",
-            Event.RESTART,
+            _return_commit, "Participant {which} starts again, reads its log, and commits its part.", Event.RESTART
         ),
         "return_wait": Rule(
             _return_wait,
@@ -92,9 +75,7 @@ class OpenRecovery(TwoPhaseCommit):
 
 def _waits_for_nothing(state: State) -> int:
     waiting = (
-        which
-        for which, (log, phase) in enumerate(state.participants)
-        if phase is Phase.IN_DOUBT and _is_free(log)
+        which for which, (log, phase) in enumerate(state.participants) if phase is Phase.IN_DOUBT and _is_free(log)
     )
     return next(waiting, -1)
 

@@ -1,7 +1,7 @@
 """The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
 
-Everything else is `labkit.sim.models.pipeline` with log-then-commit, and that tasks may be tried twice. Which transactions
-to commit and which to abort is not said here.
+Everything else is `labkit.sim.models.pipeline` with log-then-commit, and that tasks may be tried twice. Which
+transactions to commit and which to abort is not said here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import (
-    Op,
-    Place,
-    State,
-    Status,
-    Task,
-    Transaction,
-    driven,
-)
+from labkit.sim.models.pipeline.parts import Op, Place, State, Status, Task, Transaction, driven
 from labkit.sim.models.pipeline.programs import strays
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
 from labkit.sim.open_models.base import Question
@@ -37,15 +29,8 @@ class OpenResolution(Pipeline):
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
-        "strategy": Choice(
-            "Transactions that are pre-committed.", "two_phase", ("two_phase",)
-        ),
-        "retries": Whole(
-            "Tasks that are tried a second time; nobody has the vote of the second attempt.",
-            0,
-            0,
-            2,
-        ),
+        "strategy": Choice("Transactions that are pre-committed.", "two_phase", ("two_phase",)),
+        "retries": Whole("Tasks that are tried a second time; nobody has the vote of the second attempt.", 0, 0, 2),
     }
     steps = (*SETTLES, "resolved")
 
@@ -60,11 +45,7 @@ class OpenResolution(Pipeline):
         if state.query.driver.place is Place.RECOVERING:
             enabled += [Action(name, number) for number in numbers for name in SETTLES]
         elif self._retries and state.query.driver.place is Place.RUNNING:
-            enabled += [
-                Action("retry", number)
-                for number in numbers
-                if self._may_retry(state, number)
-            ]
+            enabled += [Action("retry", number) for number in numbers if self._may_retry(state, number)]
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
@@ -101,9 +82,7 @@ class OpenResolution(Pipeline):
             else each
             for each in state.transactions
         )
-        return (
-            state._replace(transactions=kept) if kept != state.transactions else state
-        )
+        return state._replace(transactions=kept) if kept != state.transactions else state
 
     def _start(self, state: State, incarnation: int) -> State:
         started = super()._start(state, incarnation)
@@ -128,37 +107,22 @@ class OpenResolution(Pipeline):
         if action.name != "start":
             return None
         query = after.query
-        stored = [
-            {"batch": batch, "handles": list(map(str, handles))}
-            for batch, handles in query.handles
-        ]
+        stored = [{"batch": batch, "handles": list(map(str, handles))} for batch, handles in query.handles]
         return query.decided, stored, list(map(str, strays(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """What recovery does with each handle, and its end. Raises `ValueError`."""
-        place = {
-            str(each.handle): number for number, each in enumerate(after.transactions)
-        }
+        place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:
-            if (
-                not isinstance(step, list)
-                or len(step) != 2
-                or step[0] not in ("commit", "abort")
-            ):
-                raise ValueError(
-                    f'{step!r} is no step; write ["commit", handle] or ["abort", handle].'
-                )
+            if not isinstance(step, list) or len(step) != 2 or step[0] not in ("commit", "abort"):
+                raise ValueError(f'{step!r} is no step; write ["commit", handle] or ["abort", handle].')
             verb, handle = step
             if not isinstance(handle, str) or handle not in place:
-                raise ValueError(
-                    f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}."
-                )
+                raise ValueError(f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}.")
             settled = Action(f"settle_{verb}", place[handle])
             if verb == "abort" and Action("settle_commit", place[handle]) in steps:
-                raise ValueError(
-                    f"{handle} is committed and then aborted; do one of the two."
-                )
+                raise ValueError(f"{handle} is committed and then aborted; do one of the two.")
             steps.append(settled)
         return [*steps, Action("resolved", 0)]
 
@@ -182,12 +146,8 @@ class OpenResolution(Pipeline):
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "settle_commit": Rule(
-            _settle_commit, "Recovery commits the transaction {handle}."
-        ),
-        "settle_abort": Rule(
-            _settle_abort, "Recovery aborts the transaction {handle}."
-        ),
+        "settle_commit": Rule(_settle_commit, "Recovery commits the transaction {handle}."),
+        "settle_abort": Rule(_settle_abort, "Recovery aborts the transaction {handle}."),
         "retry": Rule(
             _retry,
             "The task of transaction {handle} is tried a second time: both attempts have pre-committed, and the votes "

@@ -1,7 +1,7 @@
 """The cheapest change that makes a design exactly-once, found by breadth-first search over designs.
 
-An edit moves a write into a place of its own or into an atomic set, adds or removes a write, changes the kind of output,
-or changes one part of what recovery does. Between two edits a design need not make sense; in the end it must.
+An edit moves a write into a place of its own or into an atomic set, adds or removes a write, changes the kind of
+output, or changes one part of what recovery does. Between two edits a design need not make sense; in the end it must.
 This module must not judge a design.
 """
 
@@ -13,16 +13,7 @@ from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders.designs import RECOVERIES
 from labkit.sim.orders.outcomes import Found, find
-from labkit.sim.writes import (
-    AtomicSet,
-    Design,
-    Output,
-    Recovery,
-    Write,
-    atomic,
-    nonsense,
-    without,
-)
+from labkit.sim.writes import AtomicSet, Design, Output, Recovery, Write, atomic, nonsense, without
 
 MOST = 3
 """Edits after which the search ends."""
@@ -45,13 +36,7 @@ class Change(NamedTuple):
         return f"{cost}: {'; '.join(self.edits)}"
 
 
-def cheapest(
-    design: Design,
-    *,
-    quietly: bool = False,
-    held: Collection[Write] = (),
-    most: int = MOST,
-) -> list[Change]:
+def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
     """Every design with the fewest edits that is exactly-once, whatever rows a repeated step gets.
 
     `quietly`: a reader must not see a value go back or part of a step either. `held` are writes that belong to somebody
@@ -88,9 +73,7 @@ class _Orders:
         return self._levels[cost]
 
 
-def edited(
-    steps: Steps, held: frozenset[Write] = frozenset()
-) -> Iterator[tuple[str, Steps]]:
+def edited(steps: Steps, held: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
     """Every order that one edit makes of an order, with the edit in words."""
     there = [write for each in steps for write in each if write not in held]
     for write in there:
@@ -106,23 +89,16 @@ def edited(
                 yield f"add {write} {said}", after
 
 
-def _placed(
-    steps: Steps, write: Write, held: frozenset[Write]
-) -> Iterator[tuple[str, Steps]]:
+def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
     """Every order with a write put somewhere: alone, then into a set."""
     for place in range(len(steps) + 1):
-        where = (
-            f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
-        )
+        where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
     for place, each in enumerate(steps):
         if held.intersection(each):
             continue
         joined = atomic((*each, write))
-        yield (
-            f"into one atomic set with {'+'.join(each)}",
-            (*steps[:place], joined, *steps[place + 1 :]),
-        )
+        yield (f"into one atomic set with {'+'.join(each)}", (*steps[:place], joined, *steps[place + 1 :]))
 
 
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
@@ -151,13 +127,9 @@ def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]
     if recovery.start is not before.start:
         said.append(f"restart from {recovery.start}")
     if recovery.newest is not before.newest:
-        said.append(
-            "take the newest state" if recovery.newest else "take the state of the note"
-        )
+        said.append("take the newest state" if recovery.newest else "take the state of the note")
     if recovery.skips is not before.skips:
-        said.append(
-            "skip what is marked" if recovery.skips else "do not skip what is marked"
-        )
+        said.append("skip what is marked" if recovery.skips else "do not skip what is marked")
     if recovery.leftover is not before.leftover:
         said.append(f"at a restart: {recovery.leftover}")
     return tuple(said)

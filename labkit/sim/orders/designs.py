@@ -34,14 +34,7 @@ RULES = (
 )
 """What is asked of a design that is searched."""
 
-_CHOSEN = (
-    Write.PLAN,
-    Write.STATE,
-    Write.STAGED,
-    Write.MARKER,
-    Write.DECISION,
-    Write.CLEAN,
-)
+_CHOSEN = (Write.PLAN, Write.STATE, Write.STAGED, Write.MARKER, Write.DECISION, Write.CLEAN)
 """The writes that a step may make or leave out."""
 
 RECOVERIES = tuple(
@@ -96,11 +89,7 @@ def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
 @cache
 def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
     """Every way to restart that reads these writes, all of them and no other."""
-    return tuple(
-        recovery
-        for recovery in RECOVERIES
-        if not (unwritten(writes, recovery) or unread(writes, recovery))
-    )
+    return tuple(recovery for recovery in RECOVERIES if not (unwritten(writes, recovery) or unread(writes, recovery)))
 
 
 def why_not(design: Design) -> str:
@@ -130,17 +119,11 @@ def unread(writes: frozenset[Write], recovery: Recovery) -> str:
     start, newest, skips, leftover = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {
-        "nobody reads the decision": Write.DECISION in writes
-        and start is not Start.DECISION,
-        "nobody reads the state": Write.STATE in writes
-        and start is Start.BEGINNING
-        and not newest,
+        "nobody reads the decision": Write.DECISION in writes and start is not Start.DECISION,
+        "nobody reads the state": Write.STATE in writes and start is Start.BEGINNING and not newest,
         "the newest state is read already": newest and start is Start.STATE,
-        "nobody reads the marker": Write.MARKER in writes
-        and not (skips or from_marker),
-        "a restart from the marker never meets a step that is marked": skips
-        and from_marker
-        and not staged,
+        "nobody reads the marker": Write.MARKER in writes and not (skips or from_marker),
+        "a restart from the marker never meets a step that is marked": skips and from_marker and not staged,
         "nobody reads what is staged": staged and leftover is Leftover.DROPPED,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")

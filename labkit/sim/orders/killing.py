@@ -46,11 +46,7 @@ def replayed(trace: Trace) -> Replay:
 def killing(claim: str, trace: Trace) -> str:
     """Where the process dies in this schedule, and what follows."""
     walk = replayed(trace)
-    deaths = [
-        _death(walk, place)
-        for place, action in enumerate(walk.actions)
-        if action.name == "crash"
-    ]
+    deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     if not deaths:
         return f"Without any crash {OUTCOMES[claim]}."
     again = ", and again ".join(deaths)

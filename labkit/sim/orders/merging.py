@@ -1,8 +1,8 @@
 """Designs that no reader can tell apart are one: the searched designs in classes.
 
 Two designs are equal if, in each world, readers can have seen exactly the same, value by value and crash by crash, and
-if a repeated row means the same to both: an upsert replaces, other output adds. That is trace equivalence at the reader,
-bounded by the rows and the crashes of the search. This module must not search what is given to it.
+if a repeated row means the same to both: an upsert replaces, other output adds. That is trace equivalence at the
+reader, bounded by the rows and the crashes of the search. This module must not search what is given to it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,9 +43,7 @@ def concluded(design: Design, found: Iterable[Found]) -> Verdicts:
     return Verdicts(
         design.output is Output.UPSERT,
         tuple(each.guarantee for each in found),
-        tuple(
-            tuple(name for name in CLAIMS if name in each.witnesses) for each in found
-        ),
+        tuple(tuple(name for name in CLAIMS if name in each.witnesses) for each in found),
         tuple(each.digest for each in found),
     )
 

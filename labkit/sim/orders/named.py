@@ -33,15 +33,14 @@ _NEW_CHECKPOINT = (
     "A new checkpoint folder starts again at batch 0: under the old name of the query, new rows pass for known ones "
     "and are lost."
 )
-_VALUES = (
-    "Keys and values must be the same again: an update such as n = n + 1 counts twice."
-)
+_VALUES = "Keys and values must be the same again: an update such as n = n + 1 counts twice."
 _ISOLATION = (
     "Only for readers with isolation.level=read_committed, which is not the default; over several partitions they may "
     "see part of a transaction first."
 )
 _PER_KEY = (
-    "Trident notes the transaction id beside each value, not once for the batch: a crash between two keys shows part of "
+    "Trident notes the transaction id beside each value, not once for the batch: a crash between "
+    "two keys shows part of "
     "a batch."
 )
 
@@ -151,7 +150,8 @@ NAMED: dict[str, Built] = {
         "state+staged > notice > visible+marker > clean; transaction; from state, skips marked, finishes decided",
         "MillWheel's strong productions: the sender is acknowledged, then receivers know the ids that they had",
         "Akidau and others, MillWheel, VLDB 2013",
-        "The receiver notes the id of each record; here it notes each step. Old ids are forgotten once no sender retries.",
+        "The receiver notes the id of each record; here it notes each step. Old ids are forgotten "
+        "once no sender retries.",
     ),
     "trident-transactional": _built(
         _MARKED,
@@ -169,14 +169,16 @@ NAMED: dict[str, Built] = {
         "state > visible > decision; upsert; from decision",
         "Storm Trident's opaque state: a batch with other tuples starts from the previous value and replaces its own",
         "Storm's documentation, Trident state",
-        "Trident keeps previous value, value and transaction id as one value per key; here the previous value is a write "
+        "Trident keeps previous value, value and transaction id as one value per key; here the "
+        "previous value is a write "
         "of its own. A key that the repeated batch lacks keeps the update of the first try.",
     ),
     "database-log": _built(
         "staged > decision > visible > clean; upsert; from decision, finishes decided",
         "A database's write-ahead log: redo what is committed, drop the rest, then cut the log",
         "PostgreSQL's documentation, write-ahead logging: REDO",
-        "The reader here looks at the data files. A database admits clients after the redo, so they see no value go back.",
+        "The reader here looks at the data files. A database admits clients after the redo, so they "
+        "see no value go back.",
     ),
 }
 """By a short name."""
@@ -187,9 +189,7 @@ def named(text: str) -> Design:
     if text in NAMED:
         return NAMED[text].design
     if not set(text) & set("> ;+") and text != Write.VISIBLE:
-        raise InvalidInput(
-            f"there is no design {text[:40]!r}; {nearest(text[:40], list(NAMED))}"
-        )
+        raise InvalidInput(f"there is no design {text[:40]!r}; {nearest(text[:40], list(NAMED))}")
     return Design.parse(text)
 
 

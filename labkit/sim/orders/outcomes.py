@@ -13,13 +13,7 @@ from typing import NamedTuple
 from labkit.core.judge import Outcome, judge
 from labkit.core.verdict import Guarantee, guarantee
 from labkit.sim.model import Action
-from labkit.sim.models.orders.claims import (
-    ENDS,
-    MEANWHILE,
-    expected,
-    history_of,
-    is_done,
-)
+from labkit.sim.models.orders.claims import ENDS, MEANWHILE, expected, history_of, is_done
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.parts import Seen, State
 from labkit.sim.models.orders.settings import PARAMETERS, Settings, World, parameters_of
@@ -81,17 +75,8 @@ class _Search:
         level = list(self.parents)
         while level:
             level = list(self._behind(level))
-        traces = {
-            name: self._trace(self.witnesses[name])
-            for name in CLAIMS
-            if name in self.witnesses
-        }
-        return Found(
-            _left(traces),
-            MappingProxyType(traces),
-            frozenset(self.readers),
-            len(self.parents),
-        )
+        traces = {name: self._trace(self.witnesses[name]) for name in CLAIMS if name in self.witnesses}
+        return Found(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _behind(self, level: list[State]) -> Iterator[State]:
         """Every new state behind a level; ends are looked at on the way."""
@@ -145,9 +130,4 @@ def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, .
 
 
 def _left(broken_claims: Mapping[str, object]) -> Guarantee:
-    return guarantee(
-        {
-            name: Outcome.VIOLATED if name in broken_claims else Outcome.HOLDS
-            for name in ENDS
-        }
-    )
+    return guarantee({name: Outcome.VIOLATED if name in broken_claims else Outcome.HOLDS for name in ENDS})

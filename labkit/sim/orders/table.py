@@ -69,12 +69,7 @@ def without_plan(design: Design) -> Design:
 
 def every() -> dict[tuple[str, str, str], Design | None]:
     """All squares, block by block, row by row."""
-    return {
-        (block, row, column): square(block, row, column)
-        for block in BLOCKS
-        for row in ROWS
-        for column in COLUMNS
-    }
+    return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
 _NOTES: Mapping[Start, Write] = {
@@ -89,14 +84,12 @@ _NOTES: Mapping[Start, Write] = {
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """The square in which a design stands that somebody built; None for one that has no note to restart from.
 
-    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker beside a
-    decision needs a plan, or a state with the position: without either the design stands in no square.
+    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker
+    beside a decision needs a plan, or a state with the position: without either the design stands in no square.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
-    if note is None or (
-        note is Write.DECISION and design.recovery.skips and not planned
-    ):
+    if note is None or (note is Write.DECISION and design.recovery.skips and not planned):
         return None
     block = next(name for name, output in BLOCKS.items() if output is design.output)
     shown, noted = design.place(Write.VISIBLE), design.place(note)

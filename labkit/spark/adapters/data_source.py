@@ -14,11 +14,7 @@ from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import Row
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, Reach, Strategy, pass_by
@@ -68,22 +64,10 @@ class SinkOptions:
 
     def to_text(self) -> str:
         """The options as one JSON text."""
-        plain: dict[str, object] = {
-            "strategy": self.strategy.value,
-            "order": self.order.value,
-            "store": self.store,
-        }
-        plain |= {
-            "location": str(self.location),
-            "query": self.query,
-            "log": str(self.log),
-        }
+        plain: dict[str, object] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
+        plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
         armed = self.armed and self.armed.to_json()
-        plain |= {
-            "incarnation": self.incarnation,
-            "partitions": self.partitions,
-            "armed": armed,
-        }
+        plain |= {"incarnation": self.incarnation, "partitions": self.partitions, "armed": armed}
         return json.dumps({**plain, "retries": self.retries})
 
     @classmethod
@@ -145,19 +129,10 @@ class StrategyWriter(DataSourceStreamWriter):
             context.getLocalProperty("streaming.sql.batchId") or -1
         )  # write() is told its batch no other way
         partition = context.partitionId()
-        rows = (
-            Observation(row[0], row[1], row[2], batch, options.incarnation)
-            for row in iterator
-        )
+        rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
         turn = take_turns(options.armed, batch, partition, options.partitions)
         reach = reach_in_task(options.armed, turn)
-        handle = Handle(
-            options.query,
-            batch,
-            partition,
-            options.incarnation,
-            context.taskAttemptId(),
-        )
+        handle = Handle(options.query, batch, partition, options.incarnation, context.taskAttemptId())
         sink = options.coordinator(reach).sink
         with closing(sink.store), options.followed():
             if options.retries:
@@ -173,15 +148,9 @@ class StrategyWriter(DataSourceStreamWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commits the batch. Spark calls this when every task has returned its vote."""
         coordinator = self._options.coordinator()
-        votes = [
-            message.vote
-            for message in messages
-            if isinstance(message, VoteMessage) and message.vote
-        ]
+        votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
-            coordinator.commit(
-                batchId, sorted(votes, key=lambda vote: vote.handle.partition)
-            )
+            coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
             # With threads of the driver no task runs twice, and asking the store for
             # losers would cost every batch a round trip.
             if self._options.retries:

@@ -34,19 +34,13 @@ class ForeachBatchAdapter:
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Writes, pre-commits and commits one batch; `frame` has the columns offset, key, value."""
-        coordinator, watch = (
-            self._options.coordinator(),
-            Stopwatch(self._options.log, batch),
-        )
+        coordinator, watch = (self._options.coordinator(), Stopwatch(self._options.log, batch))
         try:
             pass_offset_log(coordinator.reach, batch)
             with watch.phase("collect"):
                 parts = deal(self._rows(frame, batch))
             with watch.phase("write"):
-                votes = [
-                    self._vote(coordinator, batch, parts, number, watch)
-                    for number in range(len(parts))
-                ]
+                votes = [self._vote(coordinator, batch, parts, number, watch) for number in range(len(parts))]
             with watch.phase("commit"):
                 coordinator.commit(batch, [vote for vote in votes if vote is not None])
         finally:
@@ -57,15 +51,10 @@ class ForeachBatchAdapter:
         # The order of rows after a shuffle is not fixed; sorted, a replay deals them to
         # the participants as before.
         table = frame.toArrow().sort_by("key")
-        offsets, keys, values = (
-            table.column(name).to_pylist() for name in ("offset", "key", "value")
-        )
+        offsets, keys, values = (table.column(name).to_pylist() for name in ("offset", "key", "value"))
         attempt = self._options.incarnation
         rows = zip(offsets, keys, values, strict=True)
-        return [
-            Observation(offset, key, value, batch, attempt)
-            for offset, key, value in rows
-        ]
+        return [Observation(offset, key, value, batch, attempt) for offset, key, value in rows]
 
     def _vote(
         self,
@@ -87,13 +76,9 @@ class ForeachBatchAdapter:
         # A copy of the sink, because its `reach` has to know which participant is
         # writing.
         sink = replace(coordinator.sink, reach=reach)
-        vote = sink.pre_commit(
-            Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number])
-        )
+        vote = sink.pre_commit(Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number]))
         if written:
-            watch.move(
-                time.perf_counter() - written[-1], out_of="write", to="pre_commit"
-            )
+            watch.move(time.perf_counter() - written[-1], out_of="write", to="pre_commit")
         return vote
 
 

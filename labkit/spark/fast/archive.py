@@ -1,6 +1,7 @@
 """Makes the class-data archive: a short session with a query of every job in it, which ends as a session should.
 
-Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet, two cores).
+Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet, two
+cores).
 
 A JVM writes its archive when it ends by itself, and the lab's drivers are killed; so this is a driver of its own
 kind, under a supervisor like the others. What it writes has a name of its own until it is whole, and gets its real
@@ -53,36 +54,21 @@ def make_archive(*, anew: bool = False) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "driver.log"
         launch = Launch(
-            module=__name__,
-            scratch=str(Path(folder) / "scratch"),
-            log=str(log),
-            task=wire.raw(ArchiveTask(anew)),
+            module=__name__, scratch=str(Path(folder) / "scratch"), log=str(log), task=wire.raw(ArchiveTask(anew))
         )
         with SupervisedDriver(launch, PATIENCE) as driver:
             events = list(driver.events())
         failures = [one.because for one in events if isinstance(one, DriverFailed)]
         archive = find_archive(java)
         if archive is None or failures or not isinstance(events[-1], Killed):
-            because = (
-                failures[0]
-                if failures
-                else f"the driver ended by itself: {_last_words(log)}"
-            )
-            raise ServiceUnavailable(
-                f"No class-data archive could be made ({because}); {REMEDY}."
-            )
+            because = failures[0] if failures else f"the driver ended by itself: {_last_words(log)}"
+            raise ServiceUnavailable(f"No class-data archive could be made ({because}); {REMEDY}.")
         return archive
 
 
 def _last_words(log: Path) -> str:
-    lines = (
-        log.read_text(encoding="utf-8", errors="replace").split("\n")
-        if log.exists()
-        else []
-    )
-    return next(
-        (line.strip() for line in reversed(lines) if line.strip()), "it said nothing"
-    )
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 @contextmanager
@@ -106,9 +92,7 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
     java = find_java()
     path = archive_path(java)
     if path is None:
-        raise ServiceUnavailable(
-            "there is no cache folder: neither HOME nor XDG_CACHE_HOME names one"
-        )
+        raise ServiceUnavailable("there is no cache folder: neither HOME nor XDG_CACHE_HOME names one")
     with _alone(path.parent):
         if find_archive(java) is not None and not anew:
             return
@@ -130,14 +114,8 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
     from labkit.spark.jvm import PROFILES, connect, every_run, start_jvm
 
     settings = every_run(f"local[{2 * (PARTITIONS + 1)}]", scratch, PARTITIONS)
-    options = [
-        f"-XX:ArchiveClassesAtExit={unfinished}",
-        "-Xlog:cds=off",
-        "-Xlog:cds+dynamic=off",
-    ]
-    jvm = start_jvm(
-        java, scratch, PROFILES["small"].extended(options), settings, sys.stderr.buffer
-    )
+    options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    jvm = start_jvm(java, scratch, PROFILES["small"].extended(options), settings, sys.stderr.buffer)
     spark = connect(jvm, scratch, java)
     for job in (Job.RUNNING, Job.TOTALS):
         warm_up(spark, job, scratch)
@@ -151,27 +129,12 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 def _check(java: Java, unfinished: Path) -> None:
     """A JVM that must use the archive or fail says whether it can."""
-    strictly = [
-        "-Xshare:on",
-        f"-XX:SharedArchiveFile={unfinished}",
-        "-XX:+VerifySharedSpaces",
-    ]
-    command = [
-        str(java.path),
-        *strictly,
-        *java.flags,
-        "-cp",
-        str(spark_jars() / "*"),
-        "-version",
-    ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False
-    )
+    strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
+    command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        raise ServiceUnavailable(
-            f"Java cannot use what it wrote: {lines[-1] if lines else 'it said nothing'}"
-        )
+        raise ServiceUnavailable(f"Java cannot use what it wrote: {lines[-1] if lines else 'it said nothing'}")
 
 
 def run(launch: Launch) -> None:

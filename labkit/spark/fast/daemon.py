@@ -14,9 +14,7 @@ STATEFUL = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_c
 """What the workers of a stateful operator import, half a second each."""
 
 if __name__ == "__main__":
-    for name in EVERY_WORKER + (
-        STATEFUL if sys.argv[1:2] == ["pyspark.worker"] else ()
-    ):
+    for name in EVERY_WORKER + (STATEFUL if sys.argv[1:2] == ["pyspark.worker"] else ()):
         import_module(name)
 
     from pyspark.daemon import manager

@@ -36,10 +36,7 @@ class Standby:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.driver.__exit__(kind, error, trace)
 
@@ -67,10 +64,7 @@ class Standby:
 
 def check_memory(standbys: int) -> None:
     """Raises `ServiceUnavailable` where one driver and so many standbys do not fit into the free memory."""
-    available, needed = (
-        psutil.virtual_memory().available,
-        (1 + standbys) * MEMORY_NEEDED,
-    )
+    available, needed = (psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED)
     if available < needed:
         raise ServiceUnavailable(
             f"--standby: {1 + standbys} drivers at once need about {needed / GIGABYTE:.1f} GB of memory and "

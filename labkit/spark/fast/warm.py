@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Runs one small query of this job to its end; `running` where the source is Spark's own, or something lies outside."""
+    """Runs one small query of this job to its end; `running` where the source is Spark's own, or something lies
+    outside.
+    """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.start import launch, open_checkpoint, register
 

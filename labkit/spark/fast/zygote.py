@@ -30,11 +30,7 @@ RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
 )
-DAEMONS = (
-    "pyspark.daemon",
-    "labkit.spark.fast.daemon",
-    "labkit.crashtest.instrument.daemon",
-)
+DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon", "labkit.crashtest.instrument.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
 """The modules that a zygote runs in a fork; the launcher starts every other module by a plain interpreter."""
 
@@ -59,40 +55,20 @@ def interpreter(scratch: Path) -> dict[str, str]:
     place.unlink(missing_ok=True)
     program = scratch / "python"
     launcher = Path(__file__).with_name("launcher.py")
-    program.write_text(
-        f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n',
-        encoding="utf-8",
-    )
+    program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         # Bound here and inherited: the JVM may ask for a process before the zygote has
         # finished its imports, and then waits in the queue.
         listener.bind(str(place))
         listener.listen(64)
-        command = [
-            sys.executable,
-            "-m",
-            "labkit.spark.fast.zygote",
-            str(listener.fileno()),
-        ]
+        command = [sys.executable, "-m", "labkit.spark.fast.zygote", str(listener.fileno())]
         pipe, kept = subprocess.PIPE, [listener.fileno()]
-        seeded = {
-            "PYTHONHASHSEED": "0",
-            **os.environ,
-        }  # as Spark's context gives it to every worker
-        process = subprocess.Popen(
-            command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded
-        )
+        seeded = {"PYTHONHASHSEED": "0", **os.environ}  # as Spark's context gives it to every worker
+        process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)
     _kept.append(process)
-    settings = {
-        SOCKET: str(place),
-        "LABKIT_PYTHON": sys.executable,
-        "LABKIT_FORKED": " ".join(FORKED),
-    }
-    return settings | {
-        "PYSPARK_PYTHON": str(program),
-        "PYSPARK_DRIVER_PYTHON": str(program),
-    }
+    settings = {SOCKET: str(place), "LABKIT_PYTHON": sys.executable, "LABKIT_FORKED": " ".join(FORKED)}
+    return settings | {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
 
 
 _kept: list["subprocess.Popen[bytes]"] = []

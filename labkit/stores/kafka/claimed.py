@@ -17,9 +17,7 @@ def claim(address: str, topic: str) -> Callable[[Sequence[Observation]], bool]:
 
     That gives False where the broker refuses, since somebody has claimed the id meanwhile.
     """
-    producer = KafkaProducer(
-        bootstrap_servers=address, transactional_id=f"{topic}.writer"
-    )
+    producer = KafkaProducer(bootstrap_servers=address, transactional_id=f"{topic}.writer")
     producer.init_transactions()
 
     def write(rows: Sequence[Observation]) -> bool:

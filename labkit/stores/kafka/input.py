@@ -48,9 +48,7 @@ class InputTopic:
         """The consumer group of the run, without members. It begins with the topic's name and is deleted with it."""
         return f"{self.name}.progress"
 
-    def fill(
-        self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False
-    ) -> None:
+    def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
         """Writes the lines that are not written yet; when this returns, the broker has all of them.
 
         With `new_partition` the topic gets one partition more first, to which words go that are new. Raises
@@ -69,13 +67,7 @@ class InputTopic:
         writer = self._topic.writer()
         try:
             newest = self.partitions() - 1
-            self._send(
-                writer,
-                (
-                    (offset, word, homes.setdefault(word, newest))
-                    for offset, word in lines
-                ),
-            )
+            self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
         finally:
             hang_up(writer)
         # The aborted record comes last, so that a source that stops at the end of the
@@ -105,10 +97,7 @@ class InputTopic:
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
         """Commits offsets for the group: it then says that everything before them is read, whether it is so or not."""
-        wanted = {
-            TopicPartition(self.name, partition): offset
-            for partition, offset in offsets.items()
-        }
+        wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
     def close(self) -> None:
@@ -132,19 +121,13 @@ class InputTopic:
                 f"{path}: damaged, or its topic was filled by somebody who died; start the run anew."
             ) from None
 
-    def _send(
-        self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]
-    ) -> None:
+    def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
         """Sends in order, and looks at every answer."""
         with explained(self.address):
             sent: list[FutureRecordMetadata] = []
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
-                sent.append(
-                    writer.send(
-                        self.name, value, key=word.encode(), partition=partition
-                    )
-                )
+                sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
                 # Futures are looked at in portions: a million of them would have to be
                 # kept otherwise, and a refused record would be noticed at the end only.
                 if len(sent) == CHUNK:

@@ -21,13 +21,7 @@ from labkit.host import durable
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.kafka.transaction import Producer
 
-OPEN, PREPARED, COMMITTED, LOST, EPOCH = (
-    ".open",
-    ".prepared",
-    ".committed",
-    ".lost",
-    ".epoch",
-)
+OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".lost", ".epoch")
 
 
 class Vote(NamedTuple):
@@ -83,13 +77,8 @@ class Journal:
             self.refuse_fenced(handle.query, handle.incarnation)
             # Beginning under a used name would initialise its transactional.id, and
             # that aborts what the first user has open.
-            if any(
-                self._path(handle, suffix).exists()
-                for suffix in (OPEN, PREPARED, COMMITTED, LOST)
-            ):
-                raise JobFailed(
-                    f"{self._folder}: there is a transaction {handle}; a name is never used twice."
-                )
+            if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
+                raise JobFailed(f"{self._folder}: there is a transaction {handle}; a name is never used twice.")
             # `x` refuses a file that is there: of two attempts with one name, one must
             # fail.
             with self._path(handle, OPEN).open("xb"):
@@ -110,11 +99,7 @@ class Journal:
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
         """Makes the vote durable; the caller holds the lock and has looked at the note."""
-        content = {
-            "id": vote.producer.id,
-            "epoch": vote.producer.epoch,
-            "rows": vote.rows,
-        }
+        content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
         # The vote is durable before the note that the transaction is open goes away: a
         # crash in between leaves both, and the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
@@ -126,16 +111,11 @@ class Journal:
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return Vote(
-                Producer(int(content["id"]), int(content["epoch"])),
-                int(content["rows"]),
-            )
+            return Vote(Producer(int(content["id"]), int(content["epoch"])), int(content["rows"]))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(
-                f"{path}: damaged ({error}); restore the file, or abort the transaction."
-            ) from None
+            raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
 
     def is_committed(self, handle: Handle) -> bool:
         """Whether the coordinator has confirmed the commit."""
@@ -170,16 +150,10 @@ class Journal:
     def unfinished(self) -> set[Handle]:
         """Every transaction that was begun and is not known to be finished."""
         try:
-            names = [
-                path
-                for path in self._folder.iterdir()
-                if path.suffix in {OPEN, PREPARED}
-            ]
+            names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
         except FileNotFoundError:
             return set()
-        return {
-            Handle.parse(path.stem) for path in names if not durable.is_temporary(path)
-        }
+        return {Handle.parse(path.stem) for path in names if not durable.is_temporary(path)}
 
     def _epoch(self, query: str) -> Path:
         return self._folder / f"{query}{EPOCH}"

@@ -18,14 +18,7 @@ from labkit.core.records import Observation
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.reader import PARTITION, Owner
 from labkit.stores.kafka.topic import Topic
-from labkit.stores.kafka.transaction import (
-    Stage,
-    add_offsets,
-    explained,
-    flush,
-    hang_up,
-    producer_of,
-)
+from labkit.stores.kafka.transaction import Stage, add_offsets, explained, flush, hang_up, producer_of
 from labkit.stores.kafka.writer import initialise
 
 
@@ -62,9 +55,7 @@ def marked(
         # Only now is the answer final: initialising the id has ended whatever an
         # earlier writer of the query had under way.
         if has_marker(topic, handle.query, handle.batch):
-            raise JobFailed(
-                f"Batch {handle.batch} of the query {handle.query} was committed before."
-            )
+            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
         with explained(topic.address):
             writer.begin_transaction()
         producer, sent = producer_of(writer), list[FutureRecordMetadata]()
@@ -85,12 +76,7 @@ def marked(
         hang_up(writer)
 
 
-def _commit(
-    topic: Topic,
-    writer: KafkaProducer,
-    handle: Handle,
-    sent: list[FutureRecordMetadata],
-) -> None:
+def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[FutureRecordMetadata]) -> None:
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
         flush(writer)
@@ -98,27 +84,19 @@ def _commit(
         # too.
         for future in sent:
             future.get(timeout=1)
-        offsets = {
-            TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(
-                handle.batch, "", -1
-            )
-        }
+        offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}
         add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
     # The answer may be lost although the coordinator has decided, so what counts is
     # what it says afterwards.
     topic.coordinators.end(name, producer, commit=True)
     description = topic.coordinators.settled(name)
-    if description is None or (description.stage, description.producer) != (
-        Stage.COMPLETE_COMMIT,
-        producer,
-    ):
-        raise JobFailed(
-            f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again."
-        )
+    if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again.")
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Aborts what is open under the id, as far as the broker can be asked; else its timeout does it, or the next writer.
+    """Aborts what is open under the id, as far as the broker can be asked; else its timeout does it, or the next
+    writer.
 
     Whatever the coordinator says now, a record may still be on its way to it: only fencing is certain.
     """

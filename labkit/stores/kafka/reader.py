@@ -109,9 +109,7 @@ class Reader:
             if consumer.position(self._partition) > position:
                 deadline = time.monotonic() + _PATIENCE
             elif time.monotonic() > deadline:
-                raise ServiceUnavailable(
-                    f"{self._address}: the topic {self._topic} stayed at {position} of {end}."
-                )
+                raise ServiceUnavailable(f"{self._address}: the topic {self._topic} stayed at {position} of {end}.")
 
     def _entry(self, record: ConsumerRecord) -> Entry:
         position, owner = record.offset, dict(record.headers).get(OWNER)

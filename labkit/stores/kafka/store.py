@@ -21,23 +21,9 @@ from labkit.core.records import Observation, Visibility
 from labkit.stores.contract import Handle, LostTransaction, Shown, Tell
 from labkit.stores.kafka.journal import Journal, Vote
 from labkit.stores.kafka.marker import has_marker, marked
-from labkit.stores.kafka.reader import (
-    READ_COMMITTED,
-    READ_UNCOMMITTED,
-    Entry,
-    Owner,
-    Reader,
-)
+from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, Owner, Reader
 from labkit.stores.kafka.topic import Topic
-from labkit.stores.kafka.transaction import (
-    ABORTED,
-    Producer,
-    Stage,
-    TransactionDescription,
-    explained,
-    flush,
-    hang_up,
-)
+from labkit.stores.kafka.transaction import ABORTED, Producer, Stage, TransactionDescription, explained, flush, hang_up
 from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
@@ -136,9 +122,7 @@ class KafkaStore:
         """Whether a transaction with the marker of this query and batch has committed."""
         return has_marker(self.topic, query, batch)
 
-    def transaction(
-        self, handle: Handle
-    ) -> AbstractContextManager[Callable[[Observation], None]]:
+    def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
         """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
 
         Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
@@ -162,9 +146,7 @@ class KafkaStore:
                 f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
             )
         if outcome is Outcome.UNKNOWN:
-            raise JobFailed(
-                f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand."
-            )
+            raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
 
     def finish(self, handle: Handle) -> Outcome:
         """Commits by the vote and returns what came of it, also where the rows are lost.
@@ -205,20 +187,12 @@ class KafkaStore:
             # broker refuses its epoch.
             for transaction in [mine for mine in self._open if mine.handle == handle]:
                 transaction.hang_up()
-            description = self.topic.coordinators.settled(
-                self.topic.transactional_id(handle)
-            )
+            description = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)
-            if vote is not None and _is(
-                description, Stage.COMPLETE_COMMIT, vote.producer
-            ):
-                self.journal.commit(
-                    handle
-                )  # whoever committed it died before it could say so
+            if vote is not None and _is(description, Stage.COMPLETE_COMMIT, vote.producer):
+                self.journal.commit(handle)  # whoever committed it died before it could say so
                 return
-            if (
-                description is not None
-            ):  # in whatever stage: a record may still be on its way
+            if description is not None:  # in whatever stage: a record may still be on its way
                 self._fence(description.name)
             # Last: only when its writer is fenced may the name be used again.
             self.journal.forget(handle)
@@ -252,16 +226,9 @@ class KafkaStore:
 
     def expired(self) -> list[str]:
         """The transactional ids that were begun, and that the coordinators have aborted since."""
-        names = [
-            self.topic.transactional_id(handle)
-            for handle in sorted(self.journal.unfinished())
-        ]
+        names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
         descriptions = [self.topic.coordinators.describe(name) for name in names]
-        return [
-            described.name
-            for described in descriptions
-            if described is not None and described.stage in ABORTED
-        ]
+        return [described.name for described in descriptions if described is not None and described.stage in ABORTED]
 
     def transactions(self) -> list[TransactionDescription]:
         """What the coordinators say of this store's unfinished transactions, sorted by id."""
@@ -269,17 +236,11 @@ class KafkaStore:
         if topic is None:
             return []
         names = self.topic.coordinators.unfinished(f"{topic}.")
-        return [
-            described
-            for name in names
-            if (described := self.topic.coordinators.describe(name))
-        ]
+        return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
         """Up to where a reader at read_committed can read: the first record of the first open transaction."""
-        return (
-            self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
-        )
+        return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
         """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
@@ -302,10 +263,7 @@ class KafkaStore:
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
         """Asks the coordinator, and where it cannot say any more, the log."""
-        name, coordinators = (
-            self.topic.transactional_id(handle),
-            self.topic.coordinators,
-        )
+        name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
         # The producer is compared, too: what is open under the name may be another
         # writer's, and is not ours to commit.
@@ -320,61 +278,41 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Looks in the log for a transaction of whose end the coordinator knows nothing: its id was initialised since."""
+        """Looks in the log for a transaction of whose end the coordinator knows nothing: its id was
+        initialised since.
+        """
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided: a row of ours that
         # a read_committed reader does not get there was aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
-        is_aborted = any(
-            entry.owner == owner and entry.position < stable for entry in rows
-        )
+        is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
         """What lies beyond the last stable offset and is not aborted."""
         entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
-        dead = {
-            owner
-            for owner in {entry.owner for entry in entries}
-            if owner and self._is_aborted(owner)
-        }
+        dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
         return [entry for entry in entries if entry.owner not in dead]
 
     def _is_aborted(self, owner: Owner) -> bool:
-        description = self.topic.coordinators.describe(
-            f"{self.topic.name()}.{owner.name}"
-        )
-        return (
-            description is None
-            or description.stage in ABORTED
-            or description.producer != owner.producer
-        )
+        description = self.topic.coordinators.describe(f"{self.topic.name()}.{owner.name}")
+        return description is None or description.stage in ABORTED or description.producer != owner.producer
 
     def _fence(self, name: str) -> None:
         self.topic.coordinators.fence(name, self.topic.timeout)
 
 
-def _is(
-    description: TransactionDescription | None, stage: Stage, producer: Producer
-) -> bool:
-    return (
-        description is not None
-        and description.stage is stage
-        and description.producer == producer
-    )
+def _is(description: TransactionDescription | None, stage: Stage, producer: Producer) -> bool:
+    return description is not None and description.stage is stage and description.producer == producer
 
 
 def _not_prepared(folder: Path, handle: Handle) -> JobFailed:
-    return JobFailed(
-        f"{folder}: the transaction {handle} is not prepared, so it cannot be committed."
-    )
+    return JobFailed(f"{folder}: the transaction {handle} is not prepared, so it cannot be committed.")
 
 
 def _as_read_early(entry: Entry, *, aborted: bool) -> Observation:
     if entry.owner is None:
         return entry.row
-    return entry.row._replace(
-        visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED
-    )
+    return entry.row._replace(visibility=Visibility.ABORTED if aborted else Visibility.PRECOMMITTED)

@@ -4,8 +4,8 @@ The job is the smallest that shows it: it reads a log that can be replayed, writ
 pre-commits at the barrier, counts the checkpoint as complete, and commits. When a write fails it is started again from
 its last complete checkpoint; when it has failed often enough, somebody gives it a timeout that fits, and it goes on
 from there. A broker looks for old transactions only now and then, so a job whose transaction is older than its timeout
-waits until the broker has aborted it: without that, chance would decide. `labkit.sim.models.kafka_log.timeouts` says the
-same without a broker. This module must not judge by itself.
+waits until the broker has aborted it: without that, chance would decide. `labkit.sim.models.kafka_log.timeouts` says
+the same without a broker. This module must not judge by itself.
 """
 
 import time
@@ -73,25 +73,14 @@ class TimeoutTrial:
 
     def __str__(self) -> str:
         """The trial as text for a person: the verdict, then one line a step."""
-        held = (
-            ""
-            if self.verdict is None
-            else f": {self.verdict.guarantee}, because {self.verdict.because}"
-        )
-        return "\n".join(
-            [f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)]
-        )
+        held = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
+        return "\n".join([f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)])
 
     def to_json(self) -> dict[str, object]:
         """The trial as plain data, for JSON."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value
-        return {
-            "steps": self.steps,
-            "failures": self.failures,
-            "commit": outcome,
-            "verdict": verdict,
-        }
+        return {"steps": self.steps, "failures": self.failures, "commit": outcome, "verdict": verdict}
 
 
 def try_timeouts(
@@ -103,30 +92,18 @@ def try_timeouts(
     `InvalidInput` for a timeout that the broker does not allow.
     """
     if not 0 < interval <= LONGEST:
-        raise InvalidInput(
-            f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s."
-        )
+        raise InvalidInput(f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s.")
     if transaction <= 0:
-        raise InvalidInput(
-            f"a transaction timeout of {transaction:g} s: must be more than 0 s."
-        )
-    with (
-        TemporaryDirectory(prefix="labkit-timeouts-") as base,
-        ThreadPoolExecutor(len(kinds)) as pool,
-    ):
+        raise InvalidInput(f"a transaction timeout of {transaction:g} s: must be more than 0 s.")
+    with TemporaryDirectory(prefix="labkit-timeouts-") as base, ThreadPoolExecutor(len(kinds)) as pool:
         runs = [_Job(Path(base) / kind, kind, interval, transaction) for kind in kinds]
-        return {
-            run.tried.traffic.value: tried
-            for run, tried in zip(runs, pool.map(_Job.run, runs), strict=True)
-        }
+        return {run.tried.traffic.value: tried for run, tried in zip(runs, pool.map(_Job.run, runs), strict=True)}
 
 
 class _Job:
     """One job on a topic of its own, which is gone afterwards."""
 
-    def __init__(
-        self, folder: Path, traffic: Traffic, interval: float, transaction: float
-    ) -> None:
+    def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
         self._moments = traffic.moments(interval)
         self._read, self._attempt, self._began = 0, 0, 0.0
@@ -149,17 +126,11 @@ class _Job:
                 self._epoch(store, self._interval)
         if self.tried.failures:
             with self._store(TIMEOUT) as store:
-                self._say(
-                    f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}"
-                )
+                self._say(f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}")
                 self._epoch(store, 0)
         with self._store(TIMEOUT) as store:
-            expected = [
-                Record(number, "record", number) for number in range(len(self._moments))
-            ]
-            self.tried.verdict = judge(
-                expected, History([*store.history(), Reading("end")])
-            )
+            expected = [Record(number, "record", number) for number in range(len(self._moments))]
+            self.tried.verdict = judge(expected, History([*store.history(), Reading("end")]))
             store.destroy()
         return self.tried
 
@@ -182,9 +153,7 @@ class _Job:
             store.abort(handle)
             return
         self._read = len(self._moments)
-        self._say(
-            f"attempt {self._attempt}: pre-committed; the checkpoint is complete, at offset {self._read}"
-        )
+        self._say(f"attempt {self._attempt}: pre-committed; the checkpoint is complete, at offset {self._read}")
         outcome = store.finish(handle)
         self._say(f"attempt {self._attempt}: commit: {outcome}")
         if not self.tried.failures:
@@ -201,9 +170,7 @@ class _Job:
             transaction.write(Observation(number, "record", number, 0, self._attempt))
             transaction.flush()
             if number == 0:
-                self._say(
-                    f"attempt {self._attempt}: the first record opens the transaction"
-                )
+                self._say(f"attempt {self._attempt}: the first record opens the transaction")
         self._wait(store, handle, interval)
         transaction.prepare()
 
@@ -215,9 +182,7 @@ class _Job:
         if not self._is_too_old(store) or self._is_aborted(store, handle):
             return
         limit = f"{store.topic.timeout:g} s"
-        self._say(
-            f"attempt {self._attempt}: the transaction is open for more than {limit}; {WAITS}"
-        )
+        self._say(f"attempt {self._attempt}: the transaction is open for more than {limit}; {WAITS}")
         deadline = time.monotonic() + PATIENCE
         while not self._is_aborted(store, handle):
             if time.monotonic() > deadline:
@@ -228,26 +193,19 @@ class _Job:
             time.sleep(_LOOK)
 
     def _is_too_old(self, store: KafkaStore) -> bool:
-        return (
-            self._opened is not None
-            and time.monotonic() - self._opened >= store.topic.timeout
-        )
+        return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
         """Whether the coordinator has aborted the transaction, and its marker is there; the first sign of it is a step.
 
         Without the marker the partition may still take a write.
         """
-        described = store.topic.coordinators.describe(
-            store.topic.transactional_id(handle)
-        )
+        described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:
             return False
         announcement = f"attempt {self._attempt}: Kafka has aborted the transaction"
         if not any(announcement in step for step in self.tried.steps):
-            self._say(
-                f"{announcement}, which was open for more than {described.timeout:g} s"
-            )
+            self._say(f"{announcement}, which was open for more than {described.timeout:g} s")
         return described.stage is Stage.COMPLETE_ABORT
 
     def _say(self, what: str) -> None:

@@ -116,18 +116,10 @@ class Topic:
                 metrics_enabled=False,
             )
 
-    def send(
-        self, writer: KafkaProducer, row: Observation, owner: Owner | None
-    ) -> FutureRecordMetadata:
+    def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
         """Hands a row to a producer; gives the future of its record."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
-        return writer.send(
-            self.name(),
-            encode(row),
-            key=row.key.encode(),
-            headers=headers,
-            partition=PARTITION,
-        )
+        return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
         """Removes the topic with all that is in it, its groups, and its name."""

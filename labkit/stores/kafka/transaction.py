@@ -40,9 +40,7 @@ _END_TXN, _INIT_PRODUCER_ID = 3, 4
 _MAXIMUM = "transaction.max.timeout.ms"
 _PAUSE = 0.01
 
-logging.getLogger("kafka").addHandler(
-    logging.NullHandler()
-)  # what matters is raised, as one sentence
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is raised, as one sentence
 
 
 class Producer(NamedTuple):
@@ -66,12 +64,7 @@ class Stage(StrEnum):
     UNKNOWN = "Unknown"
 
 
-UNFINISHED = (
-    Stage.ONGOING,
-    Stage.PREPARE_COMMIT,
-    Stage.PREPARE_ABORT,
-    Stage.PREPARE_EPOCH_FENCE,
-)
+UNFINISHED = (Stage.ONGOING, Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
@@ -138,11 +131,7 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
     return False
 
 
-def add_offsets(
-    writer: KafkaProducer,
-    offsets: Mapping[TopicPartition, OffsetAndMetadata],
-    group: str,
-) -> None:
+def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
     """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The sender sleeps until somebody wakes it; the public call does so, too.
@@ -158,12 +147,7 @@ def explained(address: str) -> Iterator[None]:
         yield
     except LabError:
         raise
-    except (
-        errors.KafkaConnectionError,
-        errors.KafkaTimeoutError,
-        errors.NodeNotReadyError,
-        TimeoutError,
-    ) as error:
+    except (errors.KafkaConnectionError, errors.KafkaTimeoutError, errors.NodeNotReadyError, TimeoutError) as error:
         raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
@@ -175,15 +159,10 @@ def open_transactions(address: str) -> list[TransactionDescription]:
     """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
     coordinators = Coordinators(address)
     try:
-        descriptions = [
-            coordinators.describe(name) for name in coordinators.unfinished()
-        ]
+        descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
     finally:
         coordinators.close()
-    return sorted(
-        (each for each in descriptions if each and each.stage in UNFINISHED),
-        key=lambda each: each.started,
-    )
+    return sorted((each for each in descriptions if each and each.stage in UNFINISHED), key=lambda each: each.started)
 
 
 class Coordinators:
@@ -195,10 +174,7 @@ class Coordinators:
         self._address = address
         with explained(address):
             self._admin = KafkaAdminClient(
-                bootstrap_servers=address,
-                client_id="labkit",
-                bootstrap_timeout_ms=10_000,
-                request_timeout_ms=10_000,
+                bootstrap_servers=address, client_id="labkit", bootstrap_timeout_ms=10_000, request_timeout_ms=10_000
             )
 
     @property
@@ -216,14 +192,7 @@ class Coordinators:
             # The configuration is a broker's, so its number comes first; versions of
             # the protocol differ in what they call it.
             brokers = self._admin.describe_cluster()["brokers"]
-            number = str(
-                next(
-                    broker[key]
-                    for broker in brokers
-                    for key in ("broker_id", "node_id")
-                    if key in broker
-                )
-            )
+            number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
             configuration = self._admin.describe_configs([wanted], config_filter="all")
             return float(configuration["broker"][number][_MAXIMUM]["value"]) / 1000
@@ -245,13 +214,8 @@ class Coordinators:
             except errors.TransactionalIdNotFoundError:
                 return None
             producer = Producer(answer.producer_id, answer.producer_epoch)
-            times = (
-                answer.transaction_timeout_ms / 1000,
-                max(answer.transaction_start_time_ms, 0) / 1000,
-            )
-            return TransactionDescription(
-                name, Stage(answer.state.value), producer, *times
-            )
+            times = (answer.transaction_timeout_ms / 1000, max(answer.transaction_start_time_ms, 0) / 1000)
+            return TransactionDescription(name, Stage(answer.state.value), producer, *times)
 
         with explained(self._address):
             return self._patiently(ask)
@@ -268,28 +232,18 @@ class Coordinators:
             and description.stage is not Stage.ONGOING
         ):
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(
-                    f"{self._address}: {name} stayed {description.stage} for {PATIENCE:.0f} s."
-                )
+                raise ServiceUnavailable(f"{self._address}: {name} stayed {description.stage} for {PATIENCE:.0f} s.")
             time.sleep(_PAUSE)
         return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
         """Every transactional id with this prefix whose transaction is neither committed nor aborted, sorted."""
         with explained(self._address):
-            answers = self._patiently(
-                lambda: self._admin.list_transactions(state_filters=list(UNFINISHED))
-            )
-        names = (
-            listing.transactional_id
-            for listings in answers.values()
-            for listing in listings
-        )
+            answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
+        names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
-    def end(
-        self, name: str, producer: Producer, *, commit: bool
-    ) -> type[errors.KafkaError]:
+    def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
         """Asks to commit or abort; gives the coordinator's answer, `errors.NoError` when the decision is logged."""
         with explained(self._address):
             answer = self._ask(
@@ -338,21 +292,14 @@ class Coordinators:
                 positions = self._admin.list_group_offsets([group])[group]
             except errors.GroupIdNotFoundError:
                 return {}
-            return {
-                place: position.offset
-                for place, position in positions.items()
-                if position.offset >= 0
-            }
+            return {place: position.offset for place, position in positions.items() if position.offset >= 0}
 
         with explained(self._address):
             return self._patiently(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of a group that has no members; nobody checks whether anything was read."""
-        wanted = {
-            place: OffsetAndMetadata(offset, "", -1)
-            for place, offset in offsets.items()
-        }
+        wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
             for error in self._admin.alter_group_offsets(group, wanted).values():
@@ -366,18 +313,11 @@ class Coordinators:
         """Every partition of a topic, with the offset that the next record there will get."""
         with explained(self._address):
             [description] = self._admin.describe_topics([topic])
-            places = [
-                TopicPartition(topic, each["partition_index"])
-                for each in description["partitions"]
-            ]
-            latest = self._admin.list_partition_offsets(
-                dict.fromkeys(places, OffsetSpec.LATEST)
-            )
+            places = [TopicPartition(topic, each["partition_index"]) for each in description["partitions"]]
+            latest = self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
         return {place: latest[place].offset for place in sorted(places)}
 
-    def _ask(
-        self, name: str, request: Callable[[], Any]
-    ) -> tuple[type[errors.KafkaError], Any]:
+    def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
         """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""
 
         async def send() -> Any:
@@ -391,9 +331,7 @@ class Coordinators:
             error = errors.for_code(answer.error_code)
             # The answer for "not yet": the coordinator is still writing the markers of
             # the transaction before, or has moved.
-            if error is errors.ConcurrentTransactionsError or issubclass(
-                error, _ELSEWHERE
-            ):
+            if error is errors.ConcurrentTransactionsError or issubclass(error, _ELSEWHERE):
                 raise error
             return error, answer
 
@@ -411,8 +349,4 @@ class Coordinators:
             time.sleep(_PAUSE)
 
 
-_ELSEWHERE = (
-    errors.CoordinatorLoadInProgressError,
-    errors.CoordinatorNotAvailableError,
-    errors.NotCoordinatorError,
-)
+_ELSEWHERE = (errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError, errors.NotCoordinatorError)

@@ -95,15 +95,11 @@ class KafkaTransaction:
 
     def _aborted(self, why: str) -> JobFailed:
         self.close()
-        return JobFailed(
-            f"The transaction {self.handle} was aborted while it was open ({why}); begin another."
-        )
+        return JobFailed(f"The transaction {self.handle} was aborted while it was open ({why}); begin another.")
 
     def _refuse_closed(self) -> None:
         if not self._is_open:
-            raise JobFailed(
-                f"The transaction {self.handle} is not open any more; begin another."
-            )
+            raise JobFailed(f"The transaction {self.handle} is not open any more; begin another.")
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:

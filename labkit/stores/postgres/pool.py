@@ -23,12 +23,7 @@ import psycopg
 from psycopg import sql
 
 from labkit.host.servers import postgres_connection
-from labkit.host.servers.postgres_connection import (
-    Connection,
-    connect,
-    explained,
-    redacted,
-)
+from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
 """Connections that a process keeps; a writer uses two, one of them for the notes beside its transaction."""
@@ -39,7 +34,8 @@ IDLE_SECONDS = 10.0
 FRESH_SECONDS = 4.0
 """A connection that was idle for longer is not handed out.
 
-The server ends it at `IDLE_SECONDS`, and a loaded machine may take seconds from the look at the socket to the statement.
+The server ends it at `IDLE_SECONDS`, and a loaded machine may take seconds from the look at the socket to the
+statement.
 """
 
 _IDLE_TIMEOUT_SINCE = 14_00_00
@@ -58,9 +54,7 @@ class Idle(NamedTuple):
 class Pool:
     """The connections of one store in one process. One is taken for every statement or transaction."""
 
-    def __init__(
-        self, address: str, schema: str, clock: Clock = time.monotonic
-    ) -> None:
+    def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
         self.place = redacted(address)
         self._schema = schema
@@ -94,9 +88,7 @@ class Pool:
                 # A process that is stopped or forgotten must not hold one of the
                 # server's few connections for ever.
                 if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
-                    connection.execute(
-                        f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode()
-                    )
+                    connection.execute(f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode())
         except BaseException:
             connection.close()
             raise
@@ -107,21 +99,13 @@ class Pool:
 
     def _settings(self) -> sql.Composed:
         """Notes beside the protocol need not wait for the disk; `begin` gives a transaction the server's setting."""
-        settings = (
-            "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
-        )
-        schema, patience = (
-            sql.Identifier(self._schema),
-            f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms",
-        )
+        settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
+        schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
         """Takes a connection back; one that is broken or has a transaction open is closed, which rolls that back."""
-        idle = (
-            not connection.closed
-            and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-        )
+        idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # The server rolls back what a closed connection had open, whatever state the
         # protocol was in; cleaning up by statements could fail once more.
         if not idle:

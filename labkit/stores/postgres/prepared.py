@@ -12,14 +12,7 @@ from psycopg import errors, sql
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.records import Observation
-from labkit.host.servers.postgres_connection import (
-    BEGIN,
-    Connection,
-    Step,
-    at_once,
-    explained,
-    meanwhile,
-)
+from labkit.host.servers.postgres_connection import BEGIN, Connection, Step, at_once, explained, meanwhile
 from labkit.stores.contract import Handle, fenced
 from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
@@ -34,14 +27,7 @@ ABORT_SECONDS = 10.0
 class OpenTransaction:
     """A transaction of this process, in a connection of its own until it is prepared."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        schema: str,
-        handle: Handle,
-        connection: Connection,
-        number: int,
-    ) -> None:
+    def __init__(self, pool: Pool, schema: str, handle: Handle, connection: Connection, number: int) -> None:
         self._pool, self._handle, self._number = pool, handle, number
         self._gid = names.gid_of(schema, handle)
         self._connection: Connection | None = connection
@@ -63,9 +49,7 @@ class OpenTransaction:
         with self._ending_by_error(connection):
             self._send(connection)
             decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
-            prepare = Step(
-                sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid))
-            )
+            prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
             try:
                 # Both in the transaction itself: from here on it holds the lock of its
                 # line in `opened` until it is committed or rolled back, so an abort
@@ -78,9 +62,7 @@ class OpenTransaction:
 
     def _open(self) -> Connection:
         if self._connection is None:
-            raise JobFailed(
-                f"The transaction {self._handle} is not open any more; begin another."
-            )
+            raise JobFailed(f"The transaction {self._handle} is not open any more; begin another.")
         return self._connection
 
     def _send(self, connection: Connection) -> None:
@@ -90,10 +72,7 @@ class OpenTransaction:
         """
         if self._rows:
             arrays = self._rows.take()
-            with (
-                self._pool.using() as other,
-                meanwhile(other, Step(names.NOTE, arrays)),
-            ):
+            with self._pool.using() as other, meanwhile(other, Step(names.NOTE, arrays)):
                 at_once(connection, Step(names.INSERT, arrays))
 
     @contextmanager
@@ -117,16 +96,12 @@ class OpenTransaction:
         try:
             with self._pool.using() as other:
                 mine = "SELECT FROM opened WHERE handle = %s AND number = %s"
-                return (
-                    other.execute(mine, [str(self._handle), self._number]).rowcount == 0
-                )
+                return other.execute(mine, [str(self._handle), self._number]).rowcount == 0
         except ServiceUnavailable:
             return False
 
     def _aborted(self) -> JobFailed:
-        return JobFailed(
-            f"The transaction {self._handle} was aborted while it was open; begin another."
-        )
+        return JobFailed(f"The transaction {self._handle} was aborted while it was open; begin another.")
 
 
 _DECIDE = """
@@ -187,27 +162,19 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
-        noted = at_once(
-            connection, *_opening(_OPEN_ATOMIC, {"name": name}, handle), marker
-        )[1]
+        noted = at_once(connection, *_opening(_OPEN_ATOMIC, {"name": name}, handle), marker)[1]
     except errors.UniqueViolation:
         noted = []
     if not noted:
         _give_up(connection, handle)
-        connection.execute(
-            "DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name]
-        )
-        raise JobFailed(
-            f"Batch {handle.batch} of the query {handle.query} was committed before."
-        )
+        connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
     return int(noted[0][0])
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
     """The steps that write the note in a transaction of its own, then BEGIN."""
-    noting = Step(
-        note, {**parameters, "query": handle.query, "incarnation": handle.incarnation}
-    )
+    noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
@@ -254,9 +221,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
     number = Step(_NUMBER, {"name": str(handle), "gid": gid})
-    return bool(at_once(connection, lock, number)[1]) and _end(
-        connection, "COMMIT", gid
-    )
+    return bool(at_once(connection, lock, number)[1]) and _end(connection, "COMMIT", gid)
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
@@ -300,14 +265,9 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
     """ROLLBACK PREPARED; or, while it is open, ends its writer's connection, which lets go of its locks."""
     end = time.monotonic() + ABORT_SECONDS
-    while not (
-        _end(connection, "ROLLBACK", names.gid_of(schema, handle))
-        or _end_open(connection, str(handle))
-    ):
+    while not (_end(connection, "ROLLBACK", names.gid_of(schema, handle)) or _end_open(connection, str(handle))):
         if time.monotonic() > end:
-            raise JobFailed(
-                f"The transaction {handle} could be neither rolled back nor ended; look at pg_locks."
-            )
+            raise JobFailed(f"The transaction {handle} could be neither rolled back nor ended; look at pg_locks.")
         time.sleep(0.01)
     forget_opened(connection, str(handle))
     # A commit that came first has its note removed by whoever committed.
@@ -359,8 +319,5 @@ def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
     mine = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(mine, [names.prefix_of(schema)])]
     yield from names.handles_in(schema, gids)
-    opened = [
-        f"{names.prefix_of(schema)}{name}"
-        for (name,) in connection.execute("SELECT handle FROM opened")
-    ]
+    opened = [f"{names.prefix_of(schema)}{name}" for (name,) in connection.execute("SELECT handle FROM opened")]
     yield from names.handles_in(schema, opened)

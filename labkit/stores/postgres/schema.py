@@ -109,13 +109,9 @@ WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id, nth
 """
 NOTE = "INSERT INTO staged (handle, offsets, keys, given, batches, attempts) VALUES (%s, %s, %s, %s, %s, %s)"
 _GIVEN = "SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])"
-INSERT = (
-    'INSERT INTO rows (handle, "offset", key, value, batch, attempt) '
-    + _GIVEN.replace("*", "%s, *", 1)
-)
-APPEND = (
-    'INSERT INTO rows (number, "offset", key, value, batch, attempt) '
-    + _GIVEN.replace("*", "(SELECT nextval('visible_number')), *", 1)
+INSERT = 'INSERT INTO rows (handle, "offset", key, value, batch, attempt) ' + _GIVEN.replace("*", "%s, *", 1)
+APPEND = 'INSERT INTO rows (number, "offset", key, value, batch, attempt) ' + _GIVEN.replace(
+    "*", "(SELECT nextval('visible_number')), *", 1
 )
 UPSERT = (
     'INSERT INTO totals ("offset", key, value, batch, attempt) '
@@ -143,9 +139,7 @@ def schema_of(location: Path) -> str:
     """The schema of a store: a bare name is the schema itself, any other path gives a name by its digest."""
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
-    return (
-        f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
-    )
+    return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
 
 
 def lock_of(schema: str) -> int:
@@ -186,14 +180,9 @@ def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
 
 def creation(schema: str, location: Path) -> sql.Composed:
     """The statements that make a store's schema, inside a transaction."""
-    statements = (
-        "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};"
-        + TABLES
-    )
+    statements = "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};" + TABLES
     name = sql.Identifier(schema)
-    return sql.SQL(statements).format(
-        name, name, sql.Literal(f"{MARK}{location.absolute()}"), name
-    )
+    return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
 
 
 # A text of PostgreSQL cannot hold the character 0, so it is written as \0 and a backslash as two.
@@ -201,11 +190,7 @@ def creation(schema: str, location: Path) -> sql.Composed:
 
 def key_to_text(key: str) -> str:
     """A key as PostgreSQL can hold it."""
-    return (
-        key.replace("\\", "\\\\").replace("\0", "\\0")
-        if "\\" in key or "\0" in key
-        else key
-    )
+    return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 
 def key_from_text(text: str) -> str:
@@ -218,14 +203,9 @@ def key_from_text(text: str) -> str:
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
     """The columns of the rows as PostgreSQL writes arrays."""
     keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
-    offset, value, batch, attempt = [
-        ",".join([str(row[column]) for row in rows]) for column in _NUMBERS
-    ]
+    offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
     return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]
 
 
-_NUMBERS = [
-    Observation._fields.index(name)
-    for name in ("offset", "value", "batch", "incarnation")
-]
+_NUMBERS = [Observation._fields.index(name) for name in ("offset", "value", "batch", "incarnation")]
 _QUOTES = str.maketrans({"\\": r"\\", '"': r"\""})

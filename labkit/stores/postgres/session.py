@@ -38,19 +38,13 @@ class SqlConnection:
         self.pid = self._connection.info.backend_pid
         self.gids: list[str] = []
         """The names of all transactions that were prepared here, in quotes, whatever came of them."""
-        setting = sql.SQL(
-            "CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'"
-        )
-        self._connection.execute(
-            setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS)))
-        )
+        setting = sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'")
+        self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
         """Sends one statement. Raises `ServiceUnavailable` where this end of the connection was closed before."""
         if self._connection.closed and not self._connection.broken:
-            raise ServiceUnavailable(
-                f"This connection to PostgreSQL at {self._place} is closed; open another session."
-            )
+            raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
         # The name is noted before the statement is sent: a connection that dies on the
         # way back may have prepared it all the same.
         if preparation := _PREPARE.match(statement):
@@ -61,9 +55,7 @@ class SqlConnection:
             message = error.diag.message_primary or str(error).strip().splitlines()[0]
             return Answer(message, code=error.diag.sqlstate or "08006")
         names = [column.name for column in cursor.description or ()]
-        return Answer(
-            cursor.statusmessage or "", names, cursor.fetchall() if names else ()
-        )
+        return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
 
     def close(self) -> None:
         """Closes the connection, as the death of this process would: the server rolls back what is not prepared."""

@@ -78,15 +78,10 @@ class PostgresStore:
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
         """The rows of prepared transactions, with the moment at which each was sent, right before PREPARE."""
         prefix = names.prefix_of(self.schema)
-        for *row, at in (
-            self._read(names.WAITING, prefix) if self._notes_moments() else ()
-        ):
+        for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
             known = names.key_from_text(key)
-            yield (
-                Observation(offset, known, value, batch, attempt),
-                Span.exactly(float(at)),
-            )
+            yield (Observation(offset, known, value, batch, attempt), Span.exactly(float(at)))
 
     def _notes_moments(self) -> bool:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
@@ -112,11 +107,7 @@ class PostgresStore:
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Whether the marker of this query and batch has been committed."""
-        return any(
-            self._read(
-                "SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch
-            )
-        )
+        return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
@@ -154,9 +145,7 @@ class PostgresStore:
                 number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
                     self._refuse_disabled(connection)
-                    raise JobFailed(
-                        f"{self._place}: there is a transaction {handle}; a name is never used twice."
-                    )
+                    raise JobFailed(f"{self._place}: there is a transaction {handle}; a name is never used twice.")
         except BaseException:
             pool.give(connection)
             raise
@@ -164,19 +153,14 @@ class PostgresStore:
 
     def commit(self, handle: Handle) -> None:
         """COMMIT PREPARED, from any process. Raises `JobFailed` if it is neither prepared nor committed."""
-        refusal = JobFailed(
-            f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed."
-        )
+        refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
         with self._pool.using() as connection:
             carried = "SELECT FROM committed WHERE handle = %s"
             try:
                 done = prepared.finish(connection, self.schema, handle)
-                if (
-                    not done
-                    and connection.execute(carried, [str(handle)]).rowcount == 0
-                ):
+                if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
                     raise refusal
             finally:
                 # The lock is given back only when the commit is visible, or has failed:
@@ -197,13 +181,7 @@ class PostgresStore:
             self._refuse_disabled(connection)
             # A prepared transaction is in both lists, because its own deletion of its
             # line in `opened` is not visible yet; so the names are a set first.
-            return sorted(
-                {
-                    each
-                    for each in prepared.unfinished(connection, self.schema)
-                    if each.query == query
-                }
-            )
+            return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
         """Refuses earlier drivers of the query from now on, and ends what they have open in one transaction.
@@ -218,9 +196,7 @@ class PostgresStore:
             # A transaction with a marker is worth nothing without its writer, so it is
             # ended here and not left to recovery: it holds the marker's row, and the
             # replay of its batch would wait for that.
-            for name, pid, started in connection.execute(
-                "SELECT handle, pid, started FROM opened"
-            ).fetchall():
+            for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
                     prepared.forget_opened(connection, str(name))
@@ -233,12 +209,8 @@ class PostgresStore:
                 self._refuse_disabled(connection)
             allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
             may, user = connection.execute(allowed).fetchone() or (False, "")
-            if not may or connection.execute(
-                "SHOW default_transaction_read_only"
-            ).fetchone() == ("on",):
-                raise InvalidInput(
-                    f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}."
-                )
+            if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
+                raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
         """Rolls back every transaction of the store and drops its schema, whoever wrote to it."""
@@ -249,9 +221,7 @@ class PostgresStore:
             # SCHEMA would wait for it in vain.
             for handle in set(prepared.unfinished(connection, self.schema)):
                 prepared.drop(connection, self.schema, handle)
-            connection.execute(
-                sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema))
-            )
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
         self._has_schema = False
 
     @property
@@ -280,9 +250,7 @@ class PostgresStore:
         """The connections, once the schema is there: several writers may try to create it at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
-                connection.execute(
-                    "SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)]
-                )
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
                 # The look outside of the lock was a guess; whoever waited for the lock
                 # finds the schema that the holder has made.
                 if not _exists(connection, self.schema):
@@ -299,26 +267,12 @@ class PostgresStore:
         """A transaction whose rows become visible in the order of their numbers: the lock outlasts the commit."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
-            at_once(
-                connection,
-                *BEGIN,
-                lock,
-                Step(statement, names.to_arrays(rows)),
-                Step("COMMIT"),
-            )
+            at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
-    def _seal(
-        self, connection: Connection, rows: Rows, parameters: dict[str, str | int]
-    ) -> None:
+    def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
         """The last steps of a transaction of one writer, in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-        at_once(
-            connection,
-            *rows.steps(),
-            lock,
-            Step(prepared.SEAL, parameters),
-            Step("COMMIT"),
-        )
+        at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
@@ -331,15 +285,13 @@ def sweep() -> list[str]:
     # may be there.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
-        commented = "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
+        commented = (
+            "SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname LIKE 'labkit%'"
+        )
         schemas = connection.execute(commented).fetchall()
     for schema, comment in schemas:
         location = Path(str(comment).removeprefix(names.MARK))
-        if (
-            names.schema_of(location) == schema
-            and len(location.parents) > 1
-            and not location.parents[1].exists()
-        ):
+        if names.schema_of(location) == schema and len(location.parents) > 1 and not location.parents[1].exists():
             with closing(PostgresStore(location)) as store:
                 store.destroy()
             dropped.append(schema)
@@ -351,9 +303,7 @@ def _exists(connection: Connection, schema: str) -> bool:
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
-        raise InvalidInput(
-            f"The schema {schema} was not made by the lab; choose another location."
-        )
+        raise InvalidInput(f"The schema {schema} was not made by the lab; choose another location.")
     return row is not None
 
 

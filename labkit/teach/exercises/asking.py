@@ -34,9 +34,7 @@ class Asker:
         if key not in self._known:
             answer = self._answer.call(*arguments)
             if _text(answer) is None:
-                raise Unusable(
-                    f"{self.call(*arguments)} returned a value that is too large."
-                )
+                raise Unusable(f"{self.call(*arguments)} returned a value that is too large.")
             self._known[key] = arguments, answer
         return self._known[key][1]
 
@@ -86,7 +84,5 @@ def shown(value: Plain) -> str:
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
     """The value, if it is a list. Raises `Unusable` that names what it should be a list of."""
     if type(value) is not list:
-        raise Unusable(
-            f"{asker.name} must return a list of {of}; it returned {shown(value)}."
-        )
+        raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")
     return value

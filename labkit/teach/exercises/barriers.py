@@ -14,15 +14,7 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.searching import search, steady, unusable
 from labkit.teach.study import replay
 
@@ -40,26 +32,18 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
     return action.name != "snapshot" and open_model.into(action) in reads
 
 
-def _decided(
-    ask: Asker, inputs: int, came: list[int], ended: list[int]
-) -> tuple[list[int], bool]:
+def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tuple[list[int], bool]:
     """Which inputs the learner's function reads, and whether it copies. Raises `Unusable`."""
     question = inputs, list[Plain](came), list[Plain](ended)
     said = ask(*question)
     if type(said) is not dict or set(said) != {"read", "copy"}:
-        raise Unusable(
-            f'{ask.call(*question)} returned {shown(said)}; return a dict with the keys "read" and "copy".'
-        )
+        raise Unusable(f'{ask.call(*question)} returned {shown(said)}; return a dict with the keys "read" and "copy".')
     reads, copies = said["read"], said["copy"]
     if type(copies) is not bool or type(reads) is not list:
-        raise Unusable(
-            f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.'
-        )
+        raise Unusable(f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.')
     read = [each for each in reads if type(each) is int and 0 <= each < inputs]
     if len(read) != len(reads):
-        raise Unusable(
-            f'{ask.with_answer(*question)}: "read" may hold the inputs 0 to {inputs - 1}.'
-        )
+        raise Unusable(f'{ask.with_answer(*question)}: "read" may hold the inputs 0 to {inputs - 1}.')
     return read, copies
 
 
@@ -86,17 +70,11 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
         operator, copies = Operator((b"",) * inputs, bytes(at), 0, 0, 0), False
         if came:
             last = came[-1]
-            queues = (
-                bytes((BARRIER + 1,)) * (place == last) for place in range(inputs)
-            )
-            before = Operator(
-                tuple(queues), bytes((*at[:last], 0, *at[last + 1 :])), 0, 0, 0
-            )
+            queues = (bytes((BARRIER + 1,)) * (place == last) for place in range(inputs))
+            before = Operator(tuple(queues), bytes((*at[:last], 0, *at[last + 1 :])), 0, 0, 0)
             taken = take(rules, before, last, is_sink=False)
             operator, copies = taken.operator, taken.copied == 1
-        blocked = [
-            place for place in range(inputs) if is_blocked(rules, operator, place)
-        ]
+        blocked = [place for place in range(inputs) if is_blocked(rules, operator, place)]
         yield Waiting(came, ended, blocked, copies)
 
 
@@ -136,9 +114,7 @@ def judge_alignment(answer: Answer, variant: Variant) -> Finding:
         except Unusable as error:
             return unusable(ask.name, error)
     open_model: Any = make("alignment_drill", chosen)
-    return search(
-        answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends"
-    )
+    return search(answer, "align", lambda ask: ClosedModel(open_model, ask, _aligns), "ends")
 
 
 def _job(chosen: Chosen, variant: Variant) -> dict[str, object]:
@@ -158,12 +134,7 @@ SETTINGS = Settings(
 )
 
 
-TWO_OFFSETS: dict[str, object] = {
-    "words": "hello-world-world-hello-hello",
-    "sources": 2,
-    "counts": 1,
-    "crashes": 0,
-}
+TWO_OFFSETS: dict[str, object] = {"words": "hello-world-world-hello-hello", "sources": 2, "counts": 1, "crashes": 0}
 """Source 0 has hello, world, hello; source 1 world, hello."""
 _BARRIERS_APART = "read(0) trigger inject(0) read(0) read(1) read(1) inject(1) settle"
 
@@ -175,10 +146,7 @@ def _apart(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     stored = walk.until("complete").facts
     offsets = stored["checkpoint_offsets"]
     assert isinstance(offsets, list)
-    return {
-        "offsets": list(offsets),
-        "counts": str(stored["checkpoint_counts"]),
-    }, str(walk.trace)
+    return {"offsets": list(offsets), "counts": str(stored["checkpoint_counts"])}, str(walk.trace)
 
 
 PREDICTION = Prediction("predicted_04", {"offsets": list, "counts": str}, _apart)
@@ -219,30 +187,16 @@ EXERCISES = (
         lines=3,
         public=(
             Variant(
-                "two sources, one count",
-                (
-                    ("sources", 2),
-                    ("counts", 1),
-                    ("words", "hello-hello"),
-                    ("crashes", 1),
-                ),
+                "two sources, one count", (("sources", 2), ("counts", 1), ("words", "hello-hello"), ("crashes", 1))
             ),
             Variant(
                 "one source longer than the other",
-                (
-                    ("sources", 2),
-                    ("counts", 1),
-                    ("words", "hello-hello-hello"),
-                    ("crashes", 0),
-                ),
+                (("sources", 2), ("counts", 1), ("words", "hello-hello-hello"), ("crashes", 0)),
             ),
             Variant("a task with three inputs", (("inputs", 3),)),
         ),
         judge=judge_alignment,
-        withheld=(
-            "labkit.sim.models.barriers.operators",
-            "labkit.sim.models.barriers.schedule",
-        ),
+        withheld=("labkit.sim.models.barriers.operators", "labkit.sim.models.barriers.schedule"),
     ),
     Exercise(
         name="04-settings",
@@ -262,13 +216,7 @@ EXERCISES = (
         public=(
             Variant(
                 "a crash and a cancellation",
-                (
-                    ("words", "hello-hello"),
-                    ("sources", 2),
-                    ("counts", 1),
-                    ("crashes", 1),
-                    ("cancels", 1),
-                ),
+                (("words", "hello-hello"), ("sources", 2), ("counts", 1), ("crashes", 1), ("cancels", 1)),
             ),
         ),
         judge=SETTINGS.judge,

@@ -1,4 +1,6 @@
-"""Exercises of notebooks 14 and 14b: eight sinks to be judged, a learner's own sinks, and a report for a person to read."""
+"""Exercises of notebooks 14 and 14b: eight sinks to be judged, a learner's own sinks, and a report for a person to
+read.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -7,14 +9,7 @@ from labkit.core.judge import Guarantee
 from labkit.teach.exercises import kills
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Text, named_values
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
 from labkit.teach.exercises.own_sink import axes
 from labkit.teach.exercises.own_sink.axes import judge_axis
 from labkit.teach.exercises.own_sink.trials import Row
@@ -31,7 +26,8 @@ EIGHT: Mapping[str, Guarantee] = {
     "g": Guarantee.NONE,
     "h": Guarantee.EXACTLY_ONCE,
 }
-"""What the eight sinks of the notebook guarantee. It was written down before they were measured; a test measures them."""
+"""What the eight sinks of the notebook guarantee. It was written down before they were measured; a test measures them.
+"""
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
@@ -62,9 +58,7 @@ def rows(*batches: str) -> list[list[Row]]:
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
     """The rows under larger numbers, as another query has them."""
-    return [
-        [row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches
-    ]
+    return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
 PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
@@ -77,32 +71,18 @@ MANY = 12
 ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
 """What is easily mistaken: quotes of both kinds, a number that is text, a letter beyond ASCII."""
 
-TABLE = (
-    (axes.CRASH, 2),
-    (axes.READER, 2),
-    (axes.SECOND, 2),
-    (axes.OLDER, 1),
-    (axes.QUERY, 1),
-)
-FOLDER = (
-    (axes.CRASH, 2),
-    (axes.READER, 2),
-    (axes.SECOND, 1),
-    (axes.LEFT, 1),
-    (axes.OLDER, 1),
-    (axes.QUERY, 1),
-)
+TABLE = ((axes.CRASH, 2), (axes.READER, 2), (axes.SECOND, 2), (axes.OLDER, 1), (axes.QUERY, 1))
+FOLDER = ((axes.CRASH, 2), (axes.READER, 2), (axes.SECOND, 1), (axes.LEFT, 1), (axes.OLDER, 1), (axes.QUERY, 1))
 WRITERS = ((axes.CRASH, 1), (axes.STOPPED, 3), (axes.QUERY, 1))
 """The axes of each exercise, and their points."""
 
 
 EPOCHS = ([5], [1])
-"""Of the writers of two queries: each query has writers of its own, and an older epoch in the other is no older writer."""
+"""Of the writers of two queries: each query has writers of its own, and an older epoch in the other is no older writer.
+"""
 
 
-def public(
-    parts: tuple[tuple[str, int], ...], epochs: tuple[list[int], list[int]] = ([], [])
-) -> tuple[Variant, ...]:
+def public(parts: tuple[tuple[str, int], ...], epochs: tuple[list[int], list[int]] = ([], [])) -> tuple[Variant, ...]:
     """A visible variant for each axis. `epochs`: what a sink is told before the name of either query."""
     return tuple(
         Variant(
@@ -147,7 +127,8 @@ EXERCISES = (
         level=Level.MEDIUM,
         points=4,
         answer="guarantee",
-        task="guarantee(requests) returns what a sink guarantees that makes these requests, over a kill at every place.",
+        task="guarantee(requests) returns what a sink guarantees that makes these requests, over a "
+        "kill at every place.",
         hints=(
             "Write a function that gives what is stored after some requests, and call it twice for each place.",
             "A place before each request, and one behind the last. What a transaction holds at a kill is gone.",
@@ -220,7 +201,8 @@ EXERCISES = (
         level=Level.HARD,
         points=sum(points for _, points in WRITERS),
         answer="write_fenced",
-        task="Write a sink that two writers may use one after the other: a writer with an older epoch writes nothing, and "
+        task="Write a sink that two writers may use one after the other: a writer with an older "
+        "epoch writes nothing, and "
         'returns "fenced".',
         hints=(
             "Where is it written down which writer is the newest? When may that change between the look and the rows?",

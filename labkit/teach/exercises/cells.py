@@ -1,8 +1,9 @@
 """Which cells of a notebook count: found by the line that names an exercise, and by the name that an answer has.
 
-The grader, `lab.check` and `labkit check` ask here, so that what passes for one of them passes for the others. A notebook
-is read from top to bottom, as it would run, without the cells that are as they were released: of several cells that
-give an answer its name, the last one counts. This module must not execute anything, and must not know any exercise.
+The grader, `lab.check` and `labkit check` ask here, so that what passes for one of them passes for the others. A
+notebook is read from top to bottom, as it would run, without the cells that are as they were released: of several cells
+that give an answer its name, the last one counts. This module must not execute anything, and must not know any
+exercise.
 """
 
 import ast
@@ -57,14 +58,10 @@ class Selection:
         """Whether a cell is executed: it counts, the learner wrote it, or it sets parameters."""
         if place in self.counts.values():
             return True
-        return self.said[place] is None and (
-            self.changed[place] or bool(cell.tags & SET_UP)
-        )
+        return self.said[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
 
 
-def select(
-    cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]
-) -> Selection:
+def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
     """Which cell counts for which exercise. `answers` are the Python names of the answers, by exercise."""
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
@@ -162,9 +159,7 @@ def calls_input(source: str) -> bool:
     """Whether a cell asks whoever runs it for input."""
     tree = _tree(python(source))
     return tree is not None and any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "input"
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "input"
         for node in ast.walk(tree)
     )
 
@@ -204,10 +199,10 @@ def _without_comments(source: str) -> str:
         return ""
 
 
-def troubles(
-    place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection
-) -> list[str]:
-    """Why a cell cannot do where it is graded what it does in its notebook; each a sentence. Empty: no reason is seen."""
+def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
+    """Why a cell cannot do where it is graded what it does in its notebook; each a sentence. Empty: no reason
+    is seen.
+    """
     source = cells[place].source
     told = []
     if calls_input(source):

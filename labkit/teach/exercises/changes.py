@@ -1,4 +1,6 @@
-"""Exercises of notebook 10: the messages of a change, what a receiver makes of them, and equality with the batch query."""
+"""Exercises of notebook 10: the messages of a change, what a receiver makes of them, and equality with the
+batch query.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,14 +15,7 @@ from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Row, Tabl
 from labkit.sim.models.changelog.table import applied, visible
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Level, Plain, Variant
 from labkit.teach.exercises.contract import Kind as ExerciseKind
 from labkit.teach.exercises.invariants import ObservedModel, Watch
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
@@ -35,9 +30,7 @@ Change = tuple[str, str, int | None, int | None]
 # The messages of a change.
 
 
-def really_sent(
-    way: str, word: str, before: int | None, after: int | None
-) -> list[Plain] | str:
+def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
     """The messages of a change. `tests/exercises/test_changes.py` holds it against the simulator's query."""
     if after == before:
         return []
@@ -72,22 +65,13 @@ def judge_messages(answer: Answer, variant: Variant) -> Finding:
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
     said, right = ask(*change), really_sent(*change)
     if type(said) is not list and said != REFUSED:
-        raise Unusable(
-            f'{ask.call(*change)} returned {shown(said)}; return a list of messages, or "refused".'
-        )
+        raise Unusable(f'{ask.call(*change)} returned {shown(said)}; return a list of messages, or "refused".')
     if said == right:
         return None
     way, _, before, after = change
-    told, general = (
-        ask.with_answer(*change),
-        f"A change of {_kind(before, after)} is wrong, {way}.",
-    )
+    told, general = (ask.with_answer(*change), f"A change of {_kind(before, after)} is wrong, {way}.")
     return Finding(
-        False,
-        f"{told}; {_why(way, before, after)} It is {shown(right)}.",
-        told,
-        shown(right),
-        general=general,
+        False, f"{told}; {_why(way, before, after)} It is {shown(right)}.", told, shown(right), general=general
     )
 
 
@@ -153,9 +137,7 @@ def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
     rows = [Row(word, count) for word, count in product(said["words"], said["counts"])]
     for number in range(said["rows"] + 1):
         for chosen in combinations_with_replacement(rows, number):
-            table: Table = tuple(
-                row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen)
-            )
+            table: Table = tuple(row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen))
             keys = [row.key for row in chosen]
             for kind, row in product(Kind, rows):
                 if kind in (Kind.ADD, Kind.RETRACT) or len(set(keys)) == len(keys):
@@ -181,14 +163,10 @@ def judge_apply(answer: Answer, variant: Variant) -> Finding:
     return steady(ask, f"It is right about {asked:,} tables and messages")
 
 
-def _wrong_table(
-    ask: Asker, case: _Case, given: Mapping[str, object]
-) -> Finding | None:
+def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Finding | None:
     said = ask(*case.question)
     if type(said) is not list or not all(type(row) is list for row in said):
-        raise Unusable(
-            f"{ask.call(*case.question)} returned {shown(said)}; return a list of rows [word, count]."
-        )
+        raise Unusable(f"{ask.call(*case.question)} returned {shown(said)}; return a list of rows [word, count].")
     right = _rows(visible(applied(case.table, case.message, owes=False)))
     if sorted(map(json.dumps, said)) == sorted(map(json.dumps, right)):
         return None
@@ -204,13 +182,7 @@ def _wrong_table(
         return finding
     trace = _trace_to(json.dumps(given), case.state)
     return Finding(
-        False,
-        finding.message,
-        finding.observed,
-        finding.expected,
-        str(trace),
-        len(trace.actions),
-        finding.general,
+        False, finding.message, finding.observed, finding.expected, str(trace), len(trace.actions), finding.general
     )
 
 
@@ -225,9 +197,7 @@ MEANS = {
 @cache
 def _trace_to(given: str, wanted: Any) -> Trace:
     """A shortest run of a configuration to a state."""
-    claim: Property[Any] = Property(
-        "reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: ""
-    )
+    claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make("changelog", json.loads(given)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace
 
@@ -246,26 +216,16 @@ def _tables(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
     """Any table of so many rows, beside every prefix of the input, in any order of its rows."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
-    rows = [
-        Row(word, count)
-        for word, count in product(
-            (*model.settings.keys, *said["others"]), said["counts"]
-        )
-    ]
+    rows = [Row(word, count) for word, count in product((*model.settings.keys, *said["others"]), said["counts"])]
     for number in range(said["rows"] + 1):
         for table in product(rows, repeat=number):
             if len(set(table)) < len(table) and not said.get("twice"):
                 continue
-            counted: Table = tuple(
-                row._replace(times=table.count(row)) for row in dict.fromkeys(table)
-            )
+            counted: Table = tuple(row._replace(times=table.count(row)) for row in dict.fromkeys(table))
             for furthest in range(len(words) + 1):
                 consumer = Consumer(counted, is_up=True)
                 # The claim compares tables as the consumer keeps them: in order.
-                yield start._replace(
-                    consumer=consumer._replace(table=tuple(sorted(counted))),
-                    furthest=furthest,
-                )
+                yield start._replace(consumer=consumer._replace(table=tuple(sorted(counted))), furthest=furthest)
 
 
 WATCH = Watch("right", "changelog", "equals_batch", _prefix, _tables)
@@ -314,27 +274,13 @@ EXERCISES = (
         ),
         lines=7,
         public=(
-            Variant(
-                "a retract stream, a message is lost",
-                (("systems", ({**THREE, "losses": 1},)),),
-            ),
-            Variant(
-                "a retract stream, a message comes twice",
-                (("systems", ({**THREE, "repeats": 1},)),),
-            ),
+            Variant("a retract stream, a message is lost", (("systems", ({**THREE, "losses": 1},)),)),
+            Variant("a retract stream, a message comes twice", (("systems", ({**THREE, "repeats": 1},)),)),
             Variant(
                 "an upsert stream, a message overtakes",
                 (("systems", ({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),),
             ),
-            Variant(
-                "any three rows",
-                (
-                    (
-                        "tables",
-                        {"words": ("hello", "world"), "counts": (1, 2), "rows": 3},
-                    ),
-                ),
-            ),
+            Variant("any three rows", (("tables", {"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),)),
         ),
         judge=judge_apply,
         withheld=("labkit.sim.models.changelog.table",),
@@ -356,16 +302,7 @@ EXERCISES = (
         lines=2,
         public=(
             Variant(
-                "nothing fails",
-                (
-                    (
-                        "good",
-                        (
-                            ("retract stream", QUIET),
-                            ("upsert stream, the receiver dies", UPSERT),
-                        ),
-                    ),
-                ),
+                "nothing fails", (("good", (("retract stream", QUIET), ("upsert stream, the receiver dies", UPSERT))),)
             ),
             Variant(
                 "the query forgets, or an upsert is lost",
@@ -373,41 +310,16 @@ EXERCISES = (
                     (
                         "bad",
                         (
-                            (
-                                "upserts of a query that forgets",
-                                {**TWICE, **UPSERT, "expiries": 1},
-                            ),
-                            (
-                                "retractions of a query that forgets",
-                                {**TWICE, "expiries": 1},
-                            ),
-                            (
-                                "an upsert is lost",
-                                {
-                                    **QUIET,
-                                    **UPSERT,
-                                    "words": "hello-world",
-                                    "losses": 1,
-                                },
-                            ),
+                            ("upserts of a query that forgets", {**TWICE, **UPSERT, "expiries": 1}),
+                            ("retractions of a query that forgets", {**TWICE, "expiries": 1}),
+                            ("an upsert is lost", {**QUIET, **UPSERT, "words": "hello-world", "losses": 1}),
                         ),
                     ),
                 ),
             ),
             Variant(
                 "any two rows",
-                (
-                    (
-                        "assembled",
-                        (
-                            (
-                                "any two rows",
-                                QUIET,
-                                {"others": (), "counts": (1, 2), "rows": 2},
-                            ),
-                        ),
-                    ),
-                ),
+                (("assembled", (("any two rows", QUIET, {"others": (), "counts": (1, 2), "rows": 2}),)),),
             ),
             Variant(
                 "a retraction is lost, or comes again",
@@ -416,10 +328,7 @@ EXERCISES = (
                         "bad",
                         (
                             ("a retraction is lost", {**THREE, "losses": 1}),
-                            (
-                                "the query dies and sends again",
-                                {**TWICE, "query_crashes": 1},
-                            ),
+                            ("the query dies and sends again", {**TWICE, "query_crashes": 1}),
                         ),
                     ),
                 ),

@@ -14,13 +14,7 @@ from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises.alone import Alone, alone
-from labkit.teach.exercises.contract import (
-    AnswerFailed,
-    Exercise,
-    Finding,
-    Kind,
-    NotPassed,
-)
+from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, NotPassed
 from labkit.teach.exercises.moved import sentence_on
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
@@ -74,11 +68,7 @@ def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument,
 
 def _not_attempted(exercise: Exercise) -> None:
     name, points = exercise.name, exercise.points
-    what = (
-        "write it, and the run unlocks"
-        if exercise.kind is Kind.PREDICT
-        else f'lab.hint("{name}") helps'
-    )
+    what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") helps'
     said = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
     _say(Card("not attempted", title=name, under=said, plain=[said], tone=DIM), said)
 
@@ -147,12 +137,7 @@ def _executed() -> list[str] | None:
     return None if history is None else list(map(str, history.input_hist_raw))
 
 
-def _differs(
-    exercise: Exercise,
-    namespace: Mapping[str, object],
-    graded: Alone,
-    found: list[Finding] | None,
-) -> None:
+def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone, found: list[Finding] | None) -> None:
     """Says so where an answer passes in its notebook and not alone, which is how it is graded."""
     # On Spark, another run for the difference would take as long again.
     here = None if exercise.needs_spark else judged(exercise, namespace)
@@ -199,10 +184,7 @@ def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
         more = " When it is graded, other variants are used." if hidden else ""
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
-    lines = [
-        f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).",
-        last.message,
-    ]
+    lines = [f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).", last.message]
     if last.observed and last.observed.rstrip(".").lower() not in last.message.lower():
         lines.append(f"Observed: {last.observed}")
     if last.expected:
@@ -246,29 +228,17 @@ def progress(notebook: str | None = None) -> None:
         points = int(known.get("points", 0))
         got, most = got + points, most + exercise.points
         state = str(known.get("state", NOT_ATTEMPTED))
-        rows.append(
-            (
-                exercise.name,
-                exercise.kind,
-                exercise.level,
-                state,
-                f"{points} of {exercise.points}",
-            )
-        )
+        rows.append((exercise.name, exercise.kind, exercise.level, state, f"{points} of {exercise.points}"))
     rows.append(("total", "", "", "", f"{got} of {most}"))
     text = columns(rows)
-    card = Card(
-        "", table(rows[0], rows[1:]), title="Exercises", plain=text.splitlines()
-    )
+    card = Card("", table(rows[0], rows[1:]), title="Exercises", plain=text.splitlines())
     _say(card, text)
 
 
 def is_of(exercise: Exercise, notebook: str) -> bool:
     """Whether an exercise is of the notebook with this number or name: `"09"` is not `"09b"`."""
     number = exercise.notebook.partition("_")[0]
-    return number == notebook or (
-        "_" in notebook and exercise.notebook.startswith(notebook)
-    )
+    return number == notebook or ("_" in notebook and exercise.notebook.startswith(notebook))
 
 
 def _say_where(name: str) -> None:
@@ -286,16 +256,10 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
         _say_where(name)
         name = find(name).name
     exercises = [find(name)] if name is not None else list(EXERCISES.values())
-    call = (
-        f'lab.reset("{name}", confirm=True)'
-        if name is not None
-        else "lab.reset(confirm=True)"
-    )
+    call = f'lab.reset("{name}", confirm=True)' if name is not None else "lab.reset(confirm=True)"
     what = name or f"all {len(exercises)} exercises"
     if not confirm:
-        print(
-            f"This drops your answer and the progress of {what}. To do so, run {call}."
-        )
+        print(f"This drops your answer and the progress of {what}. To do so, run {call}.")
         return
     namespace, executed = _namespace(), _executed()
     for exercise in exercises:
@@ -320,9 +284,7 @@ def _give_back(stub: str) -> None:
 def stubs() -> dict[str, str]:
     """The stub of every exercise, as the notebooks have it; derived from their sources."""
     found: dict[str, str] = json.loads(
-        files("labkit.teach.exercises")
-        .joinpath("stubs.json")
-        .read_text(encoding="utf-8")
+        files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )
     return found
 
@@ -330,8 +292,6 @@ def stubs() -> dict[str, str]:
 def _namespace() -> dict[str, object]:
     """The names of the cell that called: the frame below this module's own."""
     frame = inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(
-        "labkit."
-    ):
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("labkit."):
         frame = frame.f_back
     return frame.f_globals if frame is not None else {}

@@ -1,7 +1,7 @@
 """An open model whose open rule is closed by a learner's function: only what it answers may happen.
 
-The closed model has the open model's name, version and parameters, so that its traces are traces of the open model. This
-module must not judge.
+The closed model has the open model's name, version and parameters, so that its traces are traces of the open model.
+This module must not judge.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -39,10 +39,7 @@ class ClosedModel(Overlay[Any]):
         """What was asked in a state in which nothing is allowed any more."""
         if self.actions(state):
             return []
-        questions = (
-            self.open_model.question(state, each)
-            for each in self.open_model.actions(state)
-        )
+        questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
     def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
@@ -76,9 +73,7 @@ class Run(Overlay[Any]):
         if not state.todo:
             return free
         if state.todo[0] not in enabled:
-            raise Unusable(
-                f"{self.ask.name} asks for {state.todo[0]}, which is not possible then."
-            )
+            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is not possible then.")
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
@@ -89,16 +84,12 @@ class Run(Overlay[Any]):
             return Busy(after, self._program(after, question))
         if self.open_model.forgets(action, after):
             return Busy(after)
-        return Busy(
-            after, state.todo[1:] if state.todo[:1] == (action,) else state.todo
-        )
+        return Busy(after, state.todo[1:] if state.todo[:1] == (action,) else state.todo)
 
     def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
         steps = a_list(self.ask, self.ask(*question), self._of)
         if len(steps) > MAX_STEPS:
-            raise Unusable(
-                f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}."
-            )
+            raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
         try:
             return tuple(self.open_model.program(after, steps))
         except ValueError as error:

@@ -10,14 +10,7 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Statements
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.searching import search
 
@@ -30,21 +23,14 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
     question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
-        raise Unusable(
-            f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".'
-        )
+        raise Unusable(f'{ask.call(*question)} returned {shown(answer)}; return "abort", "commit" or "wait".')
     return action.name == RETURNS[answer]
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of two-phase commit with crashes of anybody and lost messages."""
     open_model: Any = make("recovery_drill", dict(variant.parameters))
-    return search(
-        answer,
-        "recover",
-        lambda ask: ClosedModel(open_model, ask, _returns),
-        "nobody_blocked",
-    )
+    return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 
 
 def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
@@ -79,11 +65,14 @@ STATEMENTS = Statements(
     "blocked_answer",
     {
         "a": "Answer 1 tells the outcome, and a decision is the same for all. But answer 3 tells one, too.",
-        "b": "After 1 the decision is known: commit. After 3 nobody can ever decide to commit, since one yes is missing: "
+        "b": "After 1 the decision is known: commit. After 3 nobody can ever decide to commit, "
+        "since one yes is missing: "
         "participant 0 may abort. After 2 both are in doubt (two_phase_commit.coordinator_gone).",
-        "c": "After 2 there are two yeses, and still no decision that anybody knows of: the coordinator may have aborted "
+        "c": "After 2 there are two yeses, and still no decision that anybody knows of: the "
+        "coordinator may have aborted "
         "after a long silence. Whoever acts now acts alone (two_phase_commit.aborts_alone).",
-        "d": "Whoever knows the outcome may tell it. The coordinator's log is where it is made, not the only place where it "
+        "d": "Whoever knows the outcome may tell it. The coordinator's log is where it is made, not "
+        "the only place where it "
         "is known.",
     },
     "b",
@@ -106,14 +95,8 @@ EXERCISES = (
         ),
         lines=5,
         public=(
-            Variant(
-                "two participants, one crash, one lost message",
-                (("participants", 2), ("crashes", 1)),
-            ),
-            Variant(
-                "two participants, two crashes",
-                (("participants", 2), ("crashes", 2), ("losses", 0)),
-            ),
+            Variant("two participants, one crash, one lost message", (("participants", 2), ("crashes", 1))),
+            Variant("two participants, two crashes", (("participants", 2), ("crashes", 2), ("losses", 0))),
         ),
         judge=judge_recovery,
         withheld=("labkit.sim.models.two_phase_commit.model",),
@@ -142,10 +125,7 @@ EXERCISES = (
                         "bad",
                         (
                             ("the yes is not logged", {**TWO, "broken": "forget_vote"}),
-                            (
-                                "who is in doubt aborts alone",
-                                {**TWO, "broken": "heuristic"},
-                            ),
+                            ("who is in doubt aborts alone", {**TWO, "broken": "heuristic"}),
                         ),
                     ),
                 ),
@@ -154,16 +134,10 @@ EXERCISES = (
                 "three participants",
                 (
                     ("good", (("all rules kept", THREE),)),
-                    (
-                        "bad",
-                        (("commit before all votes", {**THREE, "broken": "early"}),),
-                    ),
+                    ("bad", (("commit before all votes", {**THREE, "broken": "early"}),)),
                 ),
             ),
-            Variant(
-                "any two logs",
-                (("assembled", (("any two logs", TWO, {"logs": LOGS}),)),),
-            ),
+            Variant("any two logs", (("assembled", (("any two logs", TWO, {"logs": LOGS}),)),)),
         ),
         judge=WATCH.judge,
         withheld=("labkit.sim.models.two_phase_commit.parts",),
@@ -176,7 +150,8 @@ EXERCISES = (
         level=Level.MEDIUM,
         points=1,
         answer="blocked_answer",
-        task="A participant has voted yes, the coordinator is dead, and another participant answers instead. After which "
+        task="A participant has voted yes, the coordinator is dead, and another participant answers "
+        "instead. After which "
         "answers may the first one stop waiting?",
         hints=(
             "What could the coordinator have decided before it died, in each case?",

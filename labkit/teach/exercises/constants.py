@@ -23,25 +23,17 @@ Chosen = dict[str, Any]
 """Values by name, each checked to be one of its options or of its type."""
 
 
-def named_values(
-    name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]
-) -> Chosen:
+def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]) -> Chosen:
     """A dict with exactly these keys, each with one of its options or of its type. Raises `Unusable`."""
     if type(value) is not dict or set(value) != set(known):
-        raise Unusable(
-            f"{name} must be a dict with the keys {', '.join(known)}; it is {shown(value)}."
-        )
+        raise Unusable(f"{name} must be a dict with the keys {', '.join(known)}; it is {shown(value)}.")
     for key, options in known.items():
         given = value[key]
         if isinstance(options, type):
             if type(given) is not options:
-                raise Unusable(
-                    f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(given)}."
-                )
+                raise Unusable(f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(given)}.")
         elif not any(type(given) is type(each) and given == each for each in options):
-            raise Unusable(
-                f"{name}[{key!r}] is {shown(given)}; choose from {', '.join(map(repr, options))}."
-            )
+            raise Unusable(f"{name}[{key!r}] is {shown(given)}; choose from {', '.join(map(repr, options))}.")
     return value
 
 
@@ -70,9 +62,7 @@ class Settings:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
-            return Finding(
-                False, str(error), general=f"{self.name} is not possible there."
-            )
+            return Finding(False, str(error), general=f"{self.name} is not possible there.")
         found = _searched(self.model, json.dumps(dict(model.values)))
         broken = [each for each in found.violations if each.property in self.claims]
         if not broken:
@@ -83,13 +73,7 @@ class Settings:
         message = f"With {said(chosen)}: {first.because}"
         general = f"With {said(chosen)} some schedule breaks this: {claim.sentence}"
         return Finding(
-            False,
-            message,
-            first.because,
-            claim.sentence,
-            str(first.trace),
-            len(first.trace.actions),
-            general,
+            False, message, first.because, claim.sentence, str(first.trace), len(first.trace.actions), general
         )
 
 
@@ -136,19 +120,12 @@ class Statements:
         """The reason for the choice, and then for all others."""
         value = answer.value()
         if type(value) is not str or value not in self.reasons:
-            return Finding(
-                False,
-                f"{self.name} is {shown(value)}; choose from {', '.join(map(repr, self.reasons))}.",
-            )
-        others = " ".join(
-            f"{key}) {reason}" for key, reason in self.reasons.items() if key != value
-        )
+            return Finding(False, f"{self.name} is {shown(value)}; choose from {', '.join(map(repr, self.reasons))}.")
+        others = " ".join(f"{key}) {reason}" for key, reason in self.reasons.items() if key != value)
         passed = value == self.right
         head = "Yes." if passed else "No."
         more = f" And the others: {others}" if passed else ""
-        return Finding(
-            passed, f"{head} {value}) {self.reasons[value]}{more}", f"you chose {value}"
-        )
+        return Finding(passed, f"{head} {value}) {self.reasons[value]}{more}", f"you chose {value}")
 
 
 @dataclass(frozen=True)
@@ -161,11 +138,5 @@ class Text:
         """Whether there is something to read."""
         value = answer.value()
         if type(value) is not str or len(value.strip()) < SHORTEST:
-            return Finding(
-                False, f"{self.name} must be a text of at least {SHORTEST} characters."
-            )
-        return Finding(
-            True,
-            f"{len(value.split())} words; no machine gives points for them.",
-            value,
-        )
+            return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")
+        return Finding(True, f"{len(value.split())} words; no machine gives points for them.", value)

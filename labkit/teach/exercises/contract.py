@@ -66,10 +66,7 @@ class _Reader:
         if type(value) is list and value:
             return [self.read(each, _deeper(depth)) for each in value]
         if type(value) is dict and value:
-            return {
-                self._key(key): self.read(each, _deeper(depth))
-                for key, each in value.items()
-            }
+            return {self._key(key): self.read(each, _deeper(depth)) for key, each in value.items()}
         self.leaves += 1
         if value is ...:
             self.open += 1
@@ -241,4 +238,6 @@ class Exercise:
     axes: Sequence[tuple[str, int]] = ()
     """Parts of the exercise with their points, which are given apart: a variant's parameter `axis` names its part."""
     judge_together: Callable[[Answer, Sequence[Variant]], list[Finding]] | None = None
-    """Judges by several variants at once, where that is faster; else as `judge`. What it raises is true of none of them."""
+    """Judges by several variants at once, where that is faster; else as `judge`. What it raises is true of none of
+    them.
+    """

@@ -11,14 +11,7 @@ from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.constants import Chosen, Text, named_values, said
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
 
 NOTEBOOK = "07_crash_spark"
 CHOSEN = {
@@ -39,22 +32,12 @@ def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
         points = [_point(chosen, variant["point"]) for variant in variants]
-        places = [
-            f"{point}@{variant['batch']}"
-            for point, variant in zip(points, variants, strict=True)
-        ]
-        found = _run(
-            chosen, places, [int(variant["records_per_batch"]) for variant in variants]
-        )
+        places = [f"{point}@{variant['batch']}" for point, variant in zip(points, variants, strict=True)]
+        found = _run(chosen, places, [int(variant["records_per_batch"]) for variant in variants])
     except (Unusable, InvalidInput) as error:
-        refused = Finding(
-            False, str(error), general="These settings do not go together."
-        )
+        refused = Finding(False, str(error), general="These settings do not go together.")
         return [refused] * len(variants)
-    return [
-        _finding(chosen, place, outcome, seen)
-        for place, (outcome, seen) in zip(places, found, strict=True)
-    ]
+    return [_finding(chosen, place, outcome, seen) for place, (outcome, seen) in zip(places, found, strict=True)]
 
 
 def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
@@ -66,9 +49,7 @@ def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
     if found.verdict.regression:
         back = found.verdict.regression[0]
         message = f"{at}: a reader saw a value jump back, at offset {back}."
-        general = (
-            f"With {said(chosen)}, killed once more, a reader saw a value jump back."
-        )
+        general = f"With {said(chosen)}, killed once more, a reader saw a value jump back."
         return Finding(False, message, seen, "no value jumps back", general=general)
     message = f"{at}: exactly-once, and no value jumped back. Seen: {seen}."
     return Finding(True, message, seen)
@@ -80,16 +61,12 @@ def _point(chosen: Chosen, wanted: str) -> str:
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
     if order not in possible:
-        raise InvalidInput(
-            f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".'
-        )
+        raise InvalidInput(f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".')
     known = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in known else "sink.after_pre_commit"
 
 
-def _run(
-    chosen: Chosen, places: Sequence[str], records: Sequence[int]
-) -> list[tuple[Outcome, str]]:
+def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
     """The outcomes, each with what a reader could have seen: their folders are gone afterwards."""
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
@@ -130,12 +107,7 @@ EXERCISES = (
         lines=1,
         public=(
             Variant(
-                "committed, not noted",
-                (
-                    ("point", "sink.after_commit"),
-                    ("batch", 0),
-                    ("records_per_batch", 1_000),
-                ),
+                "committed, not noted", (("point", "sink.after_commit"), ("batch", 0), ("records_per_batch", 1_000))
             ),
         ),
         judge=judge_sink,

@@ -5,15 +5,7 @@ from typing import Any
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings, Statements
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.searching import search
 from labkit.teach.study import replay
 
@@ -33,11 +25,7 @@ def _weak_chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
 CHAIN = Settings(
     "chain_settings",
     "delivery",
-    {
-        "retry": (True, False),
-        "dedup": ("none", "connection", "volatile", "durable"),
-        "ids": ("derived", "fresh"),
-    },
+    {"retry": (True, False), "dedup": ("none", "connection", "volatile", "durable"), "ids": ("derived", "fresh")},
     ("no_loss", "no_duplicate", "ends"),
     _weak_chain,
 )
@@ -47,14 +35,10 @@ def _second_of_four(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay("delivery.second_of_four")
     executions = walk.facts["executions"]
     assert isinstance(executions, list)
-    return {"executions": list(executions), "effects": walk.verdict.rows}, str(
-        walk.trace
-    )
+    return {"executions": list(executions), "effects": walk.verdict.rows}, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_02", {"executions": list, "effects": int}, _second_of_four
-)
+PREDICTION = Prediction("predicted_02", {"executions": list, "effects": int}, _second_of_four)
 
 STATEMENTS = Statements(
     "tcp_answer",
@@ -80,7 +64,8 @@ EXERCISES = (
         level=Level.EASY,
         points=1,
         answer="predicted_02",
-        task="Four processes, weak productions, derived ids. Process 3 has put the record out, and process 2 dies before it "
+        task="Four processes, weak productions, derived ids. Process 3 has put the record out, and "
+        "process 2 dies before it "
         "has heard of that. How often do the processes 1, 2 and 3 work on the record, and how often does it come out?",
         hints=(
             "Who has noted the id of the record when process 2 dies?",
@@ -107,14 +92,8 @@ EXERCISES = (
         lines=3,
         public=(
             Variant("one record, a loss, a crash", (("records", 1), ("duplicates", 0))),
-            Variant(
-                "two records, doubled",
-                (("records", 2), ("drops", 0), ("duplicates", 1), ("crashes", 1)),
-            ),
-            Variant(
-                "two under way",
-                (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0)),
-            ),
+            Variant("two records, doubled", (("records", 2), ("drops", 0), ("duplicates", 1), ("crashes", 1))),
+            Variant("two under way", (("records", 2), ("window", 2), ("duplicates", 0), ("crashes", 0))),
         ),
         judge=judge_dedup,
         withheld=("labkit.sim.models.delivery.model",),
@@ -134,12 +113,7 @@ EXERCISES = (
             "Where does the last process keep the ids that it has seen, if it may die too?",
         ),
         lines=1,
-        public=(
-            Variant(
-                "three processes, a crash, a loss",
-                (("processes", 3), ("records", 1), ("duplicates", 0)),
-            ),
-        ),
+        public=(Variant("three processes, a crash, a loss", (("processes", 3), ("records", 1), ("duplicates", 0))),),
         judge=CHAIN.judge,
     ),
     Exercise(

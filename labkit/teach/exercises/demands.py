@@ -8,15 +8,7 @@ from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.searching import steady, unusable
 
@@ -39,8 +31,7 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
     kept = {
         1: store["shows"] == "committed",
         2: store["open"] is None or store["open"] > job["interval"],
-        3: store["sealed"] is None
-        or store["sealed"] > job["checkpoint"] + job["downtime"],
+        3: store["sealed"] is None or store["sealed"] > job["checkpoint"] + job["downtime"],
         4: store["ends"] == "anybody",
         5: store["again"] == "nothing",
     }
@@ -61,9 +52,7 @@ def _stores(job: Job) -> Iterator[Store]:
 def judge_demands(answer: Answer, variant: Variant) -> Finding:
     """Asks about every store that can be put together for one job."""
     ask = Asker(answer, "broken")
-    job: Job = {
-        name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")
-    }
+    job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     asked = 0
     try:
         for store in _stores(job):
@@ -78,9 +67,7 @@ def judge_demands(answer: Answer, variant: Variant) -> Finding:
 def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     said, right = ask(store, dict(job)), really_broken(store, job)
     if type(said) is not list or any(type(each) is not int for each in said):
-        raise Unusable(
-            f"{ask.call(store, dict(job))} returned {shown(said)}; return a list of numbers from 1 to 5."
-        )
+        raise Unusable(f"{ask.call(store, dict(job))} returned {shown(said)}; return a list of numbers from 1 to 5.")
     if said == right:
         return None
     told = ask.with_answer(store, dict(job))
@@ -110,14 +97,9 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
-        [row.offset, names[row.transaction] if row.transaction >= 0 else ""]
-        for row in state.seen
-        if row.offset >= 0
+        [row.offset, names[row.transaction] if row.transaction >= 0 else ""] for row in state.seen if row.offset >= 0
     ]
-    ends = {
-        name: str(each.status)
-        for name, each in zip(names, state.transactions, strict=True)
-    }
+    ends = {name: str(each.status) for name, each in zip(names, state.transactions, strict=True)}
     return read, ends
 
 
@@ -127,16 +109,10 @@ def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(said["transactions"])]
     for stands in product(Status, repeat=len(handles)):
-        transactions = tuple(
-            Transaction(handle, status, ())
-            for handle, status in zip(handles, stands, strict=True)
-        )
+        transactions = tuple(Transaction(handle, status, ()) for handle, status in zip(handles, stands, strict=True))
         for count in range(said["rows"] + 1):
             for read in product(range(-1, len(handles)), repeat=count):
-                seen = tuple(
-                    VisibleRow(place % records, 0, 1, of)
-                    for place, of in enumerate(read)
-                )
+                seen = tuple(VisibleRow(place % records, 0, 1, of) for place, of in enumerate(read))
                 yield state._replace(seen=seen, transactions=transactions)
 
 
@@ -161,14 +137,8 @@ EXERCISES = (
         ),
         lines=13,
         public=(
-            Variant(
-                "a short interval",
-                (("interval", 10), ("checkpoint", 2), ("downtime", 30)),
-            ),
-            Variant(
-                "a long interval, never down",
-                (("interval", 60), ("checkpoint", 5), ("downtime", 0)),
-            ),
+            Variant("a short interval", (("interval", 10), ("checkpoint", 2), ("downtime", 30))),
+            Variant("a long interval, never down", (("interval", 60), ("checkpoint", 5), ("downtime", 0))),
         ),
         judge=judge_demands,
     ),
@@ -190,38 +160,12 @@ EXERCISES = (
         public=(
             Variant(
                 "no harm",
-                (
-                    (
-                        "good",
-                        (
-                            ("hidden rows", {}),
-                            (
-                                "an open table, and no crash",
-                                {**OPEN_TABLE, "crashes": 0},
-                            ),
-                        ),
-                    ),
-                ),
+                (("good", (("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),),
             ),
-            Variant(
-                "any two transactions",
-                (("assembled", (("any two", {}, {"transactions": 2, "rows": 2}),)),),
-            ),
-            Variant(
-                "an open table",
-                (
-                    (
-                        "bad",
-                        (("an open table", {**OPEN_TABLE, "words": "hello-world"}),),
-                    ),
-                ),
-            ),
+            Variant("any two transactions", (("assembled", (("any two", {}, {"transactions": 2, "rows": 2}),)),)),
+            Variant("an open table", (("bad", (("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),)),
         ),
         judge=WATCH.judge,
-        withheld=(
-            "labkit.core.judge",
-            "labkit.core.judge_large",
-            "labkit.core.explanation",
-        ),
+        withheld=("labkit.core.judge", "labkit.core.judge_large", "labkit.core.explanation"),
     ),
 )

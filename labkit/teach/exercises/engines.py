@@ -1,4 +1,6 @@
-"""Exercises of notebook 12: an order of writes for a store that is given, and what a restart takes from the files left."""
+"""Exercises of notebook 12: an order of writes for a store that is given, and what a restart takes from the
+files left.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -9,35 +11,13 @@ from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.settings import World
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.outcomes import Found, find
-from labkit.sim.writes import (
-    AtomicSet,
-    Design,
-    Leftover,
-    Output,
-    Recovery,
-    Start,
-    Write,
-    atomic,
-    nonsense,
-)
+from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.searching import steady, unusable
 
 NOTEBOOK = "12_engines"
-OUTPUTS = {
-    "added": Output.APPEND,
-    "replaced": Output.UPSERT,
-    "together": Output.TRANSACTION,
-}
+OUTPUTS = {"added": Output.APPEND, "replaced": Output.UPSERT, "together": Output.TRANSACTION}
 WRITES = {
     "plan": Write.PLAN,
     "staged": Write.STAGED,
@@ -53,12 +33,7 @@ NO_ORDER = "no order is exactly-once with this store"
 def stores(rows: str) -> Iterator[Store]:
     """Every store whose rows are written so."""
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
-        yield {
-            "rows": rows,
-            "stages": stages,
-            "joins marker": joins_marker,
-            "joins done": joins_done,
-        }
+        yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
@@ -74,10 +49,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
     joined = next((set(each) for each in steps if len(each) > 1), set())
     allowed = {Write.VISIBLE} | {
         write
-        for write, name in (
-            (Write.MARKER, "joins marker"),
-            (Write.DECISION, "joins done"),
-        )
+        for write, name in ((Write.MARKER, "joins marker"), (Write.DECISION, "joins done"))
         if store[name] and store["rows"] == "together"
     }
     several = sum(len(each) > 1 for each in steps) > 1
@@ -128,10 +100,7 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
     """Whether some order is right."""
-    return any(
-        not forbidden(order, store) and not harm(order, store, quiet=quiet)
-        for order in _orders()
-    )
+    return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
 def judge_order(answer: Answer, variant: Variant) -> Finding:
@@ -158,27 +127,19 @@ def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
     if not has_order(store, quiet=quiet):
         why = NO_ORDER[0].upper() + NO_ORDER[1:]
         reason = forbidden(steps, store) or harm(steps, store, quiet=quiet)
-        return Finding(
-            False, f"{told}, and {NO_ORDER}: {reason}", told, "[]", general=why
-        )
+        return Finding(False, f"{told}, and {NO_ORDER}: {reason}", told, "[]", general=why)
     if reason := forbidden(steps, store):
         return Finding(False, f"{told}: {reason}.", told, "an order", general=reason)
     if reason := harm(steps, store, quiet=quiet):
         return Finding(
-            False,
-            f"{told}. {reason}",
-            told,
-            "exactly-once",
-            general="With one of the stores a crash breaks the order.",
+            False, f"{told}. {reason}", told, "exactly-once", general="With one of the stores a crash breaks the order."
         )
     return None
 
 
 def _set(ask: Asker, said: Plain) -> AtomicSet:
     if not isinstance(said, str) or not said:
-        raise Unusable(
-            f"{ask.name} returned {shown(said)} among the writes; each is a text."
-        )
+        raise Unusable(f"{ask.name} returned {shown(said)} among the writes; each is a text.")
     names = [each.strip() for each in said.split("+")]
     if unknown := [each for each in names if each not in WRITES]:
         raise Unusable(
@@ -188,14 +149,14 @@ def _set(ask: Asker, said: Plain) -> AtomicSet:
 
 
 def really_next(engine: str, left: list[str]) -> int:
-    """The step that runs next: Spark repeats what is planned and not noted, Flink goes on behind its newest checkpoint."""
+    """The step that runs next: Spark repeats what is planned and not noted, Flink goes on behind its newest
+    checkpoint.
+    """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 
 
 def _next_of_spark(left: list[str]) -> int:
-    numbers = [
-        int(each.removeprefix("offsets/")) for each in left if _is(each, "offsets/")
-    ]
+    numbers = [int(each.removeprefix("offsets/")) for each in left if _is(each, "offsets/")]
     if not numbers:
         return 0
     last = max(numbers)
@@ -225,11 +186,7 @@ def _left(engine: str, first: int) -> Iterator[list[str]]:
 
 
 def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
-    before = [
-        f"{folder}/{number}"
-        for number in range(first, newest)
-        for folder in ("offsets", "commits")
-    ]
+    before = [f"{folder}/{number}" for number in range(first, newest) for folder in ("offsets", "commits")]
     planned = [*before, f"offsets/{newest}"]
     yield [*planned, f"commits/{newest}", f"offsets/.{newest + 1}.tmp"]
     yield planned
@@ -242,11 +199,7 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
     yield complete
     yield [f"chk-{first}/_metadata", *complete] if newest > first else complete
     yield [*complete, f"chk-{newest + 1}/state"]
-    yield [
-        *complete,
-        f"chk-{newest + 1}/state",
-        f"chk-{newest + 1}/._metadata.inprogress",
-    ]
+    yield [*complete, f"chk-{newest + 1}/state", f"chk-{newest + 1}/._metadata.inprogress"]
     yield [f"chk-{first}/._metadata.inprogress"]
 
 
@@ -257,9 +210,7 @@ def judge_restart(answer: Answer, variant: Variant) -> Finding:
         for left in _left(engine, variant["first"]):
             said, right = ask(engine, list(left)), really_next(engine, left)
             if type(said) is not int:
-                raise Unusable(
-                    f"{ask.call(engine, list(left))} returned {shown(said)}; return a number."
-                )
+                raise Unusable(f"{ask.call(engine, list(left))} returned {shown(said)}; return a number.")
             if said != right:
                 told = ask.with_answer(engine, list(left))
                 return Finding(

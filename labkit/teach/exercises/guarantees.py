@@ -10,15 +10,10 @@ NOTEBOOK = "01_guarantees"
 
 def _killed_in_a_write(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = simulate("sink.mid_write", sink="append")
-    return {
-        "lost": list(walk.verdict.lost),
-        "duplicate": list(walk.verdict.duplicate),
-    }, str(walk.trace)
+    return {"lost": list(walk.verdict.lost), "duplicate": list(walk.verdict.duplicate)}, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_01", {"lost": list, "duplicate": list}, _killed_in_a_write
-)
+PREDICTION = Prediction("predicted_01", {"lost": list, "duplicate": list}, _killed_in_a_write)
 
 
 def _chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
@@ -29,11 +24,7 @@ def _chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
 LINKS = Settings(
     "links",
     "pipeline",
-    {
-        "source": tuple(chains.SOURCES),
-        "engine": tuple(chains.ENGINES),
-        "sink": chains.SINKS,
-    },
+    {"source": tuple(chains.SOURCES), "engine": tuple(chains.ENGINES), "sink": chains.SINKS},
     ("no_loss", "no_duplicate", "no_regression", "no_orphan", "ends"),
     _chain,
 )

@@ -54,11 +54,7 @@ def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
     """
     model = make(watch.model, json.loads(given))
     claim = watch.claimed(model)
-    states = (
-        watch.assemble(model, json.loads(assembled))
-        if assembled
-        else _reached(watch, model, claim, given)
-    )
+    states = watch.assemble(model, json.loads(assembled)) if assembled else _reached(watch, model, claim, given)
     cases: dict[str, Case] = {}
     for state in states:
         case = Case(watch.view(model, state), claim.holds(state), state)
@@ -66,16 +62,12 @@ def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
     return tuple(cases.values())
 
 
-def _reached(
-    watch: "Watch", model: Model[Any], claim: Property[Any], given: str
-) -> Iterator[Any]:
+def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], given: str) -> Iterator[Any]:
     """The states of a system of which the claim speaks. Raises `GradingError` where there are too many."""
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
-            raise GradingError(
-                f"{watch.model} has {MAX_STATES} states or more with {given}."
-            )
+            raise GradingError(f"{watch.model} has {MAX_STATES} states or more with {given}.")
         if claim.where is None or claim.where(state):
             yield state
 
@@ -128,18 +120,13 @@ class Watch:
                     return finding
         except Unusable as error:
             return unusable(self.function, error)
-        return steady(
-            ask,
-            f"It is right about every state, good or bad, of {len(systems)} systems",
-        )
+        return steady(ask, f"It is right about every state, good or bad, of {len(systems)} systems")
 
     def _look(self, ask: Asker, system: System) -> Finding | None:
         for case in system.cases(self):
             said = ask(*case.question)
             if type(said) is not bool:
-                raise Unusable(
-                    f"{ask.call(*case.question)} returned {shown(said)}; return True or False."
-                )
+                raise Unusable(f"{ask.call(*case.question)} returned {shown(said)}; return True or False.")
             if said and not case.is_kept:
                 return self._too_lax(ask, system, case)
             if case.is_kept and not said:
@@ -187,10 +174,7 @@ def systems_of(variant: Variant) -> list[System]:
     return [
         *(System(name, given, is_good=True) for name, given in chosen.get("good", ())),
         *(System(name, given) for name, given in chosen.get("bad", ())),
-        *(
-            System(name, given, assembled=parts)
-            for name, given, parts in chosen.get("assembled", ())
-        ),
+        *(System(name, given, assembled=parts) for name, given, parts in chosen.get("assembled", ())),
     ]
 
 
@@ -201,8 +185,6 @@ def _start(sentence: str) -> str:
 @cache
 def _trace_to(watch: Watch, given: str, wanted: Any) -> Trace:
     """A shortest run of a system to a state; searched once, however many answers are wrong about that state."""
-    claim: Property[Any] = Property(
-        "reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: ""
-    )
+    claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(watch.model, json.loads(given)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

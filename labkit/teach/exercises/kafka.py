@@ -1,13 +1,7 @@
 """Exercises of notebook 09: a half visible transaction, and whose offsets count."""
 
 from labkit.teach.exercises.constants import Prediction, Statements
-from labkit.teach.exercises.contract import (
-    Exercise,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
 from labkit.teach.exercises.visibility import judge_visible
 from labkit.teach.study import replay
 
@@ -21,11 +15,7 @@ def _half_visible(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     return told, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_09",
-    {"records_while_down": int, "records_in_the_end": int},
-    _half_visible,
-)
+PREDICTION = Prediction("predicted_09", {"records_while_down": int, "records_in_the_end": int}, _half_visible)
 
 STATEMENTS = Statements(
     "offsets_answer",
@@ -50,12 +40,10 @@ EXERCISES = (
         level=Level.EASY,
         points=1,
         answer="predicted_09",
-        task="A committed transaction has a record in each of two partitions, and the coordinator dies when one of them "
+        task="A committed transaction has a record in each of two partitions, and the coordinator "
+        "dies when one of them "
         "has its marker. How many records does a reader at read_committed get then, and how many in the end?",
-        hints=(
-            "Which partition's last stable offset has moved?",
-            "Is the commit in the coordinator's log?",
-        ),
+        hints=("Which partition's last stable offset has moved?", "Is the commit in the coordinator's log?"),
         lines=1,
         public=(Variant("kafka_log.half_visible"),),
         judge=PREDICTION.judge,
@@ -94,12 +82,10 @@ EXERCISES = (
         level=Level.EASY,
         points=1,
         answer="offsets_answer",
-        task="A job with checkpoints copies from Kafka to Kafka. Its consumer group is deleted, and the job crashes. What "
+        task="A job with checkpoints copies from Kafka to Kafka. Its consumer group is deleted, and "
+        "the job crashes. What "
         "happens at its restart?",
-        hints=(
-            "Which offsets did the job look at when it started again?",
-            "Look at the four copies above.",
-        ),
+        hints=("Which offsets did the job look at when it started again?", "Look at the four copies above."),
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,

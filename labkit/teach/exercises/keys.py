@@ -47,18 +47,14 @@ class Table:
         key = self.ask(row)
         parts = key if type(key) is list else [key]
         if not parts or any(type(part) not in (int, str) for part in parts):
-            raise Unusable(
-                f"{self.ask.with_answer(row)}: a key is a number, a text, or a list of these."
-            )
+            raise Unusable(f"{self.ask.with_answer(row)}: a key is a number, a text, or a list of these.")
         return json.dumps(key)
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
         table = {self.key(row): row for row in seen if row.offset >= 0}
         rows = (
             Observation(*Record(*self.expected[row.offset]), row.batch, row.incarnation)
-            for row in sorted(
-                table.values(), key=lambda row: (row.incarnation, row.offset)
-            )
+            for row in sorted(table.values(), key=lambda row: (row.incarnation, row.offset))
         )
         return judge(self.expected, History([*rows, Reading("end")]))
 
@@ -68,11 +64,7 @@ class Table:
         verdict = self.verdict(state.seen)
         if verdict.lost:
             lost = next(row for row in rows[::-1] if row.offset == verdict.lost[0])
-            over = next(
-                row
-                for row in rows[rows.index(lost) :]
-                if row.offset != lost.offset and self._same(row, lost)
-            )
+            over = next(row for row in rows[rows.index(lost) :] if row.offset != lost.offset and self._same(row, lost))
             return (
                 f"the row of offset {lost.offset} is gone: the row of offset {over.offset} has the same key "
                 f"{shown(self.ask(self.row(lost)))} and took its place."
@@ -95,28 +87,15 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
         verdict = table.verdict(state.seen)
         return not verdict.lost and not verdict.duplicate
 
-    claim = Property(
-        "one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over
-    )
+    claim = Property("one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over)
     try:
         found = explore(ObservedModel(model, claim), max_states=MAX_STATES)
     except Unusable as error:
         return unusable("key", error)
     if not found.violations:
-        return steady(
-            ask,
-            f"In all {found.unique_states:,} states the table ends with one row for every record",
-        )
+        return steady(ask, f"In all {found.unique_states:,} states the table ends with one row for every record")
     first = found.violations[0]
     said = first.because
     general = "After some run the table does not hold one row for every record."
     message = f"{said[0].upper()}{said[1:]}"
-    return Finding(
-        False,
-        message,
-        said,
-        SENTENCE,
-        str(first.trace),
-        len(first.trace.actions),
-        general,
-    )
+    return Finding(False, message, said, SENTENCE, str(first.trace), len(first.trace.actions), general)

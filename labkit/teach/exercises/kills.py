@@ -13,8 +13,9 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.searching import steady, unusable
 
 Request = Literal["LOOK", "ROW", "MARK", "BEGIN", "COMMIT"]
-"""LOOK: return at once if the marker is there. ROW: write one row more of the batch. MARK: write the marker. What stands
-between BEGIN and COMMIT is there from COMMIT on, or not at all; everything else is there at once."""
+"""LOOK: return at once if the marker is there. ROW: write one row more of the batch. MARK: write the marker. What
+stands between BEGIN and COMMIT is there from COMMIT on, or not at all; everything else is there at once.
+"""
 
 Requests = Sequence[Request]
 
@@ -88,18 +89,10 @@ def judge(answer: Answer, variant: Variant) -> Finding:
         for requests in cases:
             said, right = ask(list(requests)), guarantee(requests).value
             if said not in WORDS:
-                raise Unusable(
-                    f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}."
-                )
+                raise Unusable(f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}.")
             if said != right:
                 told = f"{ask.with_answer(list(requests))}, and it is {right}"
-                return Finding(
-                    False,
-                    f"{told}.",
-                    told,
-                    right,
-                    general="One list of requests guarantees another thing.",
-                )
+                return Finding(False, f"{told}.", told, right, general="One list of requests guarantees another thing.")
     except Unusable as error:
         return unusable(ask.name, error)
     return steady(ask, f"It is right about {len(cases)} sinks")

@@ -6,11 +6,7 @@ course is left alone. This module must not know any exercise.
 
 from collections.abc import Container
 
-MOVED: dict[str, str] = {
-    "09-timeout": "09b-timeout",
-    "14-folder": "14b-folder",
-    "14-writers": "14b-writers",
-}
+MOVED: dict[str, str] = {"09-timeout": "09b-timeout", "14-folder": "14b-folder", "14-writers": "14b-writers"}
 """The name now, by the name before. A line stays for good: a learner may come back after a year."""
 
 

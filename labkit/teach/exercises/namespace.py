@@ -54,35 +54,25 @@ class InNotebook:
         assert isinstance(arguments, list)
         so_far: list[Any] = deepcopy(known)
         given = deepcopy(arguments)
-        return self._called(
-            self._name, lambda function: step(function, kind, so_far, given)
-        )
+        return self._called(self._name, lambda function: step(function, kind, so_far, given))
 
     def _called(self, asked: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
         function = self._namespace.get(self._name, ...)
         if function is ...:
             raise MissingSolution(f"{self._name} is not defined.")
         if not callable(function):
-            raise AnswerFailed(
-                f"{self._name} must be a function, and is {shown(function)}."
-            )
+            raise AnswerFailed(f"{self._name} must be a function, and is {shown(function)}.")
         here = os.getpid()
         try:
             with time_limit():
                 answer = use(function)
         except (NotImplementedError, MissingSolution):
-            raise MissingSolution(
-                f"{self._name} says that it is not written."
-            ) from None
+            raise MissingSolution(f"{self._name} says that it is not written.") from None
         except TooLong:
-            raise AnswerFailed(
-                f"{asked} took longer than {SECONDS:.0f} seconds."
-            ) from None
+            raise AnswerFailed(f"{asked} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
-            raise AnswerFailed(
-                f"{asked} raised {type(error).__name__}: {str(error)[:200]}."
-            ) from None
+            raise AnswerFailed(f"{asked} raised {type(error).__name__}: {str(error)[:200]}.") from None
         finally:
             if os.getpid() != here:  # a copy of this notebook that the answer forked
                 os._exit(0)
@@ -90,7 +80,9 @@ class InNotebook:
 
 
 def _read(what: str, value: object) -> Plain:
-    """The value, if it is an answer. Raises `MissingSolution`, and `AnswerFailed` that names where the value is from."""
+    """The value, if it is an answer. Raises `MissingSolution`, and `AnswerFailed` that names where the value
+    is from.
+    """
     try:
         return plain(value)
     except NotPlain as error:

@@ -5,7 +5,8 @@ SELECT gives is sent in another session, and only if every row has the form of o
 (`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables and add to one,
 and is dropped with the case. A session that lasts longer than `LONGEST` is cut on this side, whatever the server does.
 A server that lost a session, or on which something could not be dropped, is ended, and the next case gets a fresh one.
-So nothing of one answer reaches the next. What a session may take of the machine's memory is limited on Linux (`MEMORY`).
+So nothing of one answer reaches the next. What a session may take of the machine's memory is limited on Linux
+(`MEMORY`).
 
 The server is the judge's own, nobody else uses it, and it ends with this process; a user's own server is never taken.
 This module must not decide which statements are right: what is left on the server does.
@@ -109,12 +110,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     Raises `ServiceUnavailable` where no PostgreSQL can be started, or where a fresh one cannot be prepared.
     """
     given = dict(variant.parameters)
-    case = Case(
-        given["job"],
-        given["decided"],
-        given["prepared"],
-        given.get("elsewhere", ()),
-    )
+    case = Case(given["job"], given["decided"], given["prepared"], given.get("elsewhere", ()))
     try:
         query = _query(answer.value())
         with _prepared(case) as place:
@@ -133,9 +129,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
 
 def _query(value: Plain) -> str:
     if type(value) is not str or not value.strip():
-        raise Unusable(
-            f"finish_sql is {shown(value)}; it must be a text with one SELECT."
-        )
+        raise Unusable(f"finish_sql is {shown(value)}; it must be a text with one SELECT.")
     if "\0" in value:
         raise Unusable("finish_sql has a character NUL, which no text of SQL may have.")
     return value.strip().removesuffix(";")
@@ -153,38 +147,20 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
 
 
 def _finding(
-    case: Case,
-    statements: Sequence[str],
-    refused: str,
-    committed: Sequence[str],
-    left: Sequence[str],
+    case: Case, statements: Sequence[str], refused: str, committed: Sequence[str], left: Sequence[str]
 ) -> Finding:
     waits = f"left waiting: {_names(left)}; committed: {_names(committed)}"
     wanted = f"left waiting: {_names(case.left)}; committed: {_names(case.committed)}"
     told = f"Job {case.job!r}, decided up to {case.decided}; prepared: {_names([*case.prepared, *case.elsewhere])}."
     for is_wrong, what in (
-        (
-            bool(refused),
-            f"A statement of yours was refused: {refused}",
-        ),
-        (
-            bool(set(case.left) - set(left)),
-            "A transaction was finished that is not this job's.",
-        ),
-        (
-            bool(set(left) - set(case.left)),
-            "A transaction of this job still waits.",
-        ),
-        (
-            list(committed) != case.committed,
-            "A decided batch was rolled back, or an undecided one was committed.",
-        ),
+        (bool(refused), f"A statement of yours was refused: {refused}"),
+        (bool(set(case.left) - set(left)), "A transaction was finished that is not this job's."),
+        (bool(set(left) - set(case.left)), "A transaction of this job still waits."),
+        (list(committed) != case.committed, "A decided batch was rolled back, or an undecided one was committed."),
     ):
         if is_wrong:
             general = what.partition(":")[0].rstrip(".") + "."
-            return Finding(
-                False, f"{told} {what} {waits}.", waits, wanted, general=general
-            )
+            return Finding(False, f"{told} {what} {waits}.", waits, wanted, general=general)
     sent = "; ".join(statements) or "nothing"
     return Finding(True, f"{told} Sent: {sent}. Then {waits}.", waits)
 
@@ -226,11 +202,7 @@ class _Place:
         if case.elsewhere:
             with self._session("elsewhere") as learner:
                 for gid in case.elsewhere:
-                    _prepare(
-                        learner,
-                        gid,
-                        "SELECT pg_advisory_xact_lock_shared(length(%s))",
-                    )
+                    _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
     def asked(self, query: str) -> list[str]:
         """What the query gives. Raises `Unusable` with the server's own words."""
@@ -247,9 +219,7 @@ class _Place:
                 learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
                 rows = learner.execute("SELECT asked(%s)", (wrapped,)).fetchall()
         except (psycopg.Error, LabError, UnicodeError) as error:
-            raise Unusable(
-                f"PostgreSQL does not take finish_sql: {_said(error)}"
-            ) from None
+            raise Unusable(f"PostgreSQL does not take finish_sql: {_said(error)}") from None
         if len(rows) > MOST_STATEMENTS:
             raise Unusable(f"finish_sql gives more than {MOST_STATEMENTS} rows.")
         if any(statement is None for (statement,) in rows):
@@ -318,9 +288,7 @@ class _Place:
             return [str(gid) for (gid,) in self._owner.execute(query.encode())]
         except psycopg.Error as error:
             self.lost = True
-            raise Unusable(
-                f"PostgreSQL ended while finish_sql ran: {_said(error)}"
-            ) from None
+            raise Unusable(f"PostgreSQL ended while finish_sql ran: {_said(error)}") from None
 
 
 @contextmanager
@@ -351,9 +319,7 @@ def _made_at(address: str, case: Case) -> _Place:
             place.prepare(case)
         except (psycopg.Error, LabError) as error:
             said = str(error).splitlines()[0]
-            raise ServiceUnavailable(
-                f"The judge's own PostgreSQL cannot be prepared: {said}"
-            ) from error
+            raise ServiceUnavailable(f"The judge's own PostgreSQL cannot be prepared: {said}") from error
         failing.pop_all()
     return place
 
@@ -385,9 +351,7 @@ def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
 
 def _said(error: Exception) -> str:
     """The first line of the server's own words; without any, the connection is gone."""
-    is_of_connection = (
-        isinstance(error, psycopg.OperationalError) and not error.sqlstate
-    )
+    is_of_connection = isinstance(error, psycopg.OperationalError) and not error.sqlstate
     if is_of_connection or isinstance(error, LabError):
         return f"the session was lost, or took longer than {LONGEST:g} s"
     known = error.diag.message_primary if isinstance(error, psycopg.Error) else None

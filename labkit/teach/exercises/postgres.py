@@ -23,9 +23,7 @@ def _half_committed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     return told, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _half_committed
-)
+PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _half_committed)
 
 STATEMENTS = Statements(
     "orphan_answer",
@@ -52,10 +50,7 @@ EXERCISES = (
         answer="predicted_08",
         task="two_phase on PostgreSQL, five records, decided, and killed between the commits of two tasks. How many "
         "rows does a reader find while the job is down, and how many in the end?",
-        hints=(
-            "Who sees the rows of a prepared transaction?",
-            "Is the batch decided, and does it run again?",
-        ),
+        hints=("Who sees the rows of a prepared transaction?", "Is the batch decided, and does it run again?"),
         lines=1,
         public=(Variant("two_phase, sink.mid_commit (simulated)"),),
         judge=PREDICTION.judge,
@@ -71,8 +66,14 @@ EXERCISES = (
         task="finish_sql is one SELECT with one column: the statements with which a restarted job finishes its own "
         "prepared transactions, COMMIT PREPARED up to the batch that was decided last and ROLLBACK PREPARED behind it.",
         hints=(
-            'Begin with the query under "Finish the orphan"; name job in its FROM, too: its row then stands beside each.',
-            "CASE WHEN ... THEN ... ELSE ... END chooses the verb; split_part(gid, '/', 2)::int is the batch, a number.",
+            (
+                'Begin with the query under "Finish the orphan"; name job in its FROM, too: its row '
+                "then stands beside each."
+            ),
+            (
+                "CASE WHEN ... THEN ... ELSE ... END chooses the verb; split_part(gid, '/', 2)::int is "
+                "the batch, a number."
+            ),
         ),
         lines=5,
         public=(
@@ -81,27 +82,16 @@ EXERCISES = (
                 (
                     ("job", "counts"),
                     ("decided", 7),
-                    (
-                        "prepared",
-                        ("counts/6/0", "counts/7/0", "counts/8/0", "sales/7/0"),
-                    ),
+                    ("prepared", ("counts/6/0", "counts/7/0", "counts/8/0", "sales/7/0")),
                 ),
             ),
             Variant(
                 "nothing was decided",
-                (
-                    ("job", "counts"),
-                    ("decided", -1),
-                    ("prepared", ("counts/0/0", "counts/0/1", "sales/0/0")),
-                ),
+                (("job", "counts"), ("decided", -1), ("prepared", ("counts/0/0", "counts/0/1", "sales/0/0"))),
             ),
             Variant(
                 "ten batches",
-                (
-                    ("job", "counts"),
-                    ("decided", 9),
-                    ("prepared", ("counts/9/0", "counts/10/0", "transfer-north")),
-                ),
+                (("job", "counts"), ("decided", 9), ("prepared", ("counts/9/0", "counts/10/0", "transfer-north"))),
             ),
             Variant(
                 "names alike",
@@ -112,14 +102,7 @@ EXERCISES = (
                     ("elsewhere", ("day_1/2/0",)),
                 ),
             ),
-            Variant(
-                "a quote",
-                (
-                    ("job", "o'clock"),
-                    ("decided", 3),
-                    ("prepared", ("o'clock/3/0", "o'clock/4/0")),
-                ),
-            ),
+            Variant("a quote", (("job", "o'clock"), ("decided", 3), ("prepared", ("o'clock/3/0", "o'clock/4/0")))),
         ),
         judge=judge_orphans,
     ),
@@ -132,10 +115,7 @@ EXERCISES = (
         points=1,
         answer="orphan_answer",
         task="In the morning pg_prepared_xacts lists a transaction of a job that died at night. What do you do?",
-        hints=(
-            "Who knows whether it was decided?",
-            "Look at what recovery did in the two runs of two_phase.",
-        ),
+        hints=("Who knows whether it was decided?", "Look at what recovery did in the two runs of two_phase."),
         lines=1,
         public=(Variant("statements"),),
         judge=STATEMENTS.judge,

@@ -5,15 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.searching import steady, unusable
 
 NOTEBOOK = "13_price"
@@ -33,11 +25,7 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
     """The median and the longest wait, of records that arrive evenly in both intervals."""
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
-    waits = [
-        first[0] * one + second[0] * other + commits
-        for one in places
-        for other in places
-    ]
+    waits = [first[0] * one + second[0] * other + commits for one in places for other in places]
     return [statistics.median(waits), max(waits)]
 
 
@@ -54,7 +42,9 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """The part of its time that a job loses: to commits, and to half an interval that is read again after each crash."""
+    """The part of its time that a job loses: to commits, and to half an interval that is read again after
+    each crash.
+    """
     return cost / interval + interval / 2 / between
 
 
@@ -94,20 +84,12 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
     jobs: list[Plain] = [list(each) for each in case]
     said = ask(*jobs)
     if type(said) is not list or len(said) != 2:
-        raise Unusable(
-            f"{ask.call(*jobs)} returned {shown(said)}; return a list of two numbers, [typical, longest]."
-        )
-    for name, one, right in zip(
-        ("typical", "longest"), said, really_waits(*case), strict=True
-    ):
+        raise Unusable(f"{ask.call(*jobs)} returned {shown(said)}; return a list of two numbers, [typical, longest].")
+    for name, one, right in zip(("typical", "longest"), said, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
             told = f"{ask.with_answer(*jobs)}, and the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
             return Finding(
-                False,
-                f"{told}.",
-                told,
-                f"{right:.2f} s",
-                general=f"The {name} wait is wrong for two of the jobs.",
+                False, f"{told}.", told, f"{right:.2f} s", general=f"The {name} wait is wrong for two of the jobs."
             )
     return None
 
@@ -115,9 +97,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
 def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
     said, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]
     if said is not None and type(said) is not int:
-        raise Unusable(
-            f"{ask.call(dict(job))} returned {shown(said)}; return whole seconds, or None."
-        )
+        raise Unusable(f"{ask.call(dict(job))} returned {shown(said)}; return whole seconds, or None.")
     if said == right:
         return None
     told = f"{ask.with_answer(dict(job))}, and it is {right}"
@@ -145,17 +125,9 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
     )
 
 
-def job(
-    latency: int, commit: int, rate: int, again: int, timeout: int
-) -> dict[str, int]:
+def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
     """A job with its limits."""
-    return {
-        "latency": latency,
-        "commit": commit,
-        "rate": rate,
-        "again": again,
-        "timeout": timeout,
-    }
+    return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 
 EXERCISES = (
@@ -167,7 +139,8 @@ EXERCISES = (
         level=Level.EASY,
         points=3,
         answer="waits",
-        task="waits(first, second) returns the typical and the longest wait of a record that goes through two jobs, as a "
+        task="waits(first, second) returns the typical and the longest wait of a record that goes "
+        "through two jobs, as a "
         "list of two numbers.",
         hints=(
             "The second job cannot read a record before the first one has committed it.",
@@ -189,21 +162,22 @@ EXERCISES = (
         level=Level.MEDIUM,
         points=4,
         answer="longest",
-        task="longest(job) returns the longest interval in whole seconds that keeps the three limits of a job, or None.",
+        task="longest(job) returns the longest interval in whole seconds that keeps the three "
+        "limits of a job, or None.",
         hints=(
             "Each limit alone allows a longest interval. Which of the three counts?",
             "Allowed up to 500 records again at 20 records a second: 500 // 20 seconds.",
-            "A transaction is open for the interval and for the commit, and its timeout must be longer than both together.",
+            (
+                "A transaction is open for the interval and for the commit, and its timeout must be "
+                "longer than both together."
+            ),
         ),
         lines=2,
         public=(
             Variant("readers do not wait", (("cases", (job(12, 2, 5, 900, 600),)),)),
             Variant("little is read again", (("cases", (job(90, 1, 20, 510, 600),)),)),
             Variant("a short timeout", (("cases", (job(900, 3, 1, 900, 60),)),)),
-            Variant(
-                "just possible, and not",
-                (("cases", (job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),),
-            ),
+            Variant("just possible, and not", (("cases", (job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),)),
         ),
         judge=_judge("longest", _wrong_longest),
     ),

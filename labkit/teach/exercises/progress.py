@@ -90,11 +90,7 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
         return None, False
     if not isinstance(read, dict):
         return None, False
-    known: dict[str, Note] = {
-        name: cast("Note", each)
-        for name, each in read.items()
-        if isinstance(each, dict)
-    }
+    known: dict[str, Note] = {name: cast("Note", each) for name, each in read.items() if isinstance(each, dict)}
     return _carried_over(known), len(known) == len(read)
 
 
@@ -111,9 +107,7 @@ def _write(known: dict[str, Note], changed: str) -> None:
     _unwritten.add(changed)
     part = Path(f"{NAME}.{os.getpid()}.part")
     try:
-        part.write_text(
-            json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-        )
+        part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         _keep_damaged()
         part.replace(NAME)
         _unwritten.clear()

@@ -53,7 +53,5 @@ def find(name: str) -> Exercise:
     """The exercise of this name, or of the name that it had before. Raises `InvalidInput` with the nearest one."""
     name = now(name_in(name, 'lab.check("05-recovery")'), EXERCISES)
     if name not in EXERCISES:
-        raise InvalidInput(
-            f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}"
-        )
+        raise InvalidInput(f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}")
     return EXERCISES[name]

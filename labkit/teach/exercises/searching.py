@@ -44,9 +44,7 @@ class AnswerNode:
         """The end of a search that got the same answers; None where there was none."""
         here: AnswerNode | None = self
         while here is not None and not here.is_settled:
-            here = (
-                here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
-            )
+            here = here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
         return here
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
@@ -68,56 +66,34 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
     ask = Asker(answer, name)
     try:
         model = make(ask)
-        known = _known(
-            json.dumps([model.name, model.version, name, dict(model.values)])
-        )
+        known = _known(json.dumps([model.name, model.version, name, dict(model.values)]))
         settled = known.look(ask)
         found = settled.finding if settled is not None else judge(model, ends)
         if settled is None:
             known.keep(ask, found)
     except Unusable as error:
         return unusable(ask.name, error)
-    return (
-        found
-        if found is not None
-        else steady(ask, "Every schedule was tried and no claim broke")
-    )
+    return found if found is not None else steady(ask, "Every schedule was tried and no claim broke")
 
 
 def unusable(name: str, error: Unusable) -> Finding:
     """The finding on an answer of the wrong form."""
-    return Finding(
-        False,
-        str(error),
-        general=f"{name} returned something of the wrong form, or impossible.",
-    )
+    return Finding(False, str(error), general=f"{name} returned something of the wrong form, or impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
     """The finding on a rule that has broken nothing: full, unless its answers change."""
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must come from its arguments alone."
-        return Finding(
-            False,
-            changed,
-            changed,
-            "The same arguments get the same answer.",
-            general=general,
-        )
-    return Finding(
-        True,
-        f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.",
-        seen,
-    )
+        return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
+    return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     """The first thing that is wrong with a rule; None where nothing is."""
     found = explore(model, max_states=MAX_STATES)
     if found.violations:
-        return _broken(
-            model, min(found.violations, key=lambda each: len(each.trace.actions))
-        )
+        return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
     if not found.exhausted:
         # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
         message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
@@ -131,15 +107,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
     message = f"{said[0].upper()}{said[1:]} {_blame(model, violation.trace)}"
     general = f"Some schedule breaks this: {claim.sentence}"
     trace = violation.trace
-    return Finding(
-        False,
-        message.strip(),
-        said,
-        claim.sentence,
-        str(trace),
-        len(trace.actions),
-        general,
-    )
+    return Finding(False, message.strip(), said, claim.sentence, str(trace), len(trace.actions), general)
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
@@ -191,28 +159,15 @@ def _endless(model: ClosedModel | Run, ends: str) -> Finding | None:
     return _never_ends(model, stuck, Trace.of(model, actions[::-1]), claim.sentence)
 
 
-def _never_ends(
-    model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: str
-) -> Finding:
+def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: str) -> Finding:
     if model.actions(stuck):
-        how, blame = (
-            "whatever happens, the run never comes to its end",
-            _from_there_on(model, stuck),
-        )
+        how, blame = ("whatever happens, the run never comes to its end", _from_there_on(model, stuck))
     else:
         how, blame = "nothing can happen any more", _blame(model, trace)
     steps = len(trace.actions)
     message = f"After {steps} steps, {how}. {blame}"
     general = "Some schedule never comes to its end."
-    return Finding(
-        False,
-        message.strip(),
-        f"{how} after {steps} steps",
-        sentence,
-        str(trace),
-        steps,
-        general,
-    )
+    return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps, general)
 
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:

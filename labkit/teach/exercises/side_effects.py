@@ -4,15 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.searching import steady, unusable
 
 NOTEBOOK = "11_side_effects"
@@ -52,18 +44,14 @@ def _times(versions: Sequence[Version]) -> list[int]:
     return [at for at in near if at >= 0]
 
 
-def _wrong_price(
-    ask: Asker, at: int, known: Sequence[Version], versions: Sequence[Version]
-) -> Finding | None:
+def _wrong_price(ask: Asker, at: int, known: Sequence[Version], versions: Sequence[Version]) -> Finding | None:
     """A wrong answer for one order, where the list is as it can be: nothing that holds already is missing in it."""
     if any(begin <= at and [begin, price] not in known for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
     said = ask(*arguments)
     if type(said) is not int:
-        raise Unusable(
-            f"{ask.call(*arguments)} returned {shown(said)}; return a price from the list."
-        )
+        raise Unusable(f"{ask.call(*arguments)} returned {shown(said)}; return a price from the list.")
     begin, right = max(each for each in known if each[0] <= at)
     if said == right:
         return None
@@ -92,9 +80,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
         for row in _calls(variant):
             key = ask(row)
             if type(key) is not str:
-                raise Unusable(
-                    f"{ask.call(row)} returned {shown(key)}; a key is a text."
-                )
+                raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key is a text.")
             identity = tuple(row[name] for name in SAME)
             if key in identities and identities[key] != identity:
                 return _collide(ask, made[key], row)
@@ -109,26 +95,12 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
     """Every call first as it was made, and then as it is made again with something else around it."""
-    usual: dict[str, Plain] = {
-        "batch": 3,
-        "attempt": 1,
-        "task": 0,
-        "now": 700,
-        "price": 10,
-    }
+    usual: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *VOLATILE):
         other = usual if again is None else usual | {again: variant["again"]}
-        for topic, partition, offset, call in product(
-            topics, partitions, variant["offsets"], variant["calls"]
-        ):
-            yield {
-                "topic": topic,
-                "partition": partition,
-                "offset": offset,
-                "call": call,
-                **other,
-            }
+        for topic, partition, offset, call in product(topics, partitions, variant["offsets"], variant["calls"]):
+            yield {"topic": topic, "partition": partition, "offset": offset, "call": call, **other}
 
 
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
@@ -144,9 +116,7 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 
 
 def _told_apart(
-    ask: Asker,
-    made: dict[str, dict[str, Plain]],
-    identities: dict[str, tuple[Plain, ...]],
+    ask: Asker, made: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
     """The first call that has two keys."""
     first: dict[tuple[Plain, ...], str] = {}
@@ -154,9 +124,7 @@ def _told_apart(
         before = first.setdefault(identity, key)
         if before != key:
             told = ask.with_answer(made[key])
-            changed = next(
-                name for name in VOLATILE if made[key][name] != made[before][name]
-            )
+            changed = next(name for name in VOLATILE if made[key][name] != made[before][name])
             return Finding(
                 False,
                 f"{told}, and {shown(before)} before, with another {changed}. {DOUBLES}",
@@ -189,9 +157,7 @@ EXERCISES = (
         lines=2,
         public=(
             Variant("one edit", (("versions", ((0, 10), (5, 11))),)),
-            Variant(
-                "announced early", (("versions", ((0, 10), (4, 12), (9, 8), (15, 9))),)
-            ),
+            Variant("announced early", (("versions", ((0, 10), (4, 12), (9, 8), (15, 9))),)),
         ),
         judge=judge_price,
     ),

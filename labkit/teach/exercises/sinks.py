@@ -15,15 +15,7 @@ from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
 from labkit.teach.exercises.searching import search
@@ -35,10 +27,7 @@ NOTEBOOK = "06_sinks"
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Twice every schedule: with crashes anywhere, and with none in the window that a log cannot close."""
     for in_window in (True, False):
-        open_model: Any = make(
-            "confirmation_drill",
-            {**dict(variant.parameters), "crash_in_window": in_window},
-        )
+        open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         found = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
         if not found.passed:
             break
@@ -48,22 +37,14 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Every schedule of a job with two-phase commit, crashes and lost notifications."""
     open_model: Any = make("resolution_drill", dict(variant.parameters))
-    return search(
-        answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends"
-    )
+    return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
     """What an outside reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
-    return (
-        [
-            [event.key, event.value]
-            for event in events
-            if isinstance(event, Observation)
-        ],
-    )
+    return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
@@ -76,9 +57,7 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
     counts = range(words.count(words[0]))
     # The other word only grows, and stays at its last count: it never jumps itself.
     others = [*range(len(counts), len(words)), *[len(words) - 1] * said["between"]]
-    for first, second, between, behind in product(
-        counts, counts, range(said["between"] + 1), (0, 1)
-    ):
+    for first, second, between, behind in product(counts, counts, range(said["between"] + 1), (0, 1)):
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])
         looks = tuple(VisibleRow(offset, 0, 1) for offset in seen)
@@ -87,31 +66,18 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
 
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
-SECOND_BATCH: dict[str, object] = {
-    "strategy": "wal",
-    "words": "hello-world-hello-world",
-    "records_per_batch": 2,
-}
-UPSERT: dict[str, object] = {
-    "words": "hello-hello",
-    "strategy": "idempotent",
-    "store": "sqlite",
-}
+SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
+UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
 def _second_batch(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     model = make("pipeline", SECOND_BATCH)
     assert isinstance(model, Pipeline)
     walk = Walk(play(model, (Cue(FailPoint.BEFORE_CONFIRM, batch=1),)))
-    return {
-        "lost": list(walk.verdict.lost),
-        "duplicate": list(walk.verdict.duplicate),
-    }, str(walk.trace)
+    return {"lost": list(walk.verdict.lost), "duplicate": list(walk.verdict.duplicate)}, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_06", {"lost": list, "duplicate": list}, _second_batch
-)
+PREDICTION = Prediction("predicted_06", {"lost": list, "duplicate": list}, _second_batch)
 
 EXERCISES = (
     Exercise(
@@ -122,7 +88,8 @@ EXERCISES = (
         level=Level.EASY,
         points=1,
         answer="predicted_06",
-        task="wal, log-then-commit, hello (offset 0), world (1), hello (2), world (3), two records a batch: killed when "
+        task="wal, log-then-commit, hello (offset 0), world (1), hello (2), world (3), two records "
+        "a batch: killed when "
         "batch 1 is flushed and not yet confirmed. Which offsets are lost, which come more than once?",
         hints=(
             "Which batches have a second confirmation?",
@@ -150,16 +117,10 @@ EXERCISES = (
             Variant("one crash", (("words", "hello-world-hello"), ("crashes", 1))),
             Variant(
                 "the checkpoint folder is deleted",
-                (
-                    ("words", "hello-hello-world"),
-                    ("records_per_batch", 1),
-                    ("crashes", 1),
-                    ("deletions", 1),
-                ),
+                (("words", "hello-hello-world"), ("records_per_batch", 1), ("crashes", 1), ("deletions", 1)),
             ),
             Variant(
-                "five records of words with one initial",
-                (("words", "spark-stream-spark-spark-stream"), ("crashes", 0)),
+                "five records of words with one initial", (("words", "spark-stream-spark-spark-stream"), ("crashes", 0))
             ),
         ),
         judge=judge_key,
@@ -180,24 +141,14 @@ EXERCISES = (
         ),
         lines=4,
         public=(
-            Variant(
-                "two batches, one crash",
-                (("words", "hello-world-hello"), ("records_per_batch", 2)),
-            ),
+            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
             Variant(
                 "one batch of three, two crashes",
-                (
-                    ("words", "hello-hello-world"),
-                    ("records_per_batch", 3),
-                    ("crashes", 2),
-                ),
+                (("words", "hello-hello-world"), ("records_per_batch", 3), ("crashes", 2)),
             ),
         ),
         judge=judge_confirmation,
-        withheld=(
-            "labkit.sim.models.pipeline.programs",
-            "labkit.sinks.wal",
-        ),
+        withheld=("labkit.sim.models.pipeline.programs", "labkit.sinks.wal"),
     ),
     Exercise(
         name="06-recover",
@@ -215,30 +166,17 @@ EXERCISES = (
         ),
         lines=4,
         public=(
-            Variant(
-                "two batches, one crash",
-                (("words", "hello-world-hello"), ("records_per_batch", 2)),
-            ),
+            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
             Variant(
                 "a lost notification, two crashes",
-                (
-                    ("words", "hello-world"),
-                    ("records_per_batch", 1),
-                    ("crashes", 2),
-                    ("lost_notices", 1),
-                ),
+                (("words", "hello-world"), ("records_per_batch", 1), ("crashes", 2), ("lost_notices", 1)),
             ),
             Variant(
-                "a task is tried twice, one crash",
-                (("words", "hello-world"), ("records_per_batch", 1), ("retries", 1)),
+                "a task is tried twice, one crash", (("words", "hello-world"), ("records_per_batch", 1), ("retries", 1))
             ),
         ),
         judge=judge_recovery,
-        withheld=(
-            "labkit.sim.models.pipeline.programs",
-            "labkit.sinks.coordinator",
-            "labkit.sinks.two_phase",
-        ),
+        withheld=("labkit.sim.models.pipeline.programs", "labkit.sinks.coordinator", "labkit.sinks.two_phase"),
     ),
     Exercise(
         name="06-jump",
@@ -262,23 +200,14 @@ EXERCISES = (
                         "good",
                         (
                             ("two_phase", WORDS),
-                            (
-                                "two_phase, two batches",
-                                {"words": "hello-hello-world", "records_per_batch": 2},
-                            ),
-                            (
-                                "append, each word once",
-                                {"words": "hello-world", "strategy": "append"},
-                            ),
+                            ("two_phase, two batches", {"words": "hello-hello-world", "records_per_batch": 2}),
+                            ("append, each word once", {"words": "hello-world", "strategy": "append"}),
                         ),
                     ),
                     (
                         "bad",
                         (
-                            (
-                                "a driver that was thought dead wakes up",
-                                {**UPSERT, "crashes": 0, "zombies": 1},
-                            ),
+                            ("a driver that was thought dead wakes up", {**UPSERT, "crashes": 0, "zombies": 1}),
                             ("append", {"words": "hello-hello", "strategy": "append"}),
                         ),
                     ),
@@ -287,17 +216,8 @@ EXERCISES = (
             Variant(
                 "two words",
                 (
-                    (
-                        "good",
-                        (("batch_marker", {**WORDS, "strategy": "batch_marker"}),),
-                    ),
-                    (
-                        "bad",
-                        (
-                            ("idempotent", {**UPSERT, **WORDS}),
-                            ("wal", {**WORDS, "strategy": "wal"}),
-                        ),
-                    ),
+                    ("good", (("batch_marker", {**WORDS, "strategy": "batch_marker"}),)),
+                    ("bad", (("idempotent", {**UPSERT, **WORDS}), ("wal", {**WORDS, "strategy": "wal"}))),
                 ),
             ),
             Variant(
@@ -317,11 +237,6 @@ EXERCISES = (
             ),
         ),
         judge=WATCH.judge,
-        withheld=(
-            "labkit.core.judge",
-            "labkit.core.judge_large",
-            "labkit.core.explanation",
-            "labkit.view.charts",
-        ),
+        withheld=("labkit.core.judge", "labkit.core.judge_large", "labkit.core.explanation", "labkit.view.charts"),
     ),
 )

@@ -5,15 +5,7 @@ from itertools import product, starmap
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.models.snapshot.parts import (
-    AMOUNT,
-    PER_CHANNEL,
-    START,
-    Account,
-    Part,
-    ends,
-    numbers,
-)
+from labkit.sim.models.snapshot.parts import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
 from labkit.teach.exercises.constants import Prediction, Statements
 from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
 from labkit.teach.exercises.invariants import Watch
@@ -39,12 +31,7 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 _PLACES = tuple(product((False, True), repeat=3))
 """Whether a transfer is sent in the copies, received in them, and saved from its channel: each as it likes."""
-_USUAL = (
-    (False, False, False),
-    (True, True, False),
-    (True, False, True),
-    (True, False, False),
-)
+_USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
 """The places of a transfer in most snapshots; it is lost in the last."""
 
 
@@ -62,9 +49,7 @@ def _copies(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
         yield model.initial()._replace(completed=tuple(parts))
 
 
-def _filled(
-    processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]
-) -> Iterator[Part]:
+def _filled(processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]) -> Iterator[Part]:
     """The parts of a snapshot that holds these transfers in these places."""
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
@@ -95,18 +80,13 @@ ON_THE_WAY = (
 
 def _two_on_their_way(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay(ON_THE_WAY)
-    accounts, under_way = (
-        walk.facts["snapshot_accounts"],
-        walk.facts["snapshot_channels"],
-    )
+    accounts, under_way = (walk.facts["snapshot_accounts"], walk.facts["snapshot_channels"])
     assert isinstance(accounts, list)
     assert isinstance(under_way, int)
     return {"accounts": list(accounts), "under_way": under_way}, str(walk.trace)
 
 
-PREDICTION = Prediction(
-    "predicted_03", {"accounts": list, "under_way": int}, _two_on_their_way
-)
+PREDICTION = Prediction("predicted_03", {"accounts": list, "under_way": int}, _two_on_their_way)
 
 STATEMENTS = Statements(
     "moment_answer",
@@ -159,24 +139,12 @@ EXERCISES = (
             Variant(
                 "two processes",
                 (
-                    (
-                        "good",
-                        (
-                            ("markers", TWO),
-                            ("the world stops", {**TWO, "algorithm": "stop_the_world"}),
-                        ),
-                    ),
+                    ("good", (("markers", TWO), ("the world stops", {**TWO, "algorithm": "stop_the_world"}))),
                     (
                         "bad",
                         (
-                            (
-                                "everybody copies when it likes",
-                                {**TWO, "algorithm": "naive"},
-                            ),
-                            (
-                                "channels are not saved",
-                                {**TWO, "broken": "forget_channels"},
-                            ),
+                            ("everybody copies when it likes", {**TWO, "algorithm": "naive"}),
+                            ("channels are not saved", {**TWO, "broken": "forget_channels"}),
                         ),
                     ),
                 ),
@@ -185,31 +153,12 @@ EXERCISES = (
                 "three processes",
                 (
                     ("good", (("markers", THREE),)),
-                    (
-                        "bad",
-                        (
-                            (
-                                "markers are sent late",
-                                {**THREE, "broken": "late_markers"},
-                            ),
-                        ),
-                    ),
+                    ("bad", (("markers are sent late", {**THREE, "broken": "late_markers"}),)),
                 ),
             ),
             Variant(
                 "one transfer each way",
-                (
-                    (
-                        "assembled",
-                        (
-                            (
-                                "in any of the places, or in several",
-                                TWO,
-                                {"any": (0, 1)},
-                            ),
-                        ),
-                    ),
-                ),
+                (("assembled", (("in any of the places, or in several", TWO, {"any": (0, 1)}),)),),
             ),
         ),
         judge=WATCH.judge,

@@ -2,9 +2,9 @@
 
     python -m labkit.teach.exercises.standalone NOTEBOOK
 
-is that process. It prints one line of JSON for each exercise. `checked` starts it and reads what it says; a process that
-ends early leaves the exercises that it did not get to as failed. The code runs as the user's own: who grades strangers'
-notebooks takes `labkit grade`. This module must not give points.
+is that process. It prints one line of JSON for each exercise. `checked` starts it and reads what it says; a process
+that ends early leaves the exercises that it did not get to as failed. The code runs as the user's own: who grades
+strangers' notebooks takes `labkit grade`. This module must not give points.
 """
 
 import json
@@ -19,12 +19,7 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.teach.exercises.alone import execute, fresh
-from labkit.teach.exercises.cells import (
-    Selection,
-    said_exercise,
-    select,
-    troubles,
-)
+from labkit.teach.exercises.cells import Selection, said_exercise, select, troubles
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.moved import now
@@ -63,23 +58,12 @@ def checked(path: Path) -> list[Checked]:
     exercises = opened(path).exercises
     words = [sys.executable, "-m", "labkit.teach.exercises.standalone", str(path)]
     try:
-        ended = subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            timeout=SECONDS,
-            check=False,
-        )
+        ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
         said, why = ended.stdout, "a cell of the notebook has ended the process"
     except subprocess.TimeoutExpired as late:
         said, why = late.stdout or b"", f"it took longer than {SECONDS:.0f} seconds"
     told = {each.name: each for each in _read(said)}
-    return [
-        told.get(
-            exercise.name, Checked(exercise.name, "failed", f"Not checked: {why}.")
-        )
-        for exercise in exercises
-    ]
+    return [told.get(exercise.name, Checked(exercise.name, "failed", f"Not checked: {why}.")) for exercise in exercises]
 
 
 def _read(said: bytes) -> Iterator[Checked]:
@@ -97,9 +81,7 @@ def opened(path: Path) -> Opened:
     except OSError as error:
         raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(
-            f"{path}: this is no notebook; save it with JupyterLab and name it again."
-        ) from None
+        raise InvalidInput(f"{path}: this is no notebook; save it with JupyterLab and name it again.") from None
     said = {name for cell in cells if (name := said_exercise(cell))}
     # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
     asked = (
@@ -114,9 +96,7 @@ def opened(path: Path) -> Opened:
     [notebook] = asked
     released = released_cells(notebook)
     if released is None:
-        raise InvalidInput(
-            f"{path}: the released copy of {notebook} is missing; install the lab again."
-        )
+        raise InvalidInput(f"{path}: the released copy of {notebook} is missing; install the lab again.")
     exercises = [each for each in EXERCISES.values() if each.notebook == notebook]
     answers = {each.name: each.answer for each in exercises}
     return Opened(exercises, cells, released, select(cells, released, answers))
@@ -138,12 +118,7 @@ def check_all(path: Path) -> Iterator[Checked]:
         yield _judged(exercise, notebook, namespace, failed)
 
 
-def _judged(
-    exercise: Exercise,
-    notebook: Opened,
-    namespace: dict[str, object],
-    failed: dict[int, str],
-) -> Checked:
+def _judged(exercise: Exercise, notebook: Opened, namespace: dict[str, object], failed: dict[int, str]) -> Checked:
     place = notebook.chosen.counts.get(exercise.name)
     if place is None:
         return Checked(exercise.name, "not attempted")

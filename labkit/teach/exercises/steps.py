@@ -106,9 +106,7 @@ class Folder(Store):
 STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
-def step(
-    sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[Plain]
-) -> Any:
+def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[Plain]) -> Any:
     """What a sink asks for next: `["do", request]`, `["end", text it returned]`, `["raised", text]`, or `["differs"]`.
 
     `known` are its requests so far with their answers, `arguments` what comes behind the store. A stub gives what it

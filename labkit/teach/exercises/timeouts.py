@@ -7,14 +7,7 @@ from labkit.sim.explore import Violation, explore
 from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
 from labkit.teach.exercises.searching import steady, unusable
 
 NOTEBOOK = "09b_timeouts"
@@ -44,15 +37,11 @@ def _ticks(ask: Asker, asked: Sequence[int]) -> int:
     """The answered timeout. Raises `Unusable`."""
     ticks = ask(*asked)
     if type(ticks) is not int or not ticks >= 1:
-        raise Unusable(
-            f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more."
-        )
+        raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
     return ticks
 
 
-def _open_for(
-    interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int
-) -> int:
+def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
     """How long a transaction can be open; the pause counts from the end of a checkpoint."""
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))
@@ -78,10 +67,7 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
                 "At most twice of what is needed.",
                 general="One of the answers is more than twice as long as needed.",
             )
-    return steady(
-        ask,
-        f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long",
-    )
+    return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
 
 
 def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
@@ -90,19 +76,14 @@ def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{told}, and with that a record can be lost: {loss.because}"
-        expected, general = (
-            "No schedule loses a record.",
-            "With one of the answers a record can be lost.",
-        )
-        return Finding(
-            False, message, loss.because, expected, str(loss.trace), at, general
-        )
+        expected, general = ("No schedule loses a record.", "With one of the answers a record can be lost.")
+        return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
     if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
-        message = f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
-        general = "One of the answers is more than twice as long as needed."
-        return Finding(
-            False, message, told, "At most twice of what is needed.", general=general
+        message = (
+            f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
         )
+        general = "One of the answers is more than twice as long as needed."
+        return Finding(False, message, told, "At most twice of what is needed.", general=general)
     return steady(ask, f"No schedule loses a record: {told}")
 
 
@@ -111,9 +92,7 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
     interval, checkpoint, tolerated, downtime = asked
     given = {
         "partitions": 1,
-        "records": 2
-        if checkpoint > interval
-        else 1,  # an earlier checkpoint delays one only if it has a record
+        "records": 2 if checkpoint > interval else 1,  # an earlier checkpoint delays one only if it has a record
         "isolation": "read_committed",
         "interval": interval,
         "checkpoint_timeout": checkpoint,
@@ -140,49 +119,24 @@ EXERCISES = (
         "which no schedule loses a record, and which is at most twice as long as needed.",
         hints=(
             "The clock starts with the first record, and that may come right after a barrier.",
-            "How many ticks after a checkpoint has started can the next one start? An expired one leaves its transaction.",
+            (
+                "How many ticks after a checkpoint has started can the next one start? An expired one "
+                "leaves its transaction."
+            ),
             "Then the job may die before the commit, and be down. At the last tick it is too late.",
         ),
         lines=1,
         public=(
+            Variant("nothing fails", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0))),
+            Variant("the job may be down", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2))),
             Variant(
-                "nothing fails",
-                (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0)),
+                "a checkpoint may take long", (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0))
             ),
-            Variant(
-                "the job may be down",
-                (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2)),
-            ),
-            Variant(
-                "a checkpoint may take long",
-                (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0)),
-            ),
-            Variant(
-                "a checkpoint may expire",
-                (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0)),
-            ),
-            Variant(
-                "jobs with longer times",
-                (
-                    (
-                        "jobs",
-                        (
-                            (10, 25, 2, 0, 0),
-                            (30, 10, 0, 60, 0),
-                            (7, 3, 3, 20, 0),
-                        ),
-                    ),
-                ),
-            ),
-            Variant(
-                "jobs with a pause",
-                (("jobs", ((12, 4, 0, 0, 20), (40, 10, 0, 0, 5), (6, 9, 2, 30, 8))),),
-            ),
+            Variant("a checkpoint may expire", (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0))),
+            Variant("jobs with longer times", (("jobs", ((10, 25, 2, 0, 0), (30, 10, 0, 60, 0), (7, 3, 3, 20, 0))),)),
+            Variant("jobs with a pause", (("jobs", ((12, 4, 0, 0, 20), (40, 10, 0, 0, 5), (6, 9, 2, 30, 8))),)),
         ),
         judge=judge_timeout,
-        withheld=(
-            "labkit.sim.models.kafka_log.timeouts",
-            "labkit.sim.models.kafka_log.model",
-        ),
+        withheld=("labkit.sim.models.kafka_log.timeouts", "labkit.sim.models.kafka_log.model"),
     ),
 )

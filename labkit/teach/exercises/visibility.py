@@ -51,23 +51,13 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
 
 def visible(log: Log) -> list[int]:
     """The offsets that a reader at read_committed gets."""
-    numbers = {
-        name: number for number, name in enumerate(sorted({name for _, name in log}))
-    }
+    numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
     partition: Partition = tuple(
-        Slot(
-            record=_MARKERS.get(what, place),
-            name=PLAIN if what == "plain" else numbers[name],
-            epoch=0,
-        )
+        Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)
         for place, (what, name) in enumerate(log)
     )
     fate_of = fates(partition)
-    return [
-        place
-        for place in range(last_stable_offset(partition))
-        if fate_of[place] is Fate.COMMITTED
-    ]
+    return [place for place in range(last_stable_offset(partition)) if fate_of[place] is Fate.COMMITTED]
 
 
 def _wrong(ask: Asker, log: Log) -> Finding | None:

@@ -1,6 +1,7 @@
 """What a real server said, for a person: cards in a notebook, and the same lines of text in every run.
 
-An answer is shown as it came: who was asked, and the server's own words, rows or error. This module must not ask a server.
+An answer is shown as it came: who was asked, and the server's own words, rows or error. This module must not ask a
+server.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,15 +60,8 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 def said(*answers: Answered) -> Card:
     """Several answers of servers on one card, one below the other. Raises `InvalidInput` for none."""
     if not answers:
-        raise InvalidInput(
-            'lab.said() needs an answer, as in lab.said(session.run("SELECT 1")).'
-        )
-    return Card(
-        "",
-        *_joined(answers),
-        title=TITLE,
-        plain=[line for each in answers for line in str(each).splitlines()],
-    )
+        raise InvalidInput('lab.said() needs an answer, as in lab.said(session.run("SELECT 1")).')
+    return Card("", *_joined(answers), title=TITLE, plain=[line for each in answers for line in str(each).splitlines()])
 
 
 def _joined(answers: Sequence[Answered]) -> Iterable[Html]:

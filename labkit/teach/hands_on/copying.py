@@ -31,15 +31,8 @@ Trusted = Literal["checkpoint", "group"]
 class CopyJob:
     """One incarnation of the job. `incarnation` must differ between two that use the same checkpoint."""
 
-    def __init__(
-        self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1
-    ) -> None:
-        self._source, self._sink, self._checkpoint, self._incarnation = (
-            source,
-            sink,
-            checkpoint,
-            incarnation,
-        )
+    def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
+        self._source, self._sink, self._checkpoint, self._incarnation = (source, sink, checkpoint, incarnation)
         self._number = 0
         self.position = 0
         """The offset of the next record to read."""
@@ -94,9 +87,7 @@ class CopyJob:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return 0, []
-        return int(checkpoint["position"]), [
-            Handle.parse(name) for name in checkpoint["decided"]
-        ]
+        return int(checkpoint["position"]), [Handle.parse(name) for name in checkpoint["decided"]]
 
 
 @dataclass(frozen=True)
@@ -123,35 +114,20 @@ def _card(copied: CopyOutcome) -> Card:
         title="A copy of a topic",
         tone=verdict_parts.tone(verdict.guarantee),
         under=counts,
-        plain=[
-            f"copy of a topic: {verdict.guarantee}",
-            f"  {counts}",
-            f"  {began}",
-            f"  {verdict_parts.why(verdict)}",
-        ],
+        plain=[f"copy of a topic: {verdict.guarantee}", f"  {counts}", f"  {began}", f"  {verdict_parts.why(verdict)}"],
     )
 
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
-def copy(
-    kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4
-) -> CopyOutcome:
+def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
     """Copies half of the records, stops; somebody sets the group's offset; a second job copies the rest.
 
     `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
     """
     if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
-        raise InvalidInput(
-            f"trusts is 'checkpoint' or 'group', and group_says is from 0 to {records}."
-        )
-    source, sink, checkpoint = (
-        kafka.topic(),
-        kafka.topic(),
-        kafka.folder() / "checkpoint.json",
-    )
-    rows = [
-        Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)
-    ]
+        raise InvalidInput(f"trusts is 'checkpoint' or 'group', and group_says is from 0 to {records}.")
+    source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
+    rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
     source.store.append(*rows)
     first = CopyJob(source, sink, checkpoint, 1)
     first.start()
@@ -163,9 +139,7 @@ def copy(
     while second.checkpoint(records):
         pass
     expected = [Record(row.offset, row.key, row.value) for row in rows]
-    return CopyOutcome(
-        judge(expected, History([*sink.store.history(), Reading("end")])), started_at
-    )
+    return CopyOutcome(judge(expected, History([*sink.store.history(), Reading("end")])), started_at)
 
 
 class Steps:
@@ -177,9 +151,7 @@ class Steps:
     def first(self, word: str, isolation: str) -> int | None:
         """The number, from 1, of the first step after which a reader at this level gets the word; None if none does."""
         for number, (_, look) in enumerate(self.steps, start=1):
-            if look is not None and word in (
-                look.committed if isolation == READ_COMMITTED else look.uncommitted
-            ):
+            if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
                 return number
         return None
 
@@ -190,9 +162,7 @@ class Steps:
     __repr__ = __str__
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [
-            ("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)
-        ]
+        rows: list[tuple[str, ...]] = [("", "step", "open", READ_UNCOMMITTED, READ_COMMITTED)]
         for number, (step, look) in enumerate(self.steps, start=1):
             shown = ("?", "?", "?") if look is None else _shown(look)
             rows.append((str(number), step, *shown))
@@ -211,12 +181,7 @@ def ten_steps(kafka: Kafka) -> Steps:
     source, sink = kafka.topic(), kafka.topic()
     source.plain("hello", "world")
     job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
-    return Steps(
-        [
-            (sentence, sink.look() if is_certain else None)
-            for sentence, is_certain in _way(sink, job)
-        ]
-    )
+    return Steps([(sentence, sink.look() if is_certain else None) for sentence, is_certain in _way(sink, job)])
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
@@ -251,8 +216,4 @@ def _write(transaction: KafkaTransaction, entry: Entry) -> None:
 
 
 def _shown(look: Look) -> tuple[str, str, str]:
-    return (
-        ", ".join(look.open) or "-",
-        " ".join(look.uncommitted) or "-",
-        " ".join(look.committed) or "-",
-    )
+    return (", ".join(look.open) or "-", " ".join(look.uncommitted) or "-", " ".join(look.committed) or "-")

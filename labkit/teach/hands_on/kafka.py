@@ -56,16 +56,8 @@ class Look:
 
     def _rows(self) -> list[tuple[str, str, str]]:
         return [
-            (
-                READ_UNCOMMITTED,
-                f"{self.end}, the end",
-                " ".join(self.uncommitted) or "-",
-            ),
-            (
-                READ_COMMITTED,
-                f"{self.stable}, the last stable offset",
-                " ".join(self.committed) or "-",
-            ),
+            (READ_UNCOMMITTED, f"{self.end}, the end", " ".join(self.uncommitted) or "-"),
+            (READ_COMMITTED, f"{self.stable}, the last stable offset", " ".join(self.committed) or "-"),
         ]
 
     def _open(self) -> str:
@@ -123,9 +115,7 @@ class Topic:
 
         The answer comes once the decision is in the coordinator's log; the topic gets its marker a moment later.
         """
-        return Said(
-            f"{name}: the coordinator answers {self.request_commit(_handle(name))}"
-        )
+        return Said(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
         """Sends the request to commit a handle, and returns the name of the coordinator's answer.
@@ -134,13 +124,9 @@ class Topic:
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
-            raise InvalidInput(
-                f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by."
-            )
+            raise InvalidInput(f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by.")
         name = self.store.topic.transactional_id(handle)
-        return self.store.topic.coordinators.end(
-            name, vote.producer, commit=True
-        ).__name__
+        return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
     def abort(self, name: str) -> Said:
         """Aborts by initialising the id, which also fences the writer."""
@@ -155,36 +141,20 @@ class Topic:
 
     def plain(self, *words: str) -> Said:
         """Writes records without a transaction."""
-        self.store.append(
-            *(Observation(next(self._numbers), word, 1, 0, 1) for word in words)
-        )
+        self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
         return Said("written without a transaction")
 
     def look(self) -> Look:
         """Looks at the topic: what two readers get, one at each isolation level, that begin at the first record now."""
         early, late = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
-        opened = [
-            described.name.partition(".")[2] for described in self.store.transactions()
-        ]
-        end = Reader(
-            self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED
-        ).end()
+        opened = [described.name.partition(".")[2] for described in self.store.transactions()]
+        end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
         words = [[entry.row.key for entry in entries] for entries in (early, late)]
-        return Look(
-            words[0],
-            words[1],
-            end,
-            self.store.last_stable_offset(),
-            [_name(each) for each in opened],
-        )
+        return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
         """The records from an offset on that a reader at this level gets now."""
-        return list(
-            Reader(self.store.topic.address, self.store.topic.name(), isolation).read(
-                start
-            )
-        )
+        return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> Said:
         """Asks the coordinator until it has aborted these by itself; raises `ServiceUnavailable` after `PATIENCE`."""
@@ -192,13 +162,9 @@ class Topic:
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(
-                    f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}"
-                )
+                raise ServiceUnavailable(f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}")
             time.sleep(0.1)
-        return Said(
-            f"{', '.join(names)}: aborted by the coordinator, whose time was over"
-        )
+        return Said(f"{', '.join(names)}: aborted by the coordinator, whose time was over")
 
     def destroy(self) -> None:
         """Ends every transaction and deletes the topic."""
@@ -209,9 +175,7 @@ class Topic:
     def _transaction(self, name: str) -> KafkaTransaction:
         transaction = self._open.get(name)
         if not isinstance(transaction, KafkaTransaction):
-            raise InvalidInput(
-                f"{name}: no such transaction was begun; topic.begin({name!r}) comes first."
-            )
+            raise InvalidInput(f"{name}: no such transaction was begun; topic.begin({name!r}) comes first.")
         return transaction
 
 

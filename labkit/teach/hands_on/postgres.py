@@ -51,16 +51,12 @@ class Reply:
     def value(self) -> Any:
         """The first value of the first row of the last statement. Raises `InvalidInput` where there is no row."""
         if not self.rows:
-            raise InvalidInput(
-                f"{self.name}: there is no row ({self.answers[-1].message})."
-            )
+            raise InvalidInput(f"{self.name}: there is no row ({self.answers[-1].message}).")
         return self.rows[0][0]
 
     def __str__(self) -> str:
         """One line a statement with the server's word for it, a table for rows, an error with its code."""
-        return "\n".join(
-            line for answer in self.answers for line in self._lines(answer)
-        )
+        return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     __repr__ = __str__
 
@@ -83,24 +79,14 @@ class Reply:
             return [f"{self.name}: ERROR {answer.code}: {answer.message}"]
         if not answer.names:
             return [f"{self.name}: {answer.message}"]
-        table = columns(
-            [
-                list(answer.names),
-                *([_shown(cell) for cell in row] for row in answer.rows),
-            ]
-        )
-        return [
-            f"{self.name}: {line}"
-            for line in (*table.splitlines(), *([] if answer.rows else [NO_ROW]))
-        ]
+        table = columns([list(answer.names), *([_shown(cell) for cell in row] for row in answer.rows)])
+        return [f"{self.name}: {line}" for line in (*table.splitlines(), *([] if answer.rows else [NO_ROW]))]
 
 
 class Session:
     """One connection under a name."""
 
-    def __init__(
-        self, server: "Postgres", name: str, connection: SqlConnection
-    ) -> None:
+    def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
         self._server, self.name, self._connection = server, name, connection
 
     def run(self, *statements: str) -> Reply:
@@ -114,9 +100,7 @@ class Session:
             if given[-1].code:
                 break
         if not given:
-            raise InvalidInput(
-                "session.run() needs a statement, as in session.run('SELECT 1')."
-            )
+            raise InvalidInput("session.run() needs a statement, as in session.run('SELECT 1').")
         return Reply(self.name, given)
 
     def crash(self) -> None:
@@ -154,9 +138,7 @@ class Postgres:
 
     def session(self, name: str) -> Session:
         """A new connection; all sessions see the same tables."""
-        self._sessions.append(
-            Session(self, name, SqlConnection(self.address, self._schema))
-        )
+        self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
@@ -166,10 +148,7 @@ class Postgres:
 
     def until(self, condition: str) -> None:
         """Asks until a query gives true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
-        connection, deadline = (
-            SqlConnection(self.address, self._schema),
-            time.monotonic() + PATIENCE,
-        )
+        connection, deadline = (SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE)
         try:
             while connection.execute(condition).rows != [(True,)]:
                 if time.monotonic() > deadline:
@@ -181,16 +160,12 @@ class Postgres:
     def kill(self) -> answers.Said:
         """SIGKILL to every process of the private server, then a start; says so. The user's own is left alone."""
         if self._server.folder is None:
-            return answers.Said(
-                f"{addresses.POSTGRES} names a server of yours, which is left alone."
-            )
+            return answers.Said(f"{addresses.POSTGRES} names a server of yours, which is left alone.")
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()
         another = "no" if after.pid in killed else "yes"
-        return answers.Said(
-            f"the server died by signal 9; another process runs now: {another}"
-        )
+        return answers.Said(f"the server died by signal 9; another process runs now: {another}")
 
     def clean(self) -> None:
         """Closes all sessions, rolls back what they prepared and nobody finished, and drops the schema."""
@@ -214,9 +189,7 @@ def postgres() -> Postgres:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    client = Postgres(
-        private.find(addresses.POSTGRES, partial(tethered_postgres, "--no-sync"))
-    )
+    client = Postgres(private.find(addresses.POSTGRES, partial(tethered_postgres, "--no-sync")))
     if not client.is_private:
         private.at_end(client.clean)
     _last.append(client)

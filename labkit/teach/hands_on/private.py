@@ -27,9 +27,7 @@ _private: dict[str, tuple[int, Server]] = {}
 atexit.register(_ending.close)
 
 
-def find(
-    variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]
-) -> Server:
+def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
     """The server that this environment variable names; started where it names none. Raises `ServiceUnavailable`."""
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()

@@ -1,7 +1,7 @@
 """A writer that is stopped and not dead: a real process, SIGSTOP, a successor, SIGCONT; and what the store then holds.
 
-Nothing is simulated: three rows are due, and both processes are told to write them. This module must not count: the judge
-does.
+Nothing is simulated: three rows are due, and both processes are told to write them. This module must not count: the
+judge does.
 """
 
 import os
@@ -68,15 +68,7 @@ class StoppedWriters:
         return [each.name for each in self.found if each.twice]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [
-            (
-                each.name,
-                f"{each.verdict.rows} of {len(ROWS)}",
-                each.second,
-                each.first,
-            )
-            for each in self.found
-        ]
+        return [(each.name, f"{each.verdict.rows} of {len(ROWS)}", each.second, each.first) for each in self.found]
 
     def __str__(self) -> str:
         return columns([("", "rows", "the successor", "the old writer"), *self._rows()])

@@ -2,8 +2,8 @@
 
     STORE PLACE      what it writes to: a file, a table, an owned table (SQLite), or a topic of Kafka
 
-It makes itself known to the store, says `ready`, waits for a line, writes the three rows, and says `written` or `refused`.
-This module must not stop itself: whoever started it does.
+It makes itself known to the store, says `ready`, waits for a line, writes the three rows, and says `written` or
+`refused`. This module must not stop itself: whoever started it does.
 """
 
 import sqlite3
@@ -14,10 +14,7 @@ from pathlib import Path
 
 ROWS = (0, 1, 2)
 WRITTEN, REFUSED = "written", "refused"
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS rows (id INTEGER)",
-    "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)",
-)
+TABLES = ("CREATE TABLE IF NOT EXISTS rows (id INTEGER)", "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)")
 Write = Callable[[], str]
 """Writes the rows; gives what became of that."""
 
@@ -84,12 +81,7 @@ def topic(place: str) -> Write:
     return lambda: WRITTEN if write(rows) else REFUSED
 
 
-STORES: dict[str, Callable[[str], Write]] = {
-    "file": file,
-    "table": table,
-    "owned": owned,
-    "topic": topic,
-}
+STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owned": owned, "topic": topic}
 
 
 def main(store: str, place: str) -> None:

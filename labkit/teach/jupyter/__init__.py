@@ -22,23 +22,16 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """The folder with the notebooks: the one that was named, else this one, else the checkout's; or `notebooks` therein.
+    """The folder with the notebooks: the one that was named, else this one, else the checkout's; or `notebooks`
+    therein.
 
     Raises `InvalidInput` where there is no notebook.
     """
-    places = (
-        [named, named / "notebooks"]
-        if named
-        else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
-    )
+    places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
         if next(place.glob("*.ipynb"), None) is not None:
             return place.absolute()
-    looked = (
-        f"{named}: there is no notebook in this folder"
-        if named
-        else "there is no folder with notebooks here"
-    )
+    looked = f"{named}: there is no notebook in this folder" if named else "there is no folder with notebooks here"
     raise InvalidInput(
         f"{looked}; name the one with 00_start.ipynb, or write one: labkit course FOLDER, then labkit lab FOLDER."
     )
@@ -64,18 +57,10 @@ def check_port(port: int) -> None:
             ) from None
 
 
-def command(
-    folder: Path, *, port: int | None = None, browser: bool = True
-) -> list[str]:
+def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
     """What starts JupyterLab on a folder; without a port it takes 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
-    words = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url={page}",
-    ]
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
     words += ["--ServerApp.ip=127.0.0.1", "--ServerApp.log_level=WARN"]
     if port is not None:
         words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
@@ -90,7 +75,5 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables for it: the lab's settings are found before anybody else's."""
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
-        merged[variable] = os.pathsep.join(
-            filter(None, [str(place), merged.get(variable)])
-        )
+        merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))
     return merged

@@ -7,9 +7,7 @@ three messages in a row, so that was most of what a learner waited for. This mod
 
 from typing import Any
 
-from jupyter_server.services.kernels.connection.channels import (
-    ZMQChannelsWebsocketConnection,
-)
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):

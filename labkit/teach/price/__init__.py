@@ -1,6 +1,7 @@
 """What a guarantee costs on this machine, measured while a learner waits: seconds, transactions, syncs and bytes.
 
-Times differ from machine to machine and from run to run, so nothing may be concluded here but orders, slopes and counts.
+Times differ from machine to machine and from run to run, so nothing may be concluded here but orders, slopes and
+counts.
 """
 
 from labkit.teach.price.effects import Effects, count_effects
@@ -8,13 +9,4 @@ from labkit.teach.price.expected import Expected, expected_wait
 from labkit.teach.price.transactions import Rates, measure_rows
 from labkit.teach.price.waiting import Waits, measure_waits
 
-__all__ = [
-    "Effects",
-    "Expected",
-    "Rates",
-    "Waits",
-    "count_effects",
-    "expected_wait",
-    "measure_rows",
-    "measure_waits",
-]
+__all__ = ["Effects", "Expected", "Rates", "Waits", "count_effects", "expected_wait", "measure_rows", "measure_waits"]

@@ -45,9 +45,7 @@ def write(folder: Path, sink: str, rows: int) -> None:
 def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
     every = [Observation(number, "pen", 1, batch, 1) for number in range(rows)]
     votes = [
-        coordinator.sink.pre_commit(
-            Handle("price", batch, task, 1, 0), iter(every[task::TASKS])
-        )
+        coordinator.sink.pre_commit(Handle("price", batch, task, 1, 0), iter(every[task::TASKS]))
         for task in range(TASKS)
     ]
     coordinator.commit(batch, [vote for vote in votes if vote is not None])

@@ -31,9 +31,7 @@ MOST_ROWS = 10_000
 LIMIT = 60.0
 """Seconds of silence after which the command is given up."""
 HERE = "counted on this machine"
-ELSEWHERE = (
-    "System calls cannot be watched here, so these counts were made on another machine."
-)
+ELSEWHERE = "System calls cannot be watched here, so these counts were made on another machine."
 
 
 class Counts(NamedTuple):
@@ -65,11 +63,7 @@ class Effects(dict[tuple[str, int], Counts]):
     def growing(self, sink: str) -> list[str]:
         """The names of what is more for the largest batch than for the smallest one."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
-        return [
-            name
-            for name, less, more in zip(Counts._fields, small, large, strict=True)
-            if more > less
-        ]
+        return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for (sink, rows), counts in self.items():
@@ -94,18 +88,15 @@ class Effects(dict[tuple[str, int], Counts]):
 HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
 
 
-def count_effects(
-    sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES
-) -> Effects:
+def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
     """Writes one batch of each size with each sink, and counts. Raises `InvalidInput`."""
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
-            f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; {nearest(unknown[0][:40], list(SINKS))}"
+            f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; "
+            f"{nearest(unknown[0][:40], list(SINKS))}"
         )
     if not all(2 <= each <= MOST_ROWS for each in sizes):
-        raise InvalidInput(
-            f"lab.count_effects(): a batch has 2 to {MOST_ROWS:,} rows, as in sizes=[4, 400]."
-        )
+        raise InvalidInput(f"lab.count_effects(): a batch has 2 to {MOST_ROWS:,} rows, as in sizes=[4, 400].")
     wanted = [(sink, rows) for sink in sinks for rows in sorted(set(sizes))]
     if supported():
         return _elsewhere(wanted)
@@ -149,14 +140,9 @@ def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
             tick=recorder.tick,
         )
         if watched.status:
-            raise JobFailed(
-                f"The batches were not written: {output.read_text('utf-8')[-300:]}"
-            )
+            raise JobFailed(f"The batches were not written: {output.read_text('utf-8')[-300:]}")
         calls = [each.call for each in recorder.effects]
-        return Effects(
-            (key, _counts(_counted(calls, folder / case)))
-            for case, key in cases.items()
-        )
+        return Effects((key, _counts(_counted(calls, folder / case))) for case, key in cases.items())
 
 
 _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.argv[1:])"
@@ -168,18 +154,12 @@ def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
     made = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(made):
         raise JobFailed(f"The batch of {folder.name} was not seen.")
-    places = [
-        place
-        for place, each in enumerate(inside)
-        if each.path in (str(folder / BEGIN), str(folder / END))
-    ]
+    places = [place for place, each in enumerate(inside) if each.path in (str(folder / BEGIN), str(folder / END))]
     return inside[places[0] + 1 : places[-1]]
 
 
 def _counts(calls: Sequence[Call]) -> Counts:
     kinds = Counter(each.kind for each in calls)
     written = sum(each.size for each in calls if each.kind is CallKind.WRITE)
-    made, synced, renamed = (
-        kinds[each] for each in (CallKind.CREATE, CallKind.SYNC, CallKind.RENAME)
-    )
+    made, synced, renamed = (kinds[each] for each in (CallKind.CREATE, CallKind.SYNC, CallKind.RENAME))
     return Counts(made, synced, renamed, written)

@@ -64,9 +64,7 @@ class Rates(dict[int, Rate]):
 HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 
-def measure_rows(
-    sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite"
-) -> Rates:
+def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
     """Appends `rows` rows in transactions of each size. Raises `InvalidInput`, and what the store raises."""
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(
@@ -75,10 +73,7 @@ def measure_rows(
     if rows > MOST_ROWS:
         raise InvalidInput(f"lab.measure_rows(): rows={rows}; at most {MOST_ROWS:,}.")
     with scratch() as folder:
-        return Rates(
-            (size, _rate(folder / f"{size}", store, size, rows))
-            for size in sorted(set(sizes))
-        )
+        return Rates((size, _rate(folder / f"{size}", store, size, rows)) for size in sorted(set(sizes)))
 
 
 def _rate(place: Path, kind: str, size: int, count: int) -> Rate:

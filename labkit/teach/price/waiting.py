@@ -1,8 +1,8 @@
 """How long a record takes until a reader has it, against the interval between two commits; and who waits meanwhile.
 
-Three real jobs (`labkit.teach.price.writer`) write side by side, each into a database of its own. An outside reader of each
-looks again and again. Another program changes a row of the same database now and then, and notes how long it waited for
-the lock. All use the machine's monotonic clock. This module must not conclude anything from a single time.
+Three real jobs (`labkit.teach.price.writer`) write side by side, each into a database of its own. An outside reader of
+each looks again and again. Another program changes a row of the same database now and then, and notes how long it
+waited for the lock. All use the machine's monotonic clock. This module must not conclude anything from a single time.
 """
 
 import sqlite3
@@ -70,11 +70,7 @@ class Measured(NamedTuple):
 class Waits:
     """What was measured, by way and interval; shows itself as a card with a chart."""
 
-    def __init__(
-        self,
-        measured: Mapping[str, Mapping[float, Measured]],
-        predicted: float | None = None,
-    ) -> None:
+    def __init__(self, measured: Mapping[str, Mapping[float, Measured]], predicted: float | None = None) -> None:
         self.measured, self.predicted = measured, predicted
 
     def __getitem__(self, way: str) -> Mapping[float, Measured]:
@@ -103,13 +99,7 @@ class Waits:
         for way, by_interval in self.measured.items():
             for interval in self.intervals:
                 each = by_interval[interval]
-                yield (
-                    way,
-                    f"{interval:g} s",
-                    f"{each.typical:.2f} s",
-                    f"{each.worst:.2f} s",
-                    f"{each.commits}",
-                )
+                yield (way, f"{interval:g} s", f"{each.typical:.2f} s", f"{each.worst:.2f} s", f"{each.commits}")
 
     def __str__(self) -> str:
         return columns([HEAD, *self._rows()])
@@ -118,10 +108,7 @@ class Waits:
 
     def svg(self) -> str:
         """The chart, with the numbers in its description."""
-        dots = [
-            Dots(way, [(each, of[each].typical) for each in self.intervals])
-            for way, of in self.measured.items()
-        ]
+        dots = [Dots(way, [(each, of[each].typical) for each in self.intervals]) for way, of in self.measured.items()]
         return wait_chart(dots, self.intervals[-1], self.predicted)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -142,12 +129,7 @@ class Others(dict[str, dict[float, float]]):
     """The typical wait of another program, by way and interval; a dict that shows itself as a card."""
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
-        super().__init__(
-            {
-                way: {interval: each.other for interval, each in of.items()}
-                for way, of in measured.items()
-            }
-        )
+        super().__init__({way: {interval: each.other for interval, each in of.items()} for way, of in measured.items()})
 
     @property
     def slowest(self) -> str:
@@ -155,10 +137,7 @@ class Others(dict[str, dict[float, float]]):
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (way, *(f"{wait:.2f} s" for wait in of.values()))
-            for way, of in self.items()
-        ]
+        return [(way, *(f"{wait:.2f} s" for wait in of.values())) for way, of in self.items()]
 
     def _head(self) -> tuple[str, ...]:
         intervals = next(iter(self.values()))
@@ -175,17 +154,13 @@ class Others(dict[str, dict[float, float]]):
         return bundle(card.html(), str(self))
 
 
-def measure_waits(
-    intervals: Sequence[float] = INTERVALS, *, question: str = ""
-) -> Waits:
+def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
     """Measures three ways of writing at each interval, in seconds; takes about four times their sum.
 
-    `question`: whose noted prediction is drawn into the chart. Raises `InvalidInput` for an interval that is too short or
-    too long, and `JobFailed` where a job does not end.
+    `question`: whose noted prediction is drawn into the chart. Raises `InvalidInput` for an interval that is too short
+    or too long, and `JobFailed` where a job does not end.
     """
-    if not 2 <= len(set(intervals)) <= MOST or not all(
-        SHORTEST <= each <= LONGEST for each in intervals
-    ):
+    if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(
             f"lab.measure_waits(): give 2 to {MOST} different intervals of {SHORTEST:g} to {LONGEST:g} seconds, as in "
             "lab.measure_waits([0.5, 1, 2])."
@@ -199,9 +174,7 @@ def measure_waits(
         for number, interval in enumerate(sorted(set(intervals))):
             with _said(interval):
                 running = {
-                    way: pool.submit(
-                        _measure, job, folder / f"{way}-{number}.db", interval, pool
-                    )
+                    way: pool.submit(_measure, job, folder / f"{way}-{number}.db", interval, pool)
                     for way, job in jobs.items()
                 }
                 for way, each in running.items():
@@ -226,9 +199,7 @@ def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     """A job that waits for its orders; it is gone when the block is left."""
     # By its path, and without the lab: so it starts soon.
     command = [sys.executable, "-P", writer.__file__, way]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":
                 raise JobFailed(f"The job that writes with {way} did not start.")
@@ -242,9 +213,7 @@ def _line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-def _measure(
-    job: "subprocess.Popen[str]", path: Path, interval: float, pool: ThreadPoolExecutor
-) -> Measured:
+def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: ThreadPoolExecutor) -> Measured:
     database = str(path)
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(SCHEMA)
@@ -271,16 +240,12 @@ def _read(database: str, count: int, patience: float) -> list[float]:
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
         while len(waits) < count:
-            found = connection.execute(
-                "SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]
-            ).fetchall()
+            found = connection.execute("SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]).fetchall()
             now = time.monotonic()
             waits += [now - due for _, due in found]
             last = found[-1][0] if found else last
             if now > end:
-                raise JobFailed(
-                    f"Only {len(waits)} of {count} records came within {patience:.0f} s; measure again."
-                )
+                raise JobFailed(f"Only {len(waits)} of {count} records came within {patience:.0f} s; measure again.")
             time.sleep(LOOKS)
     return waits
 

@@ -36,9 +36,7 @@ def records(interval: float) -> int:
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
     """A connection whose commits are synced. `patience`: seconds to wait for a lock, once it is open."""
-    connection = sqlite3.connect(
-        database, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
     # others wait for it, however little patience they have afterwards.
     connection.execute("PRAGMA synchronous = FULL")
@@ -101,11 +99,7 @@ class Gathered(Append):
         self.commit()
 
 
-WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {
-    "append": Append,
-    "open": Open,
-    "gathered": Gathered,
-}
+WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, "open": Open, "gathered": Gathered}
 """How a job may write, by the name that learners read."""
 
 

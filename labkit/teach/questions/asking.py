@@ -10,13 +10,7 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.teach.questions import notes
 from labkit.teach.questions.card import Answer
-from labkit.teach.questions.question import (
-    CHOOSE,
-    WRITE,
-    Question,
-    find,
-    questions,
-)
+from labkit.teach.questions.question import CHOOSE, WRITE, Question, find, questions
 from labkit.view.front_end import is_kernel
 from labkit.view.question import QuestionForm
 
@@ -27,7 +21,8 @@ WORDS = {
     "skip": "show me without one",
     "choose": CHOOSE,
     "number": WRITE,
-    "waiting": "Not noted yet: the kernel is busy, or it was restarted. If this stays, run this cell again, then predict.",
+    "waiting": "Not noted yet: the kernel is busy, or it was restarted. If this stays, run this "
+    "cell again, then predict.",
     "again": "Ask me again",
     "said": "Noted. The answer is below.",
     "skipped": "Shown without a prediction. The answer is below.",
@@ -65,7 +60,8 @@ class Asked:
             raise InvalidInput(
                 "The answer has been shown already, so nothing is changed."
                 if self.prediction
-                else "The answer was shown before your prediction arrived. To predict nevertheless, run this cell again."
+                else "The answer was shown before your prediction arrived. To predict nevertheless, "
+                "run this cell again."
             )
         why = str(message.get("why", ""))
         said = None if "skip" in message else self.question.said(message["said"])
@@ -103,9 +99,7 @@ class Asked:
             "text": question.text,
             "options": list(question.options),
             "unit": question.unit,
-            "said": None
-            if prediction is None or prediction.said is None
-            else list(prediction.said),
+            "said": None if prediction is None or prediction.said is None else list(prediction.said),
             "skipped": prediction is not None and prediction.said is None,
             "why": prediction.why if prediction else "",
             "closed": self.answered and prediction is not None,
@@ -148,11 +142,7 @@ def answer(name: str, found: object = None) -> Answer:
 def listed(notebook: str | None = None) -> str:
     """The predictions of all notebooks or of one (`"05"`, `"09b_timeouts"`), beside what came; empty without any."""
     number = notebook.partition("_")[0] if notebook else None
-    return notes.listed(
-        question
-        for question in questions().values()
-        if number in {None, question.notebook}
-    )
+    return notes.listed(question for question in questions().values() if number in {None, question.notebook})
 
 
 def reset(name: str, *, confirm: bool) -> bool:
@@ -164,7 +154,5 @@ def reset(name: str, *, confirm: bool) -> bool:
         _asked.pop(name, None)
         print(f'{name}: asked anew. Run the cell with lab.ask("{name}").')
     else:
-        print(
-            f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).'
-        )
+        print(f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).')
     return True

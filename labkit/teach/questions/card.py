@@ -60,11 +60,7 @@ class Answer:
         """The sentence for who said that, if the question has one and it was not so."""
         if said is None or said == self.came or self.came != self.question.right:
             return []
-        return [
-            self.question.replies[each]
-            for each in said
-            if each in self.question.replies
-        ]
+        return [self.question.replies[each] for each in said if each in self.question.replies]
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
@@ -73,9 +69,7 @@ class Answer:
 
     def html(self) -> str:
         """The card as HTML that needs no script; a page finds in it what it needs to speak of its own reader."""
-        said = (
-            "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
-        )
+        said = "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
         mark = "" if self.said is None else ("agrees" if self.agrees else "differs")
         more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.said))
         return (
@@ -97,11 +91,7 @@ class Answer:
             "other": f"You said: {BLANK}. {_it('It was', self.came)}"
             if self.question.kind is Kind.SEVERAL
             else f"You said {BLANK}. {_it('It was', self.came)}",
-            "replies": {
-                option: reply[0]
-                for option in self.question.options
-                if (reply := self.reply((option,)))
-            },
+            "replies": {option: reply[0] for option in self.question.options if (reply := self.reply((option,)))},
         }
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""What a learner has predicted: kept in the progress file beside the notebooks, and in memory where none can be written.
+"""What a learner has predicted: kept in the progress file beside the notebooks, and in memory where none can be
+written.
 
 A prediction may be changed until its answer was shown. The file is the learner's own and may hold anything, so all that
 comes from it is checked. Nothing is noted for a learner who said nothing. This module must not show anything.
@@ -22,7 +23,9 @@ LONGEST_WHY = 300
 
 @dataclass(frozen=True)
 class Prediction:
-    """What was said of a question; `said` is None for who asked to see it without. `came` is empty until it was shown."""
+    """What was said of a question; `said` is None for who asked to see it without. `came` is empty until it
+    was shown.
+    """
 
     said: Said | None
     why: str = ""
@@ -48,9 +51,7 @@ def of(question: Question) -> Prediction | None:
     if known.get("state") == SKIPPED:
         return Prediction(None, why, came)
     try:
-        return Prediction(
-            question.said(list(_texts(known.get("predicted")))), why, came
-        )
+        return Prediction(question.said(list(_texts(known.get("predicted")))), why, came)
     except InvalidInput:
         return None
 
@@ -79,7 +80,9 @@ def forget(question: Question) -> None:
 
 
 def listed(asked: Iterable[Question]) -> str:
-    """A line for each of these questions of which something is noted, and how many predictions were right; else nothing."""
+    """A line for each of these questions of which something is noted, and how many predictions were right; else
+    nothing.
+    """
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in asked:
@@ -87,9 +90,7 @@ def listed(asked: Iterable[Question]) -> str:
             continue
         states.append(prediction.state)
         said = "-" if prediction.said is None else ", ".join(prediction.said)
-        rows.append(
-            (question.name, said, ", ".join(prediction.came) or "-", states[-1])
-        )
+        rows.append((question.name, said, ", ".join(prediction.came) or "-", states[-1]))
     if not states:
         return ""
     counts = (f"{states.count(each)} {each}" for each in (RIGHT, OTHER, SKIPPED))

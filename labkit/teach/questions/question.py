@@ -1,7 +1,7 @@
 """What a question is, and how it is read from its file; whatever is wrong with the data is refused in one sentence.
 
-Everything that is said or measured becomes a tuple of texts (`Said`), so that a prediction and a result can be compared.
-This module must not ask anybody and must not note anything.
+Everything that is said or measured becomes a tuple of texts (`Said`), so that a prediction and a result can be
+compared. This module must not ask anybody and must not note anything.
 """
 
 import math
@@ -75,9 +75,7 @@ class Question:
             raise InvalidInput(CHOOSE)
         known = tuple(option for option in self.options if option in chosen)
         if set(chosen) - set(known) or (self.kind is Kind.CHOICE and len(known) > 1):
-            raise InvalidInput(
-                "This question has other options now: choose one of those."
-            )
+            raise InvalidInput("This question has other options now: choose one of those.")
         return known
 
     def measured(self, found: object) -> Said:
@@ -91,7 +89,8 @@ class Question:
         members = list(found) if isinstance(found, Iterable) and several else [found]
         if not all(isinstance(each, str | Number) for each in members):
             raise InvalidInput(
-                f'lab.answer("{self.name}", ...): give the number or text that the run measured, as outcome.verdict.rows.'
+                f'lab.answer("{self.name}", ...): give the number or text that the run measured, as '
+                "outcome.verdict.rows."
             )
         told = {self._one(each) for each in members} or {"nothing"}
         others = sorted(told - set(self.options))
@@ -136,9 +135,7 @@ def find(name: str) -> Question:
     """The question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
     known = questions()
     if name_in(name, 'lab.ask("00-rows")') not in known:
-        raise InvalidInput(
-            f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}"
-        )
+        raise InvalidInput(f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}")
     return known[name]
 
 
@@ -168,13 +165,8 @@ def _of_file(file: Traversable) -> dict[str, Question]:
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{file.name}: {error}; correct the file.") from None
     if len(tables) > MOST:
-        raise InvalidInput(
-            f"{file.name}: {len(tables)} questions; a notebook has at most {MOST}, so leave some out."
-        )
-    return {
-        f"{stem}-{key}": _Table(f"{stem}-{key}", file.name, key, table).question()
-        for key, table in tables.items()
-    }
+        raise InvalidInput(f"{file.name}: {len(tables)} questions; a notebook has at most {MOST}, so leave some out.")
+    return {f"{stem}-{key}": _Table(f"{stem}-{key}", file.name, key, table).question() for key, table in tables.items()}
 
 
 class _Table:
@@ -189,16 +181,12 @@ class _Table:
         self.table: dict[str, Any] = table
 
     def refuse(self, why: str) -> NoReturn:
-        raise InvalidInput(
-            f"{self.place}: {why.removesuffix('.')}{'' if why.endswith('?') else '.'}"
-        )
+        raise InvalidInput(f"{self.place}: {why.removesuffix('.')}{'' if why.endswith('?') else '.'}")
 
     def question(self) -> Question:
         table = self.table
         if unknown := [key for key in table if key not in _KEYS]:
-            self.refuse(
-                f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))}"
-            )
+            self.refuse(f"unknown key {unknown[0]!r}; {nearest(unknown[0], sorted(_KEYS))}")
         kind = self.kind()
         options = self.options(kind)
         return Question(
@@ -261,9 +249,7 @@ class _Table:
         if not isinstance(wanted, list) or not wanted:
             self.refuse("right is missing; write the options that hold as a list")
         if strange := [each for each in wanted if each not in options]:
-            self.refuse(
-                f"right is {strange[0]!r}, which is no option; write one of them"
-            )
+            self.refuse(f"right is {strange[0]!r}, which is no option; write one of them")
         return tuple(option for option in options if option in wanted)
 
     def replies(self, kind: Kind, options: Said) -> dict[str, str]:
@@ -280,12 +266,8 @@ class _Table:
         return told
 
     def sentences(self, key: str, given: object, names: Said | None) -> dict[str, str]:
-        if not isinstance(given, dict) or not all(
-            isinstance(each, str) and each.strip() for each in given.values()
-        ):
+        if not isinstance(given, dict) or not all(isinstance(each, str) and each.strip() for each in given.values()):
             self.refuse(f"{key} must be a table of texts")
-        if names is not None and (
-            strange := [each for each in given if each not in names]
-        ):
+        if names is not None and (strange := [each for each in given if each not in names]):
             self.refuse(f"[{key}] speaks of {strange[0]!r}, which is no option")
         return {name: " ".join(each.split()) for name, each in given.items()}

@@ -4,16 +4,7 @@ A scene reads a state and says what is there. It must not contain a rule of a pr
 """
 
 from labkit.view.scene import Drawing
-from labkit.view.scenes import (
-    barriers,
-    changelog,
-    delivery,
-    kafka_log,
-    orders,
-    pipeline,
-    snapshot,
-    two_phase_commit,
-)
+from labkit.view.scenes import barriers, changelog, delivery, kafka_log, orders, pipeline, snapshot, two_phase_commit
 
 __all__ = ["DRAWINGS"]
 

@@ -25,73 +25,39 @@ def scene(model: Changelog, state: State) -> Scene:
     query, consumer, network, topic, budget, _ = state
     words, keys = model.settings.words, model.settings.keys
     next_offset = query.offset if query.is_up else query.saved
-    records = tuple(
-        record(keys, word, str(n), faded=n < next_offset)
-        for n, word in enumerate(words)
-    )
+    records = tuple(record(keys, word, str(n), faded=n < next_offset) for n, word in enumerate(words))
     first = Box(
         "query",
         0,
         "query",
-        f"{model.settings.encoding.value} stream"
-        if query.is_up
-        else "down: its memory is gone",
+        f"{model.settings.encoding.value} stream" if query.is_up else "down: its memory is gone",
         (
             Row(Kind.PLAIN, "input", tokens=records),
-            field(
-                query, "counts", "counts", *_counts(query.counts, gone=not query.is_up)
-            ),
-            field(
-                query,
-                "offset",
-                "next record",
-                str(query.offset) if query.is_up else "gone",
-            ),
+            field(query, "counts", "counts", *_counts(query.counts, gone=not query.is_up)),
+            field(query, "offset", "next record", str(query.offset) if query.is_up else "gone"),
             field(query, "saved_counts", "saved counts", *_counts(query.saved_counts)),
             field(query, "saved", "saved offset", str(query.saved)),
         ),
         (Mark.DOWN,) * (not query.is_up),
     )
     read = consumer.position if consumer.is_up else consumer.stored
-    messages = tuple(
-        _message(each, faded=place < read) for place, each in enumerate(topic)
-    )
+    messages = tuple(_message(each, faded=place < read) for place, each in enumerate(topic))
     log = Box(
-        "log",
-        1,
-        "log",
-        "keeps every message",
-        (Row(Kind.DURABLE, "messages", "" if messages else "none", messages),),
+        "log", 1, "log", "keeps every message", (Row(Kind.DURABLE, "messages", "" if messages else "none", messages),)
     )
     table = tuple(
-        slip(f"{row.key} = {row.value}" + (f" x{row.times}" if row.times != 1 else ""))
-        for row in consumer.table
+        slip(f"{row.key} = {row.value}" + (f" x{row.times}" if row.times != 1 else "")) for row in consumer.table
     )
     rows = [
         field(consumer, "table", "table", "" if table else "empty", table),
         field(consumer, "stored", "stored position", str(consumer.stored)),
-        field(
-            consumer,
-            "position",
-            "next message",
-            str(consumer.position) if consumer.is_up else "gone",
-        ),
+        field(consumer, "position", "next message", str(consumer.position) if consumer.is_up else "gone"),
     ]
     if consumer.has_deleted:
         rows.append(field(consumer, "has_deleted", "between delete and insert", "yes"))
     says = "keeps the table" if consumer.is_up else "down: its memory is gone"
-    last = Box(
-        "consumer",
-        2,
-        "consumer",
-        says,
-        tuple(rows),
-        (Mark.DOWN,) * (not consumer.is_up),
-    )
-    channels = (
-        Channel("network", "query", "log", tuple(map(_message, network))),
-        Channel("reads", "log", "consumer"),
-    )
+    last = Box("consumer", 2, "consumer", says, tuple(rows), (Mark.DOWN,) * (not consumer.is_up))
+    channels = (Channel("network", "query", "log", tuple(map(_message, network))), Channel("reads", "log", "consumer"))
     return Scene((first, log, last), channels, may_follow(Budget._fields, budget))
 
 
@@ -100,17 +66,13 @@ _SIGNS = {"+": "add", "-": "retract", "=": "upsert", "x": "delete"}
 
 def _message(message: Message, *, faded: bool = False) -> Token:
     words = f"{_SIGNS[message.kind]} {message.key} {message.value}"
-    return Token(
-        slip("").shape, f"{message.kind} {message.key} {message.value}", words, faded
-    )
+    return Token(slip("").shape, f"{message.kind} {message.key} {message.value}", words, faded)
 
 
 def _counts(counts: Counts, *, gone: bool = False) -> tuple[str, tuple[Token, ...]]:
     if gone:
         return "gone", ()
-    return ("" if counts else "none"), tuple(
-        slip(f"{key} = {count}") for key, count in counts
-    )
+    return ("" if counts else "none"), tuple(slip(f"{key} = {count}") for key, count in counts)
 
 
 _BOX = {"arrive": "log", "lose": "log", "repeat": "log", "overtake": "log"}

@@ -43,14 +43,10 @@ def scene(model: KafkaLog, state: State) -> Scene:
     if state.zombie != NOBODY:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
     boxes.append(_coordinator(state.coordinator))
-    boxes += [
-        _partition(where, partition) for where, partition in enumerate(state.partitions)
-    ]
+    boxes += [_partition(where, partition) for where, partition in enumerate(state.partitions)]
     channels = [_requests(state)]
     for which, reader in enumerate(state.readers):
-        boxes.append(
-            _reader(model, which, reader, state.sights[which], state.partitions)
-        )
+        boxes.append(_reader(model, which, reader, state.sights[which], state.partitions))
     left = may_follow(Budget._fields, state.budget)
     left += f"; {state.since} ticks since the last checkpoint began" * bool(state.since)
     left += f"; the job has failed {state.failures} times" * bool(state.failures)
@@ -64,59 +60,26 @@ def _requests(state: State) -> Channel:
 
 def _job(name: str, title: str, job: Job) -> Box:
     down, ended = job.phase is Phase.DOWN, job.phase is Phase.ENDED
-    done = tuple(
-        slip(f"{each.number}: next {each.offset}, {_handles(each.handles)}")
-        for each in job.checkpoints
-    )
-    rows = [
-        field(job, "checkpoints", "completed checkpoints", "" if done else "none", done)
-    ]
-    rows.append(
-        field(job, "offset", "next record", "gone" if down else str(job.offset))
-    )
-    rows.append(
-        field(
-            job,
-            "current",
-            "writes with",
-            "gone" if down else str(job.current or "none"),
-        )
-    )
+    done = tuple(slip(f"{each.number}: next {each.offset}, {_handles(each.handles)}") for each in job.checkpoints)
+    rows = [field(job, "checkpoints", "completed checkpoints", "" if done else "none", done)]
+    rows.append(field(job, "offset", "next record", "gone" if down else str(job.offset)))
+    rows.append(field(job, "current", "writes with", "gone" if down else str(job.current or "none")))
     if job.pending:
         rows.append(field(job, "pending", "pre-committed", _handles(job.pending)))
     if job.triggered is not None:
         rows.append(
             field(
-                job,
-                "triggered",
-                f"checkpoint {job.triggered.number}",
-                f"under way: {_handles(job.triggered.handles)}",
+                job, "triggered", f"checkpoint {job.triggered.number}", f"under way: {_handles(job.triggered.handles)}"
             )
         )
     if job.due:
         rows.append(
-            field(
-                job,
-                "due",
-                "to commit",
-                " ".join(
-                    f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due
-                ),
-            )
+            field(job, "due", "to commit", " ".join(f"{each.handle}{' (asked)' * each.is_sent}" for each in job.due))
         )
     if job.to_fence:
-        rows.append(
-            field(
-                job,
-                "to_fence",
-                "to initialise",
-                " ".join(f"t{number}" for number in job.to_fence),
-            )
-        )
+        rows.append(field(job, "to_fence", "to initialise", " ".join(f"t{number}" for number in job.to_fence)))
     marks = (Mark.DOWN,) * down + (Mark.ENDED,) * ended
-    return Box(
-        name, 0, f"{title} {job.incarnation}", _PHASES[job.phase], tuple(rows), marks
-    )
+    return Box(name, 0, f"{title} {job.incarnation}", _PHASES[job.phase], tuple(rows), marks)
 
 
 _PHASES = {
@@ -155,23 +118,9 @@ def _coordinator(coordinator: Coordinator) -> Box:
     if not rows:
         rows = [field(coordinator, "log", "its log", "empty")]
     marked = " ".join(f"t{name}/p{where}" for name, where in coordinator.marked)
-    rows.append(
-        field(
-            coordinator,
-            "marked",
-            "markers written",
-            marked or "none" if coordinator.is_up else "gone",
-        )
-    )
+    rows.append(field(coordinator, "marked", "markers written", marked or "none" if coordinator.is_up else "gone"))
     says = "logs every decision" if coordinator.is_up else "down: its memory is gone"
-    return Box(
-        "coordinator",
-        1,
-        "coordinator",
-        says,
-        tuple(rows),
-        (Mark.DOWN,) * (not coordinator.is_up),
-    )
+    return Box("coordinator", 1, "coordinator", says, tuple(rows), (Mark.DOWN,) * (not coordinator.is_up))
 
 
 _FATES = {
@@ -188,18 +137,10 @@ def _partition(where: int, partition: Partition) -> Box:
         tokens.insert(stable, Token(Shape.STOP, "", "last stable offset"))
     rows = [Row(Kind.PLAIN, "positions", "" if tokens else "empty", tuple(tokens))]
     for fate, (kind, word) in _FATES.items():
-        mine = [
-            str(slot.record)
-            for slot, each in zip(partition, fate_of, strict=True)
-            if each is fate
-        ]
+        mine = [str(slot.record) for slot, each in zip(partition, fate_of, strict=True) if each is fate]
         rows.append(Row(kind, word, " ".join(mine) or "none"))
     return Box(
-        f"partition{where}",
-        1,
-        f"partition {where}",
-        f"last stable offset {stable} of {len(partition)}",
-        tuple(rows),
+        f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows)
     )
 
 
@@ -210,56 +151,23 @@ def _slot(partition: Partition, position: int) -> Token:
         return flag(f"{word[0].upper()}{slot.name}", f"marker: {word} of t{slot.name}")
     dropped = fates(partition)[position] is Fate.ABORTED
     shape = Shape.SQUARE if slot.name == PLAIN else Shape.CIRCLE
-    words = f"record {slot.record} " + (
-        "without a transaction" if slot.name == PLAIN else f"of t{slot.name}"
-    )
+    words = f"record {slot.record} " + ("without a transaction" if slot.name == PLAIN else f"of t{slot.name}")
     return Token(shape, str(slot.record), words, dropped, dropped)
 
 
-def _reader(
-    model: KafkaLog,
-    which: int,
-    reader: Reader,
-    sight: Sight,
-    partitions: tuple[Partition, ...],
-) -> Box:
+def _reader(model: KafkaLog, which: int, reader: Reader, sight: Sight, partitions: tuple[Partition, ...]) -> Box:
     rows = []
     for where, records in enumerate(sight):
-        tokens = tuple(
-            _slot(partitions[where], each.position)._replace(faded=False)
-            for each in records
-        )
-        rows.append(
-            Row(
-                Kind.VISIBLE,
-                f"of partition {where}",
-                "" if tokens else "nothing",
-                tokens,
-            )
-        )
+        tokens = tuple(_slot(partitions[where], each.position)._replace(faded=False) for each in records)
+        rows.append(Row(Kind.VISIBLE, f"of partition {where}", "" if tokens else "nothing", tokens))
     at = " ".join(map(str, reader.positions)) if reader.is_up else "gone"
     rows.append(field(reader, "positions", "positions", at))
-    rows.append(
-        field(reader, "stored", "stored positions", " ".join(map(str, reader.stored)))
-    )
+    rows.append(field(reader, "stored", "stored positions", " ".join(map(str, reader.stored))))
     says = "has handed on, in order" if reader.is_up else "down: its memory is gone"
-    return Box(
-        f"reader{which}",
-        2,
-        model.settings.readers[which],
-        says,
-        tuple(rows),
-        (Mark.DOWN,) * (not reader.is_up),
-    )
+    return Box(f"reader{which}", 2, model.settings.readers[which], says, tuple(rows), (Mark.DOWN,) * (not reader.is_up))
 
 
-_OF_COORDINATOR = (
-    "deliver",
-    "mark",
-    "expire",
-    "crash_coordinator",
-    "restart_coordinator",
-)
+_OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_coordinator")
 
 
 def place(model: KafkaLog, action: Action) -> Place:

@@ -1,4 +1,6 @@
-"""How the open models are drawn: like the simulators they are made from, with a place for each action that is left open."""
+"""How the open models are drawn: like the simulators they are made from, with a place for each action that is left
+open.
+"""
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
@@ -14,10 +16,7 @@ def _alignment(model: Barriers, action: Action) -> Place:
     if action.name != "snapshot":
         return barriers.place(model, action)
     which = action.which
-    return Place(
-        f"count{which}" if which < model.settings.counts else "sink",
-        touches=("coordinator",),
-    )
+    return Place(f"count{which}" if which < model.settings.counts else "sink", touches=("coordinator",))
 
 
 def _deduplication(model: Delivery, action: Action) -> Place:

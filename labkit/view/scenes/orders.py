@@ -6,20 +6,7 @@ from labkit.sim.models.orders.claims import KEY, Judge
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.parts import NO_JOB, Job, Note, Place, State
 from labkit.sim.writes import Output, Write
-from labkit.view.scene import (
-    Box,
-    Channel,
-    Drawing,
-    Kind,
-    Mark,
-    Row,
-    Scene,
-    Token,
-    field,
-    may_follow,
-    record,
-    slip,
-)
+from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
 from labkit.view.scene import Place as Where
 from labkit.view.timeline import timeline
 
@@ -52,18 +39,8 @@ def _record(offset: int, *, faded: bool = False) -> Token:
 
 def _input(model: Orders, state: State) -> Box:
     next_row = state.process.job.end
-    tokens = tuple(
-        _record(offset, faded=offset < next_row)
-        for offset in range(model.settings.rows)
-    )
-    return Box(
-        "input",
-        0,
-        "input",
-        "each row counts hello",
-        (Row(Kind.PLAIN, "rows", tokens=tokens),),
-        lane=False,
-    )
+    tokens = tuple(_record(offset, faded=offset < next_row) for offset in range(model.settings.rows))
+    return Box("input", 0, "input", "each row counts hello", (Row(Kind.PLAIN, "rows", tokens=tokens),), lane=False)
 
 
 def _engine(model: Orders, state: State) -> Box:
@@ -74,23 +51,12 @@ def _engine(model: Orders, state: State) -> Box:
         rows.append(field(process, "plans", "plans", "" if plans else "none", plans))
     if Write.STATE in writes:
         states = [slip(f"{each.step}: hello = {each.total}") for each in process.states]
-        rows.append(
-            field(
-                process, "states", "state behind step", "" if states else "none", states
-            )
-        )
+        rows.append(field(process, "states", "state behind step", "" if states else "none", states))
     if Write.DECISION in writes:
         rows.append(field(process, "decision", "decided", _note(process.decision)))
     if not rows:
         rows = [Row(Kind.PLAIN, "no note", "")]
-    return Box(
-        "engine",
-        0,
-        "engine's notes",
-        str(model.design.recovery),
-        tuple(rows),
-        lane=False,
-    )
+    return Box("engine", 0, "engine's notes", str(model.design.recovery), tuple(rows), lane=False)
 
 
 def _process(model: Orders, state: State) -> Box:
@@ -109,14 +75,7 @@ def _process(model: Orders, state: State) -> Box:
         field(process, "job", "count before", str(job.base) if not down else "gone"),
         field(process, "at", "next write", _next_write(model, state)),
     ]
-    return Box(
-        "process",
-        1,
-        f"process {state.life}",
-        _DOING[process.place],
-        tuple(rows),
-        (Mark.DOWN,) * down,
-    )
+    return Box("process", 1, f"process {state.life}", _DOING[process.place], tuple(rows), (Mark.DOWN,) * down)
 
 
 def _next_write(model: Orders, state: State) -> str:
@@ -153,9 +112,7 @@ def _reader(model: Orders, state: State) -> Box:
     events = list(judge.history(state).events)
     rows = [Row(Kind.VISIBLE, "saw", timeline(events[:-1]) or "nothing")]
     if any(isinstance(event, Observation) for event in events):
-        rows.append(
-            Row(Kind.PLAIN, "if this is the end", judge.verdict(state).guarantee.value)
-        )
+        rows.append(Row(Kind.PLAIN, "if this is the end", judge.verdict(state).guarantee.value))
     return Box("reader", 3, "reader", "looks from outside", tuple(rows), lane=False)
 
 

@@ -20,20 +20,7 @@ from labkit.sim.models.pipeline.parts import (
     Task,
     Transaction,
 )
-from labkit.view.scene import (
-    Box,
-    Channel,
-    Drawing,
-    Kind,
-    Mark,
-    Row,
-    Scene,
-    Token,
-    field,
-    may_follow,
-    record,
-    slip,
-)
+from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
 from labkit.view.scene import Place as Where
 from labkit.view.timeline import timeline
 
@@ -71,20 +58,9 @@ _TASKS = {
 def scene(model: Pipeline, state: State) -> Scene:
     """The query's process in the middle; left what survives it, right what is outside."""
     query, zombie, faults, _, _, _, failures = state
-    boxes = [
-        _log(model, query),
-        _folder(model, query),
-        _driver("driver", "driver", query, query.driver),
-    ]
+    boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
     if zombie != NOBODY:
-        boxes.append(
-            _driver(
-                "zombie",
-                "the driver thought dead",
-                query._replace(driver=zombie),
-                zombie,
-            )
-        )
+        boxes.append(_driver("zombie", "the driver thought dead", query._replace(driver=zombie), zombie))
     boxes += [_store(model, state), _reader(model, state)]
     arrows = [
         Channel("reads", "log", "driver"),
@@ -93,38 +69,21 @@ def scene(model: Pipeline, state: State) -> Scene:
     ]
     if zombie != NOBODY:
         arrows.append(Channel("wakes", "zombie", "store"))
-    left = may_follow(Faults._fields, faults) + (
-        f"; the driver has failed {failures} times" if failures else ""
-    )
+    left = may_follow(Faults._fields, faults) + (f"; the driver has failed {failures} times" if failures else "")
     return Scene(tuple(boxes), tuple(arrows), left)
 
 
-def _word(
-    model: Pipeline, offset: int, *, faded: bool = False, crossed: bool = False
-) -> Token:
+def _word(model: Pipeline, offset: int, *, faded: bool = False, crossed: bool = False) -> Token:
     words = model.settings.words
-    return record(
-        tuple(dict.fromkeys(words)),
-        words[offset],
-        str(offset),
-        faded=faded,
-        crossed=crossed,
-    )
+    return record(tuple(dict.fromkeys(words)), words[offset], str(offset), faded=faded, crossed=crossed)
 
 
 def _log(model: Pipeline, query: Query) -> Box:
     words, next_offset = model.settings.words, query.start_of(len(query.ends))
-    tokens = [
-        _word(model, offset, faded=offset < next_offset) for offset in range(len(words))
-    ]
-    rows = (
-        Row(Kind.PLAIN, "records", tokens=tuple(tokens)),
-        Row(Kind.PLAIN, "next to plan", f"offset {next_offset}"),
-    )
+    tokens = [_word(model, offset, faded=offset < next_offset) for offset in range(len(words))]
+    rows = (Row(Kind.PLAIN, "records", tokens=tuple(tokens)), Row(Kind.PLAIN, "next to plan", f"offset {next_offset}"))
     if not model.settings.replayable:
-        return Box(
-            "log", 0, "socket", "input, each record comes once", rows, lane=False
-        )
+        return Box("log", 0, "socket", "input, each record comes once", rows, lane=False)
     return Box("log", 0, "log", "input, can be read again", rows, lane=False)
 
 
@@ -136,26 +95,13 @@ def _folder(model: Pipeline, query: Query) -> Box:
         field(query, "decided", "commits/", "" if commits else "none", commits),
     ]
     if model.settings.defers or query.handles:
-        votes = [
-            slip(f"{batch}: {_all(map(_name, handles))}")
-            for batch, handles in query.handles
-        ]
-        rows.append(
-            field(query, "handles", "stored votes", "" if votes else "none", votes)
-        )
+        votes = [slip(f"{batch}: {_all(map(_name, handles))}") for batch, handles in query.handles]
+        rows.append(field(query, "handles", "stored votes", "" if votes else "none", votes))
     if model.settings.strategy is Strategy.WAL:
         logs = [slip(f"batch {batch}, p{partition}") for batch, partition in query.logs]
         confirmed = [slip(str(batch)) for batch in query.confirmed]
         rows.append(field(query, "logs", "sealed logs", "" if logs else "none", logs))
-        rows.append(
-            field(
-                query,
-                "confirmed",
-                "second confirmations",
-                "" if confirmed else "none",
-                confirmed,
-            )
-        )
+        rows.append(field(query, "confirmed", "second confirmations", "" if confirmed else "none", confirmed))
     says = f"query {query.generation}, {query.incarnation} drivers so far"
     return Box("folder", 0, "checkpoint folder", says, tuple(rows))
 
@@ -172,32 +118,20 @@ def _driver(name: str, title: str, query: Query, driver: Driver) -> Box:
     alive = driver.place not in (Place.DEAD, Place.ENDED)
     number = f" {driver.incarnation}" if driver.incarnation else ""
     rows = [
-        field(
-            query, "driver", "batch", str(driver.batch) if driver.batch >= 0 else "-"
-        ),
+        field(query, "driver", "batch", str(driver.batch) if driver.batch >= 0 else "-"),
         field(query, "driver", "to do", "" if driver.todo else "-", _todo(driver.todo)),
     ]
     if driver.settling:
         rows.append(field(query, "driver", "told to do", "", _todo(driver.settling)))
     elif driver.notice >= 0:
-        rows.append(
-            field(query, "driver", "a notification waits", f"batch {driver.notice}")
-        )
-    marks = (
-        (Mark.DOWN,)
-        if driver.place is Place.DEAD
-        else (Mark.ENDED,)
-        if not alive
-        else ()
-    )
+        rows.append(field(query, "driver", "a notification waits", f"batch {driver.notice}"))
+    marks = (Mark.DOWN,) if driver.place is Place.DEAD else (Mark.ENDED,) if not alive else ()
     return Box(name, 1, title + number, _DOING[driver.place], tuple(rows), marks)
 
 
 def _todo(tasks: Sequence[Task]) -> list[Token]:
     shown = [slip(_TASKS[task.op].format(task.which)) for task in tasks[:_AHEAD]]
-    return shown + [slip(f"+ {len(tasks) - _AHEAD} more", faded=True)] * (
-        len(tasks) > _AHEAD
-    )
+    return shown + [slip(f"+ {len(tasks) - _AHEAD} more", faded=True)] * (len(tasks) > _AHEAD)
 
 
 _STATUS = {
@@ -212,21 +146,11 @@ def _store(model: Pipeline, state: State) -> Box:
     store = state.store
     rows = [_transaction(model, each) for each in store.transactions]
     if store.markers:
-        rows.append(
-            Row(
-                Kind.COMMITTED,
-                "markers",
-                tokens=tuple(slip(f"q{q} b{b}") for q, b in store.markers),
-            )
-        )
+        rows.append(Row(Kind.COMMITTED, "markers", tokens=tuple(slip(f"q{q} b{b}") for q, b in store.markers)))
     open_transaction = _handed_over(state.query.driver)
     if open_transaction:
         rows.append(
-            Row(
-                Kind.OPEN,
-                "driver's transaction",
-                tokens=tuple(_word(model, each) for each in open_transaction),
-            )
+            Row(Kind.OPEN, "driver's transaction", tokens=tuple(_word(model, each) for each in open_transaction))
         )
     doubt = any(each.status is Status.PREPARED for each in store.transactions)
     says = f"sink: {model.settings.strategy.value.replace('_', ' ')}"
@@ -249,13 +173,8 @@ def _handed_over(driver: Driver) -> tuple[int, ...]:
 def _transaction(model: Pipeline, transaction: Transaction) -> Row:
     kind, word = _STATUS[transaction.status]
     dropped = kind is Kind.ABORTED
-    tokens = tuple(
-        _word(model, offset, crossed=dropped, faded=dropped)
-        for offset in transaction.rows
-    )
-    return Row(
-        kind, f"b{transaction.handle.batch} {_name(transaction.handle)}", word, tokens
-    )
+    tokens = tuple(_word(model, offset, crossed=dropped, faded=dropped) for offset in transaction.rows)
+    return Row(kind, f"b{transaction.handle.batch} {_name(transaction.handle)}", word, tokens)
 
 
 def _reader(model: Pipeline, state: State) -> Box:
@@ -264,39 +183,19 @@ def _reader(model: Pipeline, state: State) -> Box:
     observed = [event for event in events if isinstance(event, Observation)]
     if model.settings.keyed:
         latest = {event.key: event.value for event in observed}
-        tokens = tuple(
-            slip(f"{key} = {value}") for key, value in sorted(latest.items())
-        )
+        tokens = tuple(slip(f"{key} = {value}") for key, value in sorted(latest.items()))
         row = Row(Kind.VISIBLE, "table", "" if tokens else "nothing yet", tokens)
     else:
         tokens = tuple(_word(model, event.offset) for event in observed)
         row = Row(Kind.VISIBLE, "rows", "" if tokens else "nothing yet", tokens)
-    order = Row(
-        Kind.PLAIN, "seen in this order", timeline(events) if observed else "nothing"
-    )
-    return Box(
-        "reader",
-        2,
-        "outside reader",
-        f"reads {model.values['reader']} rows",
-        (row, order),
-    )
+    order = Row(Kind.PLAIN, "seen in this order", timeline(events) if observed else "nothing")
+    return Box("reader", 2, "outside reader", f"reads {model.values['reader']} rows", (row, order))
 
 
 _AT = {"expire": "store", "roll_back": "folder", "delete_checkpoint": "folder"}
 _TO_STORE = ("insert", "prepare", "commit", "abort", "hand_over")
 _TO_READER = ("write", "flush", "mark")
-_TO_FOLDER = (
-    "plan",
-    "plan_nothing",
-    "store_handles",
-    "log_commit",
-    "seal",
-    "confirm",
-    "forget",
-    "resolved",
-    "start",
-)
+_TO_FOLDER = ("plan", "plan_nothing", "store_handles", "log_commit", "seal", "confirm", "forget", "resolved", "start")
 
 
 def place(model: Pipeline, action: Action) -> Where:

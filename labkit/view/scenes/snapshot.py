@@ -5,39 +5,13 @@ from collections.abc import Sequence
 from labkit.sim.model import Action
 from labkit.sim.models.snapshot.model import Bank
 from labkit.sim.models.snapshot.narration import transfer_name
-from labkit.sim.models.snapshot.parts import (
-    AMOUNT,
-    MARKER,
-    Process,
-    State,
-    Transfers,
-    in_channels,
-    money,
-    numbers,
-)
-from labkit.view.scene import (
-    Box,
-    Channel,
-    Drawing,
-    Kind,
-    Mark,
-    Place,
-    Row,
-    Scene,
-    Token,
-    field,
-    flag,
-    may_follow,
-    slip,
-)
+from labkit.sim.models.snapshot.parts import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
+from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Scene, Token, field, flag, may_follow, slip
 
 
 def scene(model: Bank, state: State) -> Scene:
     """Branches below each other, their incoming channels at their left, the store of snapshots at the right."""
-    boxes = [
-        _process(model, number, process)
-        for number, process in enumerate(state.processes)
-    ]
+    boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
     channels = [
         Channel(
@@ -62,45 +36,16 @@ def _message(model: Bank, message: int) -> Token:
 def _process(model: Bank, number: int, process: Process) -> Box:
     part, account, copy, awaited, in_flight, paused = process
     down = account is None
-    rows = [
-        field(
-            process,
-            "account",
-            "account",
-            "gone" if account is None else str(account.balance),
-        )
-    ]
+    rows = [field(process, "account", "account", "gone" if account is None else str(account.balance))]
     if copy is not None:
         rows.append(field(process, "copy", "recorded", str(copy.balance)))
-        rows.append(
-            field(
-                process,
-                "awaited",
-                "awaits markers of",
-                _list([str(each + 1) for each in numbers(awaited)]),
-            )
-        )
-        rows.append(
-            field(process, "in_flight", "saved of channels", _names(model, in_flight))
-        )
+        rows.append(field(process, "awaited", "awaits markers of", _list([str(each + 1) for each in numbers(awaited)])))
+        rows.append(field(process, "in_flight", "saved of channels", _names(model, in_flight)))
     if part is not None:
         rows.append(
-            field(
-                process,
-                "part",
-                "stored part",
-                f"{part.account.balance}, channels {_names(model, part.channels)}",
-            )
+            field(process, "part", "stored part", f"{part.account.balance}, channels {_names(model, part.channels)}")
         )
-    says = (
-        "down: its memory is gone"
-        if down
-        else "paused"
-        if paused
-        else "working"
-        if copy is None
-        else "recording"
-    )
+    says = "down: its memory is gone" if down else "paused" if paused else "working" if copy is None else "recording"
     marks = (Mark.DOWN,) * down + (Mark.BLOCKED,) * paused
     return Box(f"process{number}", 0, f"process {number + 1}", says, tuple(rows), marks)
 
@@ -114,24 +59,16 @@ def _names(model: Bank, transfers: Transfers) -> str:
 
 
 def _store(model: Bank, state: State) -> Box:
-    says = (
-        "a snapshot is being taken" if state.running else "no snapshot is being taken"
-    )
+    says = "a snapshot is being taken" if state.running else "no snapshot is being taken"
     if not state.completed:
         rows = [Row(Kind.DURABLE, "completed snapshot", "none")]
     else:
-        rows = [
-            Row(Kind.DURABLE, "completed snapshot", f"sum {money(state.completed)}")
-        ]
+        rows = [Row(Kind.DURABLE, "completed snapshot", f"sum {money(state.completed)}")]
         rows += [
             Row(Kind.DURABLE, f"process {number}", str(part.account.balance))
             for number, part in enumerate(state.completed, start=1)
         ]
-        rows.append(
-            Row(
-                Kind.DURABLE, "in channels", _names(model, in_channels(state.completed))
-            )
-        )
+        rows.append(Row(Kind.DURABLE, "in channels", _names(model, in_channels(state.completed))))
     return Box("store", 1, "snapshot store", says, tuple(rows))
 
 
@@ -140,14 +77,10 @@ def place(model: Bank, action: Action) -> Place:
     name, which = action
     event = model.event(action)
     if name == "restore":
-        return Place(
-            "store", event, tuple(f"process{number}" for number in range(model.count))
-        )
+        return Place("store", event, tuple(f"process{number}" for number in range(model.count)))
     sender, receiver = divmod(max(which, 0), 10)
     if name in ("transfer", "receive", "overtake"):
-        return Place(
-            f"process{(sender if name == 'transfer' else receiver) - 1}", event
-        )
+        return Place(f"process{(sender if name == 'transfer' else receiver) - 1}", event)
     return Place(f"process{which - 1}", event, ("store",) if name == "copy" else ())
 
 

@@ -19,19 +19,7 @@ from labkit.sim.models.two_phase_commit.parts import (
 )
 from labkit.sim.models.two_phase_commit.textbook import Position, Textbook
 from labkit.sim.models.two_phase_commit.textbook import State as TextbookState
-from labkit.view.scene import (
-    Box,
-    Channel,
-    Drawing,
-    Kind,
-    Mark,
-    Place,
-    Row,
-    Scene,
-    field,
-    may_follow,
-    slip,
-)
+from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Scene, field, may_follow, slip
 
 _BELIEF = {
     Phase.DOWN: "dead: its memory is gone",
@@ -44,12 +32,7 @@ _BELIEF = {
     Phase.FORGOTTEN: "all acknowledged: forgotten",
 }
 
-_OUTCOMES = {
-    "commit": Kind.COMMITTED,
-    "abort": Kind.ABORTED,
-    "abort_alone": Kind.ABORTED,
-    "prepared": Kind.PREPARED,
-}
+_OUTCOMES = {"commit": Kind.COMMITTED, "abort": Kind.ABORTED, "abort_alone": Kind.ABORTED, "prepared": Kind.PREPARED}
 
 
 def scene(model: Any, state: Any) -> Scene:
@@ -72,29 +55,18 @@ def _with_failures(state: State) -> Scene:
                 _log(coordinator, log),
                 field(coordinator, "phase", "believes", _believed(phase, phase)),
                 field(coordinator, "votes", "yes of", _believed(phase, names(votes))),
-                field(
-                    coordinator,
-                    "acks",
-                    "acknowledged by",
-                    _believed(phase, names(acks)),
-                ),
+                field(coordinator, "acks", "acknowledged by", _believed(phase, names(acks))),
             ),
             (Mark.DOWN,) * (phase is Phase.DOWN),
             tall=True,
         )
     ]
-    boxes += [
-        _participant(which, each) for which, each in enumerate(state.participants)
-    ]
+    boxes += [_participant(which, each) for which, each in enumerate(state.participants)]
     channels: list[Channel] = []
     for which in range(len(state.participants)):
         channels.append(_queue("to", which, state.outward[which]))
         channels.append(_queue("from", which, state.inward[which]))
-    return Scene(
-        tuple(boxes),
-        tuple(channels),
-        may_follow(("crashes", "losses"), (state.crashes, state.losses)),
-    )
+    return Scene(tuple(boxes), tuple(channels), may_follow(("crashes", "losses"), (state.crashes, state.losses)))
 
 
 def _queue(way: str, which: int, queue: Queue) -> Channel:
@@ -106,24 +78,14 @@ def _queue(way: str, which: int, queue: Queue) -> Channel:
 def _participant(which: int, participant: Participant) -> Box:
     log, phase = participant
     marks = [Mark.DOWN] * (phase is Phase.DOWN)
-    marks += [Mark.IN_DOUBT] * in_doubt(participant) + [Mark.LOCKED] * holds_locks(
-        participant
-    )
-    transfer = Row(
-        _OUTCOMES.get(log[-1] if log else "", Kind.OPEN),
-        "its part of the transfer",
-        _part(log),
-    )
+    marks += [Mark.IN_DOUBT] * in_doubt(participant) + [Mark.LOCKED] * holds_locks(participant)
+    transfer = Row(_OUTCOMES.get(log[-1] if log else "", Kind.OPEN), "its part of the transfer", _part(log))
     return Box(
         f"participant{which}",
         1,
         f"participant {which}",
         _BELIEF[phase],
-        (
-            _log(participant, log),
-            field(participant, "phase", "believes", _believed(phase, phase)),
-            transfer,
-        ),
+        (_log(participant, log), field(participant, "phase", "believes", _believed(phase, phase)), transfer),
         tuple(marks),
     )
 
@@ -138,12 +100,7 @@ def _log(process: Coordinator | Participant, log: tuple[str, ...]) -> Row:
 
 
 def _part(log: tuple[str, ...]) -> str:
-    words = {
-        "commit": "done",
-        "abort": "undone",
-        "abort_alone": "undone alone",
-        "prepared": "promised",
-    }
+    words = {"commit": "done", "abort": "undone", "abort_alone": "undone alone", "prepared": "promised"}
     return words[log[-1]] if log else "not promised"
 
 
@@ -151,38 +108,17 @@ def _textbook(state: TextbookState) -> Scene:
     decision, participants, sent, heard = state
     words = "undecided" if decision is Position.WORKING else decision.value
     # The textbook's processes never fail, so that nothing of theirs is volatile.
-    rows = (
-        Row(Kind.PLAIN, "has heard the yes of", names(heard)),
-        Row(Kind.PLAIN, "decision", words),
-    )
+    rows = (Row(Kind.PLAIN, "has heard the yes of", names(heard)), Row(Kind.PLAIN, "decision", words))
     boxes = [Box("coordinator", 0, "coordinator", words, rows, tall=True)]
     channels = []
     for which, position in enumerate(participants):
-        kind = {
-            "prepared": Kind.PREPARED,
-            "committed": Kind.COMMITTED,
-            "aborted": Kind.ABORTED,
-        }
+        kind = {"prepared": Kind.PREPARED, "committed": Kind.COMMITTED, "aborted": Kind.ABORTED}
         row = Row(kind.get(position, Kind.OPEN), "its part", position.value)
         marks = (Mark.IN_DOUBT,) * (position is Position.PREPARED)
-        boxes.append(
-            Box(
-                f"participant{which}",
-                1,
-                f"participant {which}",
-                position.value,
-                (row,),
-                marks,
-            )
-        )
+        boxes.append(Box(f"participant{which}", 1, f"participant {which}", position.value, (row,), marks))
         under_way = sent >> which & 1 and not heard >> which & 1
         channels.append(
-            Channel(
-                f"from{which}",
-                f"participant{which}",
-                "coordinator",
-                (slip("yes"),) if under_way else (),
-            )
+            Channel(f"from{which}", f"participant{which}", "coordinator", (slip("yes"),) if under_way else ())
         )
     return Scene(tuple(boxes), tuple(channels), "nothing can fail here")
 
@@ -195,15 +131,9 @@ def place(model: Any, action: Action) -> Place:
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")
-        return Place(
-            "coordinator" if which < 0 or name == "hear" else f"participant{which}",
-            touches=touched,
-        )
+        return Place("coordinator" if which < 0 or name == "hear" else f"participant{which}", touches=touched)
     at_coordinator = which < 0 or name in _OF_COORDINATOR
-    return Place(
-        "coordinator" if at_coordinator else f"participant{which}",
-        model.event(action),
-    )
+    return Place("coordinator" if at_coordinator else f"participant{which}", model.event(action))
 
 
 DRAWING = Drawing(scene, place)

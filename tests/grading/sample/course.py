@@ -2,34 +2,18 @@
 
 import random
 
-from labkit.teach.exercises.contract import (
-    Answer,
-    Exercise,
-    Finding,
-    Kind,
-    Level,
-    Plain,
-    Variant,
-)
+from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
 
 COURSE = "sample"
 NOTEBOOKS = "notebooks"
 NOTEBOOK = "01_sample"
 
 
-def differs(
-    name: str, arguments: list[Plain], got: Plain, right: Plain
-) -> Finding | None:
+def differs(name: str, arguments: list[Plain], got: Plain, right: Plain) -> Finding | None:
     if type(got) is type(right) and got == right:
         return None
     message = f"{name} gives another value."
-    return Finding(
-        passed=False,
-        message=message,
-        observed=repr(got),
-        expected=repr(right),
-        general=message,
-    )
+    return Finding(passed=False, message=message, observed=repr(got), expected=repr(right), general=message)
 
 
 def judge_double(answer: Answer, variant: Variant) -> Finding:
@@ -42,9 +26,7 @@ def judge_double(answer: Answer, variant: Variant) -> Finding:
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     table: list[Plain] = []
     for record in variant["records"]:
-        if wrong := differs(
-            "seen", [table, record], answer.call(table, record), record in table
-        ):
+        if wrong := differs("seen", [table, record], answer.call(table, record), record in table):
             return wrong
         if record not in table:
             table.append(record)
@@ -55,27 +37,16 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
 def judge_setting(answer: Answer, variant: Variant) -> Finding:
     value = answer.value()
-    if (
-        type(value) is dict
-        and type(value.get("interval")) is int
-        and value["interval"] * variant["steps"] <= 60
-    ):
+    if type(value) is dict and type(value.get("interval")) is int and value["interval"] * variant["steps"] <= 60:
         return Finding(passed=True, message="")
-    return Finding(
-        passed=False,
-        message="The interval is too long.",
-        observed=repr(value),
-        expected="at most a minute",
-    )
+    return Finding(passed=False, message="The interval is too long.", observed=repr(value), expected="at most a minute")
 
 
 def judge_text(answer: Answer, variant: Variant) -> Finding:
     return Finding(passed=bool(answer.value()), message="")
 
 
-def exercise(
-    name: str, kind: Kind, answer: str, judge: object, *public: Variant, **more: object
-) -> Exercise:
+def exercise(name: str, kind: Kind, answer: str, judge: object, *public: Variant, **more: object) -> Exercise:
     return Exercise(
         name=name, notebook=NOTEBOOK, title=f"About {answer}", kind=kind, level=Level.EASY, points=2, answer=answer,
         task="", hints=("one", "two"), lines=2, public=public, judge=judge, **more,
@@ -95,24 +66,12 @@ EXERCISES = [
 def variants(name: str, seed: int) -> list[Variant]:
     chance = random.Random(f"{name} {seed}")
     if name == "01-double":
-        return [
-            Variant(
-                f"hidden-{n}", (("numbers", tuple(chance.sample(range(10**6), 5))),)
-            )
-            for n in range(3)
-        ]
+        return [Variant(f"hidden-{n}", (("numbers", tuple(chance.sample(range(10**6), 5))),)) for n in range(3)]
     if name == "01-dedup":
         words = [f"hidden-{chance.randrange(10**9)}" for _ in range(3)]
         return [
-            Variant(
-                f"hidden-{n}",
-                (("records", tuple(chance.choices(words, k=9))), ("rounds", 3)),
-            )
-            for n in range(3)
+            Variant(f"hidden-{n}", (("records", tuple(chance.choices(words, k=9))), ("rounds", 3))) for n in range(3)
         ]
     if name == "01-setting":
-        return [
-            Variant(f"hidden-{n}", (("steps", steps),))
-            for n, steps in enumerate(chance.sample(range(2, 12), 3))
-        ]
+        return [Variant(f"hidden-{n}", (("steps", steps),)) for n, steps in enumerate(chance.sample(range(2, 12), 3))]
     return []

@@ -34,11 +34,7 @@ def confine(job: Job) -> None:
     """Gives this process its own root and limits, and drops every right. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
-        build_root(
-            job.place,
-            job.limits,
-            job.place.user if job.level is Level.NAMESPACES else os.geteuid(),
-        )
+        build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
     limit(job.limits)
     if job.level is Level.NAMESPACES:
         os.setgroups([])
@@ -47,9 +43,7 @@ def confine(job: Job) -> None:
         _own_users(job.place.user, job.place.user)
     if job.level is not Level.PLAIN:
         # Only now: set before, it would be a limit for all sandboxes of this user together, also of another batch.
-        resource.setrlimit(
-            resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes)
-        )
+        resource.setrlimit(resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes))
         # In a further user namespace the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         linux.drop_privileges()
@@ -78,9 +72,7 @@ def limit(limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
     }
     for name, most in chosen.items():
-        with (
-            nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError)
-        ):
+        with nullcontext() if sys.platform == "linux" else suppress(ValueError, OSError):
             resource.setrlimit(name, (most, most))
 
 
@@ -110,9 +102,7 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
     linux.mount("proc", root + "/proc", "proc", linux.NOSUID | linux.NODEV)
     etc = Path(root + "/etc")
     etc.mkdir(exist_ok=True)
-    (etc / "passwd").write_text(
-        f"{_NAME}:x:{user}:{user}::{HOME}:/bin/sh\n", encoding="ascii"
-    )
+    (etc / "passwd").write_text(f"{_NAME}:x:{user}:{user}::{HOME}:/bin/sh\n", encoding="ascii")
     (etc / "group").write_text(f"{_NAME}:x:{user}:\n", encoding="ascii")
     linux.change_root(root)
 
@@ -123,14 +113,10 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
     A folder that is shown may hold a hidden one, and that one another that is shown: Python's packages in a checkout. A
     folder that is to be both is hidden.
     """
-    wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(
-        map(Path, masked), False
-    )
+    wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}
     for path in sorted(wanted):
-        nearest = next(
-            (mounted[each] for each in path.parents if each in mounted), False
-        )
+        nearest = next((mounted[each] for each in path.parents if each in mounted), False)
         if wanted[path] != nearest:
             mounted[path] = wanted[path]
     return {str(path): is_shown for path, is_shown in mounted.items()}
@@ -149,8 +135,4 @@ def _show(root: str, folder: str) -> None:
         place.touch()
     linux.mount(folder, str(place), flags=linux.BIND | linux.REC)
     flags = os.statvfs(place).f_flag & (linux.NODEV | os.ST_NOEXEC)
-    linux.mount(
-        "none",
-        str(place),
-        flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | flags,
-    )
+    linux.mount("none", str(place), flags=linux.REMOUNT | linux.BIND | linux.RDONLY | linux.NOSUID | flags)

@@ -35,25 +35,9 @@ _AHEAD = (
         "labkit.grading.sandbox.inside.running",
         "labkit.grading.sandbox.inside.serving",
     ),
-    *(
-        "ipykernel.kernelapp",
-        "ipykernel.ipkernel",
-        "jupyter_client.asynchronous",
-        "tornado.locks",
-        "tornado.queues",
-    ),
-    *(
-        "IPython.core.completer",
-        "IPython.core.completerlib",
-        "IPython.core.debugger",
-        "IPython.core.logger",
-    ),
-    *(
-        "IPython.core.magics",
-        "IPython.core.oinspect",
-        "IPython.extensions.storemagic",
-        "tornado.platform.asyncio",
-    ),
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "jupyter_client.asynchronous", "tornado.locks", "tornado.queues"),
+    *("IPython.core.completer", "IPython.core.completerlib", "IPython.core.debugger", "IPython.core.logger"),
+    *("IPython.core.magics", "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("sqlite3", "pydoc", "encodings.latin_1", "labkit.lab"),
 )
 
@@ -135,9 +119,7 @@ def _end_children() -> None:
     select.select([], [], [], _POLL)
 
 
-def _sandbox(
-    job: Job, control: socket.socket, connections: list[socket.socket]
-) -> NoReturn:
+def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
     """In a forked process: leaves the machine's namespaces, and waits for the process that runs the notebook."""
     from labkit.grading.sandbox.inside import confine, running
 

@@ -14,9 +14,7 @@ class FrameError(Exception):
     """The other side closed the connection, sent too much, or was too late; the message says which."""
 
 
-def send(
-    connection: socket.socket, payload: bytes, deadline: float | None = None
-) -> None:
+def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
     """Sends one message before `deadline` (of `time.monotonic`). Raises `FrameError`."""
     connection.settimeout(_left(deadline))
     try:
@@ -27,9 +25,7 @@ def send(
         raise FrameError("the connection is closed") from None
 
 
-def receive(
-    connection: socket.socket, most: int, deadline: float | None = None
-) -> bytes:
+def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
     """The next message, of at most `most` bytes. Raises `FrameError`."""
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     if length > most:

@@ -72,13 +72,5 @@ class Job:
 def job_of(told: dict[str, Any]) -> Job:
     """The job in a parsed JSON message."""
     shown = told["place"]
-    place = Place(
-        shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"]
-    )
-    return Job(
-        Level(told["level"]),
-        place,
-        Limits(**told["limits"]),
-        tuple(told["names"]),
-        told["environment"],
-    )
+    place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
+    return Job(Level(told["level"]), place, Limits(**told["limits"]), tuple(told["names"]), told["environment"])

@@ -109,9 +109,7 @@ def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
                 language="python",
             )
             self.kernel_id = self.kernel_id or kw.pop("kernel_id", "1")
-            self.provisioner = _Forked(
-                kernel_id=self.kernel_id, kernel_spec=self._kernel_spec, parent=self
-            )
+            self.provisioner = _Forked(kernel_id=self.kernel_id, kernel_spec=self._kernel_spec, parent=self)
             self.provisioner.waiting = waiting
             return await super()._async_pre_start_kernel(**kw)
 

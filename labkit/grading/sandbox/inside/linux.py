@@ -7,26 +7,12 @@ import ctypes
 import os
 from collections.abc import Callable
 
-NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
-    0x20000,
-    0x4000000,
-    0x8000000,
-    0x10000000,
-    0x20000000,
-    0x40000000,
-)
+NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 _DETACH = 2
 
-(
-    _SET_PDEATHSIG,
-    _SET_DUMPABLE,
-    _SET_SECCOMP,
-    _CAPBSET_DROP,
-    _SET_SUBREAPER,
-    _SET_NO_NEW_PRIVS,
-) = 1, 4, 22, 24, 36, 38
+(_SET_PDEATHSIG, _SET_DUMPABLE, _SET_SECCOMP, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS) = 1, 4, 22, 24, 36, 38
 _SECCOMP_FILTER = 2
 _CAPABILITIES = 64
 _CAPABILITY_VERSION = 0x20080522
@@ -46,18 +32,9 @@ def unshare(flags: int) -> None:
     _call("unshare", ctypes.c_int(flags))
 
 
-def mount(
-    source: str, target: str, kind: str = "", flags: int = 0, options: str = ""
-) -> None:
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """Mounts a file system, or a folder once more, at a place."""
-    _call(
-        "mount",
-        source.encode(),
-        target.encode(),
-        kind.encode(),
-        ctypes.c_ulong(flags),
-        options.encode(),
-    )
+    _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
 
 
 def change_root(root: str) -> None:
@@ -74,14 +51,7 @@ def host_name(name: str) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    _call(
-        "prctl",
-        option,
-        ctypes.c_ulong(value),
-        ctypes.c_ulong(0),
-        ctypes.c_ulong(0),
-        ctypes.c_ulong(0),
-    )
+    _call("prctl", option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 def die_with_parent(signal: int) -> None:
@@ -101,14 +71,7 @@ def hide_memory(*, hidden: bool = True) -> None:
 
 def filter_calls(program: object) -> None:
     """Lets a filter of seccomp(2) decide over every further system call."""
-    _call(
-        "prctl",
-        _SET_SECCOMP,
-        ctypes.c_ulong(_SECCOMP_FILTER),
-        program,
-        ctypes.c_ulong(0),
-        ctypes.c_ulong(0),
-    )
+    _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 def drop_privileges() -> None:

@@ -55,12 +55,7 @@ def _python(environment: dict[str, str]) -> str:
 
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _TRIED],
-            env=environment,
-            capture_output=True,
-            timeout=50,
-            cwd="/",
-            check=False,
+            [sys.executable, "-c", _TRIED], env=environment, capture_output=True, timeout=50, cwd="/", check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"Python does not start in it: {error}"

@@ -77,9 +77,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             last = len(self.nb.cells) - 1
             telling.notebook = self.nb
             self.on_cell_start = telling.starts
-            self.timeout_func = lambda cell: (
-                None if cell is self.nb.cells[last] else limits.cell_seconds
-            )
+            self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
             try:
                 super().papermill_execute_cells()
             # Reported here, before Jupyter takes its time to end a kernel that does not answer.
@@ -94,16 +92,9 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
         """Papermill's engine with that client and the forked kernel."""
 
         @classmethod
-        def execute_managed_notebook(
-            cls, nb_man: Any, kernel_name: str, **_: Any
-        ) -> None:
+        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
             manager = manager_class(waiting)
-            Client(
-                nb_man,
-                kernel_manager_class=manager,
-                kernel_name=kernel_name,
-                allow_errors=True,
-            ).execute()
+            Client(nb_man, kernel_manager_class=manager, kernel_name=kernel_name, allow_errors=True).execute()
 
     def look_at_kernel(_number: int, _frame: FrameType | None) -> None:
         if waiting.poll() is not None:
@@ -112,17 +103,10 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     # Jupyter's client looks for a dead kernel only once a second.
     signal.signal(signal.SIGCHLD, look_at_kernel)
     try:
-        notebook = nbformat.from_dict(
-            json.loads(receive(telling.connection, MOST_NOTEBOOK))
-        )
+        notebook = nbformat.from_dict(json.loads(receive(telling.connection, MOST_NOTEBOOK)))
         papermill_engines.register(ENGINE, Engine)
         execute_notebook(
-            notebook,
-            None,
-            engine_name=ENGINE,
-            kernel_name="python3",
-            progress_bar=False,
-            autosave_cell_every=0,
+            notebook, None, engine_name=ENGINE, kernel_name="python3", progress_bar=False, autosave_cell_every=0
         )
     # Any error must be reported to the grader, and this process must end.
     except BaseException as error:

@@ -32,10 +32,7 @@ _FORBIDDEN = {
     "setns": {"x86_64": 308, "aarch64": 268},
     "mount": {"x86_64": 165, "aarch64": 40},
 }
-_SOCKETS = {
-    "socket": {"x86_64": 41, "aarch64": 198},
-    "socketpair": {"x86_64": 53, "aarch64": 199},
-}
+_SOCKETS = {"socket": {"x86_64": 41, "aarch64": 198}, "socketpair": {"x86_64": 53, "aarch64": 199}}
 _FAMILIES = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}
 """Families of sockets that stay within a sandbox's network namespace; others, such as vsock, lead out of it."""
 _FIRST_ARGUMENT = 16
@@ -53,21 +50,14 @@ def forbid() -> None:
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return
-    steps = [
-        (_LOAD, 0, 0, 4),
-        (_EQUAL, 1, 0, _ARCHITECTURES[machine]),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0),
-    ]
+    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     steps += [(_AT_LEAST, 0, 1, _OTHER_NUMBERS), (_RETURN, 0, 0, _REFUSE)]
     for numbers in _FORBIDDEN.values():
         steps += [(_EQUAL, 0, 1, numbers[machine]), (_RETURN, 0, 0, _REFUSE)]
     steps += _only_families([numbers[machine] for numbers in _SOCKETS.values()])
     steps.append((_RETURN, 0, 0, _ALLOW))
     code = b"".join(
-        first.to_bytes(2, "little")
-        + bytes([when, otherwise])
-        + value.to_bytes(4, "little")
+        first.to_bytes(2, "little") + bytes([when, otherwise]) + value.to_bytes(4, "little")
         for first, when, otherwise, value in steps
     )
     memory = ctypes.create_string_buffer(code, len(code))
@@ -78,10 +68,7 @@ def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
     """Steps that refuse these calls for other families of sockets; allowed calls go on after the last step."""
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
-    look += [
-        (_EQUAL, len(families) - number, 0, family)
-        for number, family in enumerate(families)
-    ]
+    look += [(_EQUAL, len(families) - number, 0, family) for number, family in enumerate(families)]
     look.append((_RETURN, 0, 0, _NO_FAMILY))
     first, second = calls
     return [(_EQUAL, 1, 0, first), (_EQUAL, 0, len(look), second), *look]

@@ -78,32 +78,24 @@ def _silence() -> None:
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - it ends with the process
 
 
-def _reply(
-    names: Mapping[str, Any], name: str, question: dict[str, Any]
-) -> dict[str, Any]:
+def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dict[str, Any]:
     try:
         if "hello" in question:
             return {"plain": True}
         if name not in names:
-            return {
-                "failed": f"{name} is not defined: its cell failed, or gives it another name"
-            }
+            return {"failed": f"{name} is not defined: its cell failed, or gives it another name"}
         answer = names[name]
         asked = question.get("arguments", question.get("steps"))
         if answer is not ... and asked is not None:
             if not callable(answer):
-                raise NotPlain(
-                    f"is no function: it is of type {type(answer).__name__[:60]}"
-                )
+                raise NotPlain(f"is no function: it is of type {type(answer).__name__[:60]}")
             answer = step(answer, *asked) if "steps" in question else answer(*asked)
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
         return {"missing": True}
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
-    except (
-        BaseException
-    ) as error:  # whatever the learner's code raises is an answer, SystemExit too
+    except BaseException as error:  # whatever the learner's code raises is an answer, SystemExit too
         return {"failed": f"{name} raised {_said(error)}", "kind": _kind(error)}
 
 

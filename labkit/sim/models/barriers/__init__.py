@@ -35,11 +35,7 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
         figures["checkpoint_offsets"] = list(offsets)
         figures["checkpoint_counts"] = settings.totals(held)
     counted = sum(operator.state for operator in operators[:-1])
-    return {
-        **figures,
-        "counts": settings.totals(counted),
-        "visible": settings.totals(visible),
-    }
+    return {**figures, "counts": settings.totals(counted), "visible": settings.totals(visible)}
 
 
 BLUEPRINT = Blueprint(

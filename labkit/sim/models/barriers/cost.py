@@ -32,18 +32,13 @@ def cost(settings: Settings, states: Sequence[State]) -> Cost:
     stored: dict[int, int] = {}
     for state in states:
         blocked = dict(_blocked(settings, state))
-        held += sum(
-            max(count - before.get(channel, 0), 0) for channel, count in blocked.items()
-        )
+        held += sum(max(count - before.get(channel, 0), 0) for channel, count in blocked.items())
         waited += any(blocked.values())
         before = blocked
         stood += settings.copying is Copying.STANDING and any(
-            checkpoint.taken & ~checkpoint.acked
-            for checkpoint in state.coordinator.pending
+            checkpoint.taken & ~checkpoint.acked for checkpoint in state.coordinator.pending
         )
-        stored |= {
-            each.id: len(b"".join(each.flight)) for each in state.coordinator.completed
-        }
+        stored |= {each.id: len(b"".join(each.flight)) for each in state.coordinator.completed}
     return Cost(held, waited, sum(stored.values()), stood)
 
 

@@ -40,17 +40,9 @@ class Cuts:
             if reader < chosen.counts:
                 sent = chosen.share(into, reader, end=checkpoint.offsets[into])
                 received = states[reader] & 7 * chosen.share(into, reader)
-                yield Channel(
-                    f"source {into}", f"count {reader}", sent, received, flight
-                )
+                yield Channel(f"source {into}", f"count {reader}", sent, received, flight)
             else:
-                yield Channel(
-                    f"count {into}",
-                    "the sink",
-                    states[into],
-                    states[-1] & 7 * chosen.all_for(into),
-                    flight,
-                )
+                yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
         """A task whose part is missing."""
@@ -75,17 +67,9 @@ class Cuts:
         """A record that was sent within the checkpoint, and was not received exactly as often or is not in flight."""
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
-                surplus = (
-                    times(received, record)
-                    + times(flight, record)
-                    - times(sent, record)
-                )
+                surplus = times(received, record) + times(flight, record) - times(sent, record)
                 if surplus:
-                    complaint = (
-                        "there once too often"
-                        if surplus > 0
-                        else "neither received nor in flight"
-                    )
+                    complaint = "there once too often" if surplus > 0 else "neither received nor in flight"
                     return (
                         f"in checkpoint {checkpoint.id}, of what {sender} has sent to {receiver}, "
                         f"{self.settings.named(record)} is {complaint}."
@@ -96,14 +80,9 @@ class Cuts:
         """A record before the offsets that a count does not have exactly once, or one behind them that it has."""
         for count in range(self.settings.counts):
             held = sum(
-                channel.flight
-                for channel in self.channels(checkpoint)
-                if channel.receiver == f"count {count}"
+                channel.flight for channel in self.channels(checkpoint) if channel.receiver == f"count {count}"
             ) + max(checkpoint.states[count], 0)
-            before = [
-                self.settings.share(source, count, end=end)
-                for source, end in enumerate(checkpoint.offsets)
-            ]
+            before = [self.settings.share(source, count, end=end) for source, end in enumerate(checkpoint.offsets)]
             for record in range(len(self.settings.words)):
                 should = times(sum(before), record)
                 if times(held, record) != should:

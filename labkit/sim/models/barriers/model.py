@@ -24,18 +24,9 @@ from labkit.sim.models.barriers.checkpoints import (
 from labkit.sim.models.barriers.claims import claims
 from labkit.sim.models.barriers.narration import text
 from labkit.sim.models.barriers.operators import TaskStep, copy
-from labkit.sim.models.barriers.parts import (
-    Coordinator,
-    Faults,
-    State,
-    as_state,
-)
+from labkit.sim.models.barriers.parts import Coordinator, Faults, State, as_state
 from labkit.sim.models.barriers.schedule import Schedule
-from labkit.sim.models.barriers.settings import (
-    PARAMETERS,
-    VERSION,
-    OmittedRule,
-)
+from labkit.sim.models.barriers.settings import PARAMETERS, VERSION, OmittedRule
 from labkit.sim.models.barriers.tasks import Tasks
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule
@@ -59,10 +50,7 @@ class Barriers(Tasks):
         self._spent = cache(_with_a_crash_less)
         # Every field of a task is volatile, so that all dead ones are alike.
         started = self.initial()
-        self._dead = (
-            tuple(map(crash, started.sources)),
-            tuple(map(crash, started.operators)),
-        )
+        self._dead = (tuple(map(crash, started.sources)), tuple(map(crash, started.operators)))
         self._claims = claims(self.settings, self.text)
 
     def initial(self) -> State:
@@ -87,38 +75,24 @@ class Barriers(Tasks):
 
     def _trigger(self, state: State, _: int) -> State:
         coordinator = state.coordinator
-        checkpoint = opened(
-            self.settings, coordinator.triggered + 1, state.sources, state.operators
-        )
+        checkpoint = opened(self.settings, coordinator.triggered + 1, state.sources, state.operators)
         return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
         """No barrier: the checkpoint is complete at once."""
-        checkpoint = copied_now(
-            self.settings, state.coordinator.triggered + 1, state.operators
-        )
-        state = state._replace(
-            coordinator=with_checkpoint(state.coordinator, checkpoint)
-        )
+        checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
+        state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
         state = self._report(
-            state,
-            self.settings.counts * len(self._logs),
-            TaskStep(sink, sealed=rows, copied=checkpoint.id),
+            state, self.settings.counts * len(self._logs), TaskStep(sink, sealed=rows, copied=checkpoint.id)
         )
         return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
         """The oldest copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
-        number = next(
-            checkpoint.id
-            for checkpoint in pending
-            if checkpoint.taken & ~checkpoint.acked & bit
-        )
-        return state._replace(
-            coordinator=self._finished(state.coordinator, number, task, is_stored=True)
-        )
+        number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
+        return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
 
     def _complete(self, state: State, number: int) -> State:
         """The checkpoint is stored: the decision."""
@@ -126,21 +100,15 @@ class Barriers(Tasks):
 
     def _announce(self, state: State, _: int) -> State:
         """The notification reaches the sink, which commits everything up to the checkpoint."""
-        visible, prepared = committed(
-            state.visible, state.prepared, self.schedule.announced(state.coordinator)
-        )
+        visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
         """The coordinator gives a checkpoint up, and the job goes on; a sealed transaction commits with a later one."""
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is OmittedRule.ABORT_EXPIRED:
-            prepared = tuple(
-                transaction for transaction in prepared if transaction[0] != number
-            )
-        left = [
-            checkpoint for checkpoint in coordinator.pending if checkpoint.id != number
-        ]
+            prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
+        left = [checkpoint for checkpoint in coordinator.pending if checkpoint.id != number]
         return state._replace(
             coordinator=with_pending(coordinator, left),
             prepared=prepared,
@@ -152,16 +120,7 @@ class Barriers(Tasks):
     def _crash(self, state: State, _which: int) -> State:
         coordinator, _, _, visible, prepared, faults = state
         sources, operators = self._dead
-        return as_state(
-            (
-                self._crashed(coordinator),
-                sources,
-                operators,
-                visible,
-                prepared,
-                self._spent(faults),
-            )
-        )
+        return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _which: int) -> State:
         """Somebody cancels the job; unlike after a crash its checkpoints may be deleted."""
@@ -170,23 +129,14 @@ class Barriers(Tasks):
         if not self.settings.keeps_cancelled:
             down = down._replace(completed=())
         sources, operators = self._dead
-        return State(
-            down,
-            sources,
-            operators,
-            visible,
-            prepared,
-            faults._replace(cancels=faults.cancels - 1),
-        )
+        return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
 
     def _restore(self, state: State, _: int) -> State:
         """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""
         coordinator, kept = state.coordinator, state.coordinator.completed
         which = 0 if self.settings.broken is OmittedRule.OLDER_CHECKPOINT else -1
         loaded = kept[which] if kept else None
-        visible, _aborted = committed(
-            state.visible, state.prepared, loaded.id if loaded else 0
-        )
+        visible, _aborted = committed(state.visible, state.prepared, loaded.id if loaded else 0)
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
@@ -223,17 +173,13 @@ class Barriers(Tasks):
         return sentence[0].upper() + sentence[1:]
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "trigger": Rule(
-            _trigger,
-            "The coordinator triggers a checkpoint: every source is asked for a barrier.",
-        ),
+        "trigger": Rule(_trigger, "The coordinator triggers a checkpoint: every source is asked for a barrier."),
         "copy": Rule(
             _copy,
             "No barrier: the coordinator copies every state at once, with the offsets after the sink's last rows.",
         ),
         "complete": Rule(
-            _complete,
-            "The coordinator has every part of checkpoint {which} and stores it: the decision.",
+            _complete, "The coordinator has every part of checkpoint {which} and stores it: the decision."
         ),
         "expire": Rule(
             _expire,
@@ -241,10 +187,7 @@ class Barriers(Tasks):
             Event.TIMEOUT,
         ),
         "store": Rule(_store, "The copy of {task} is stored and acknowledged."),
-        "announce": Rule(
-            _announce,
-            "The sink is told which checkpoint is complete, and commits everything up to it.",
-        ),
+        "announce": Rule(_announce, "The sink is told which checkpoint is complete, and commits everything up to it."),
         "crash": Rule(
             _crash,
             "The job dies: the memory of all tasks is gone, channels included, and so is every pending checkpoint.",
@@ -270,8 +213,4 @@ def _paced(state: State, action: Action) -> State:
     """The minimum pause passes with the steps of the tasks."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
-    return (
-        state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1))
-        if passed
-        else state
-    )
+    return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

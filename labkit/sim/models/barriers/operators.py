@@ -32,13 +32,7 @@ class TaskStep(NamedTuple):
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
     """The task after something came in by a channel."""
     inputs, at, done, state, sealed = operator
-    return Operator(
-        (*inputs[:channel], inputs[channel] + items, *inputs[channel + 1 :]),
-        at,
-        done,
-        state,
-        sealed,
-    )
+    return Operator((*inputs[:channel], inputs[channel] + items, *inputs[channel + 1 :]), at, done, state, sealed)
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
@@ -49,9 +43,7 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
-    return Operator(
-        (*inputs[:channel], queue, *inputs[channel + 1 :]), at, done, state, sealed
-    ), records
+    return Operator((*inputs[:channel], queue, *inputs[channel + 1 :]), at, done, state, sealed), records
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
@@ -74,17 +66,9 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
     due, ended = _due(rules, at, came), min(at) == ENDED
     was_open = min(operator.at) < done
     if due > done:
-        return _copied(
-            rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink
-        )
+        return _copied(rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink)
     whole = done if was_open and min(at) >= done else 0
-    return TaskStep(
-        Operator(left, at, done, state, sealed),
-        END * ended,
-        whole=whole,
-        ended=ended,
-        reports=bool(whole),
-    )
+    return TaskStep(Operator(left, at, done, state, sealed), END * ended, whole=whole, ended=ended, reports=bool(whole))
 
 
 def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
@@ -92,23 +76,13 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
-    return TaskStep(
-        after,
-        bytes((BARRIER + due,)) + END * ended,
-        rows,
-        due,
-        whole,
-        ended=ended,
-        reports=True,
-    )
+    return TaskStep(after, bytes((BARRIER + due,)) + END * ended, rows, due, whole, ended=ended, reports=True)
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
     """The task after it has copied its state for a checkpoint, and the rows of the transaction that a sink closes."""
     inputs, at, _, state, sealed = operator
-    return Operator(
-        inputs, at, due, state, state if is_sink else 0
-    ), state - sealed if is_sink else 0
+    return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
 def _due(rules: Rules, at: bytes, came: int) -> int:

@@ -133,9 +133,7 @@ class State(NamedTuple):
     faults: Faults
 
 
-Fields = tuple[
-    Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults
-]
+Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
 
 as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
 """A state from all its fields. It takes a third of the time of `State(...)`, and a search builds one for every step."""

@@ -30,9 +30,7 @@ def _first_unasked(enabled: list[Action]) -> Action:
 
 
 def _settle(walk: Replay) -> None:
-    while settling := [
-        action for action in walk.model.actions(walk.state) if action.name in _SETTLES
-    ]:
+    while settling := [action for action in walk.model.actions(walk.state) if action.name in _SETTLES]:
         walk.forward(settling[0])
 
 
@@ -116,13 +114,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
     ),
     "expired_and_aborted": Scenario(
         "The same, but its transaction is aborted: the source does not go back, so the row is lost.",
-        {
-            **_ONE,
-            "expiries": 1,
-            "crashes": 0,
-            "checkpoints": 2,
-            "broken": "abort_expired",
-        },
+        {**_ONE, "expiries": 1, "crashes": 0, "checkpoints": 2, "broken": "abort_expired"},
         "read(0) trigger inject(0) process(0) take_barrier(0) take_barrier(1) process(2) take_barrier(2) "
         "take_barrier(3) expire(1) read(0) trigger inject(0) settle",
     ),

@@ -9,22 +9,11 @@ from functools import cache
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.checkpoints import decided
 from labkit.sim.models.barriers.operators import is_blocked
-from labkit.sim.models.barriers.parts import (
-    END,
-    ENDED,
-    Checkpoint,
-    Coordinator,
-    Operator,
-    State,
-    taking,
-)
+from labkit.sim.models.barriers.parts import END, ENDED, Checkpoint, Coordinator, Operator, State, taking
 from labkit.sim.models.barriers.settings import Copying, OmittedRule, Settings
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
-_NUMBERED = (
-    *("complete", "expire", "store", "read", "inject", "finish"),
-    *("process", "take_barrier", "take_end"),
-)
+_NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))
 """Of a checkpoint, a task or a channel."""
 
 
@@ -37,12 +26,8 @@ class Schedule:
         self._needed = sink if settings.broken is OmittedRule.SINK_ACK else everyone
         self._stands = settings.copying is Copying.STANDING
         self._alone = {name: Action(name) for name in _OF_THE_JOB}
-        self._of = {
-            name: [Action(name, which) for which in range(64)] for name in _NUMBERED
-        }
-        self._trigger = self._alone[
-            "copy" if settings.broken is OmittedRule.SINK_OFFSET else "trigger"
-        ]
+        self._of = {name: [Action(name, which) for which in range(64)] for name in _NUMBERED}
+        self._trigger = self._alone["copy" if settings.broken is OmittedRule.SINK_OFFSET else "trigger"]
         self._all_ended = END * settings.counts
         self._announce, self._crash = self._alone["announce"], self._alone["crash"]
         self._checkpoints, self._concurrent = settings.checkpoints, settings.concurrent
@@ -65,11 +50,7 @@ class Schedule:
         enabled: list[Action] = []
         self._coordinator_actions(state, enabled)
         self._task_actions(state, enabled)
-        if (
-            has_all
-            and coordinator.pending
-            and operators[-1].done < coordinator.pending[-1].id
-        ):
+        if has_all and coordinator.pending and operators[-1].done < coordinator.pending[-1].id:
             enabled.append(self._injects[-1])
         if crashes:
             enabled.append(self._crash)
@@ -107,18 +88,12 @@ class Schedule:
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True
-        if (
-            pending
-            or not self.settings.transactional
-            or not all(source.ended for source in state.sources)
-        ):
+        if pending or not self.settings.transactional or not all(source.ended for source in state.sources):
             return False
         sink, prepared = state.operators[-1], state.prepared
         if min(sink.at) < ENDED:
             return self.settings.broken is not OmittedRule.SINK_OFFSET
-        return sink.state != sink.sealed or (
-            bool(prepared) and prepared[-1][0] > decided(completed)
-        )
+        return sink.state != sink.sealed or (bool(prepared) and prepared[-1][0] > decided(completed))
 
     def _checkpoint_actions(self, state: State, enabled: list[Action]) -> None:
         pending, expiries = state.coordinator.pending, state.faults.expiries
@@ -128,11 +103,7 @@ class Schedule:
             if expiries:
                 enabled.append(self._of["expire"][checkpoint.id])
         if waiting := _waiting(pending):
-            enabled += [
-                self._of["store"][task]
-                for task in range(self.settings.tasks)
-                if waiting >> task & 1
-            ]
+            enabled += [self._of["store"][task] for task in range(self.settings.tasks) if waiting >> task & 1]
 
     def _is_complete(self, checkpoint: Checkpoint) -> bool:
         return not self._needed & ~checkpoint.acked
@@ -140,11 +111,7 @@ class Schedule:
     def announced(self, coordinator: Coordinator) -> int:
         """Up to which checkpoint the sink is told to commit."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
-            full = [
-                checkpoint.id
-                for checkpoint in coordinator.pending
-                if self._is_complete(checkpoint)
-            ]
+            full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))
         return decided(coordinator.completed)
 
@@ -170,6 +137,4 @@ def is_over(settings: Settings, state: State) -> bool:
     sink = state.operators[-1]
     if not state.coordinator.running or min(sink.at) < ENDED:
         return False
-    return not settings.transactional or (
-        sink.state == sink.sealed and not state.prepared
-    )
+    return not settings.transactional or (sink.state == sink.sealed and not state.prepared)

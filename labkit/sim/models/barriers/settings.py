@@ -56,26 +56,17 @@ PARAMETERS: dict[str, Parameter] = {
         Mode.ALIGNED.value,
         tuple(each.value for each in Mode),
     ),
-    "words": Words(
-        "The input, one word a record, dealt to the sources in turn.",
-        "hello-hello-world",
-    ),
+    "words": Words("The input, one word a record, dealt to the sources in turn.", "hello-hello-world"),
     "sources": Whole("Sources, each with a log and offsets of its own.", 2, 1, 3),
-    "counts": Whole(
-        "Tasks that count words; a word always goes to the same one.", 2, 1, 3
-    ),
+    "counts": Whole("Tasks that count words; a word always goes to the same one.", 2, 1, 3),
     "sink": Choice(
         "What the sink does: two_phase (rows are visible when their checkpoint is complete), or append (at once).",
         "two_phase",
         ("two_phase", "append"),
     ),
-    "checkpoints": Whole(
-        "How many checkpoints are triggered before the end of the input.", 1, 0, 4
-    ),
+    "checkpoints": Whole("How many checkpoints are triggered before the end of the input.", 1, 0, 4),
     "concurrent": Whole("How many checkpoints may be pending at once.", 1, 1, 3),
-    "min_pause": Whole(
-        "Steps of the tasks between a completion and the next trigger.", 0, 0, 9
-    ),
+    "min_pause": Whole("Steps of the tasks between a completion and the next trigger.", 0, 0, 9),
     "copying": Choice(
         "When a copy is stored: at once (instant), in the background, or while its task is standing still.",
         Copying.INSTANT.value,
@@ -84,14 +75,8 @@ PARAMETERS: dict[str, Parameter] = {
     "retained": Whole("How many complete checkpoints are kept.", 1, 1, 3),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "expiries": Whole("How many pending checkpoints may expire.", 0, 0, 3),
-    "cancels": Whole(
-        "How often somebody may cancel the job and start it again.", 0, 0, 1
-    ),
-    "retention": Choice(
-        "What a cancelled job's checkpoints become: deleted or kept.",
-        "delete",
-        ("delete", "keep"),
-    ),
+    "cancels": Whole("How often somebody may cancel the job and start it again.", 0, 0, 1),
+    "retention": Choice("What a cancelled job's checkpoints become: deleted or kept.", "delete", ("delete", "keep")),
     "broken": Choice(
         "Which rule is left out: forget_to_block (aligned, but the channel is read on), first_barrier (the state is "
         "copied at the first barrier and nothing in flight is saved), skip_channel_state (unaligned without what is "
@@ -137,10 +122,7 @@ class Settings:
     @cached_property
     def lengths(self) -> tuple[int, ...]:
         """Of every source the number of its records."""
-        return tuple(
-            len(range(source, len(self.words), self.sources))
-            for source in range(self.sources)
-        )
+        return tuple(len(range(source, len(self.words), self.sources)) for source in range(self.sources))
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
@@ -162,11 +144,7 @@ class Settings:
 
     def all_for(self, count: int) -> int:
         """The records that go to a count."""
-        return sum(
-            once(record)
-            for record, reader in enumerate(self.readers)
-            if reader == count
-        )
+        return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
 
     @property
     def tasks(self) -> int:
@@ -176,11 +154,7 @@ class Settings:
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
         """Every channel as (operator, input): from each source to each count, then from each count to the sink."""
-        into_counts = [
-            (count, source)
-            for count in range(self.counts)
-            for source in range(self.sources)
-        ]
+        into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))
 
     def named(self, record: int) -> str:
@@ -190,14 +164,7 @@ class Settings:
     def totals(self, held: int) -> str:
         """The count of every word in a state, in words."""
         counted = Counter(self.words[record] for record in records_in(held))
-        return (
-            " ".join(
-                f"{word}={counted[word]}"
-                for word in dict.fromkeys(self.words)
-                if counted[word]
-            )
-            or "-"
-        )
+        return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
 
     def task(self, number: int) -> str:
         """A task's name."""
@@ -223,18 +190,14 @@ def settings(values: Values) -> Settings:
     mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:
-        raise InvalidInput(
-            f"concurrent={concurrent}: unaligned checkpoints go one at a time; set concurrent=1."
-        )
+        raise InvalidInput(f"concurrent={concurrent}: unaligned checkpoints go one at a time; set concurrent=1.")
     if concurrent > 1 and min_pause:
         raise InvalidInput(
             f"concurrent={concurrent}: a minimum pause means one checkpoint at a time; set concurrent=1."
         )
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
-        raise InvalidInput(
-            f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}."
-        )
+        raise InvalidInput(f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}.")
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(
@@ -254,12 +217,8 @@ def settings(values: Values) -> Settings:
         concurrent=concurrent,
         min_pause=min_pause,
         copying=Copying(str(values["copying"])),
-        retained=max(
-            int(values["retained"]), 2 if broken is OmittedRule.OLDER_CHECKPOINT else 1
-        ),
-        faults=Faults(
-            int(values["crashes"]), int(values["expiries"]), int(values["cancels"])
-        ),
+        retained=max(int(values["retained"]), 2 if broken is OmittedRule.OLDER_CHECKPOINT else 1),
+        faults=Faults(int(values["crashes"]), int(values["expiries"]), int(values["cancels"])),
         keeps_cancelled=values["retention"] == "keep",
         broken=broken,
     )

@@ -16,21 +16,8 @@ from labkit.sim.wording import listed
 
 def is_settled(state: State) -> bool:
     """Whether both are up, the query has caught up with itself, and every message is read and noted."""
-    (
-        (_, _, query_is_up, offset, _),
-        (_, stored, is_up, position, _),
-        network,
-        topic,
-        _,
-        furthest,
-    ) = state
-    return (
-        query_is_up
-        and is_up
-        and not network
-        and offset == furthest
-        and stored == position == len(topic)
-    )
+    ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
+    return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 
 
 def rows(table: Table) -> str:
@@ -43,9 +30,7 @@ def _row(row: Row) -> str:
     return f"{row.key} = {row.value}{many}"
 
 
-def claims(
-    settings: Settings, text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Equality at every prefix and at the end; what an error looks like; what can be seen on the way."""
     properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
@@ -55,24 +40,11 @@ def claims(
     last = len(settings.words)
     some = Mood.SOMETIMES
     properties.append(
-        Property(
-            "all_read",
-            some,
-            "All is read.",
-            lambda state: state.furthest == last,
-            text,
-            is_settled,
-        ),
+        Property("all_read", some, "All is read.", lambda state: state.furthest == last, text, is_settled)
     )
     if _can_have_gap(settings):
         properties.append(
-            Property(
-                "gap",
-                some,
-                "For a moment a key is missing, though it is in the result.",
-                _has_gap,
-                text,
-            )
+            Property("gap", some, "For a moment a key is missing, though it is in the result.", _has_gap, text)
         )
     return properties
 
@@ -83,9 +55,7 @@ def _equal(settings: Settings, state: State) -> bool:
 
 def _difference(settings: Settings, state: State) -> str:
     table, right = visible(state.consumer.table), batch(settings, state.furthest)
-    wrong = next((row for row in table if row not in right), None) or next(
-        row for row in right if row not in table
-    )
+    wrong = next((row for row in table if row not in right), None) or next(row for row in right if row not in table)
     where = "in the table" if wrong in table else "missing"
     row = rows((wrong,))
     return f"after {state.furthest} records {row} is {where}: it has {rows(table)}, the batch query {rows(right)}."
@@ -120,7 +90,8 @@ def _one_row() -> Property[State]:
 
     def because(state: State) -> str:
         doubled = twice(state)
-        return f"{doubled[0].key} has more than one row: {rows(tuple(row for row in doubled if row.key == doubled[0].key))}."
+        shown = rows(tuple(row for row in doubled if row.key == doubled[0].key))
+        return f"{doubled[0].key} has more than one row: {shown}."
 
     return Property(
         "one_row",
@@ -164,12 +135,6 @@ def _has_gap(state: State) -> bool:
         return True
     if not 0 < position < len(state.topic):
         return False
-    (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[
-        position - 1 : position + 1
-    ]
-    is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (
-        Kind.ADD,
-        key,
-        offset,
-    )
+    (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[position - 1 : position + 1]
+    is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (Kind.ADD, key, offset)
     return is_half and not has(table, key)

@@ -10,15 +10,7 @@ from typing import ClassVar
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.changelog.claims import claims, is_settled
 from labkit.sim.models.changelog.narration import text
-from labkit.sim.models.changelog.parts import (
-    TAKES_BACK,
-    Consumer,
-    Kind,
-    Message,
-    Query,
-    State,
-    Table,
-)
+from labkit.sim.models.changelog.parts import TAKES_BACK, Consumer, Kind, Message, Query, State, Table
 from labkit.sim.models.changelog.query import counted, messages, with_count
 from labkit.sim.models.changelog.settings import PARAMETERS, VERSION, settings
 from labkit.sim.models.changelog.table import applied, has, without
@@ -37,9 +29,7 @@ class Changelog(RuleModel[State]):
 
     def initial(self) -> State:
         """No record is processed, and the table is empty."""
-        return State(
-            Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget
-        )
+        return State(Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget)
 
     def actions(self, state: State) -> Sequence[Action]:
         """The query, the message that arrives next, the consumer; then what goes wrong."""
@@ -81,22 +71,14 @@ class Changelog(RuleModel[State]):
                 enabled.append(Action("apply", position))
 
     def _must_delete(self, consumer: Consumer, message: Message) -> bool:
-        return (
-            self.settings.deletes_first
-            and message.kind is Kind.UPSERT
-            and has(consumer.table, message.key)
-        )
+        return self.settings.deletes_first and message.kind is Kind.UPSERT and has(consumer.table, message.key)
 
     def _wrong(self, state: State, enabled: list[Action]) -> None:
         budget, network = state.budget, state.network
         is_done = is_settled(state) and state.furthest == len(self.settings.words)
         if budget.crashes and state.consumer.is_up and not is_done:
             enabled.append(Action("crash"))
-        if (
-            budget.query_crashes
-            and state.query.is_up
-            and state.query.saved < state.query.offset
-        ):
+        if budget.query_crashes and state.query.is_up and state.query.saved < state.query.offset:
             enabled.append(Action("crash_query"))
         if network and (self.settings.hits_any or network[0].kind in TAKES_BACK):
             if budget.losses:
@@ -107,18 +89,12 @@ class Changelog(RuleModel[State]):
             enabled.append(Action("overtake"))
         if budget.expiries and state.query.is_up:
             counts = dict(state.query.counts)
-            enabled += [
-                Action("expire", number)
-                for number, key in enumerate(self.settings.keys)
-                if key in counts
-            ]
+            enabled += [Action("expire", number) for number, key in enumerate(self.settings.keys) if key in counts]
 
     def _can_swap(self, network: tuple[Message, ...]) -> bool:
         if len(network) < 2:
             return False
-        return self.settings.hits_any or any(
-            message.kind in TAKES_BACK for message in network[:2]
-        )
+        return self.settings.hits_any or any(message.kind in TAKES_BACK for message in network[:2])
 
     # The query and its messages.
 
@@ -126,24 +102,13 @@ class Changelog(RuleModel[State]):
         saved, saved_counts, is_up, _, counts = state.query
         key = self.settings.words[offset]
         old = counted(counts, key)
-        query = Query(
-            saved, saved_counts, is_up, offset + 1, with_count(counts, key, old + 1)
-        )
+        query = Query(saved, saved_counts, is_up, offset + 1, with_count(counts, key, old + 1))
         network = (*state.network, *messages(self.settings, key, old, offset))
-        return State(
-            query,
-            state.consumer,
-            network,
-            state.topic,
-            state.budget,
-            max(state.furthest, offset + 1),
-        )
+        return State(query, state.consumer, network, state.topic, state.budget, max(state.furthest, offset + 1))
 
     def _checkpoint(self, state: State, _: int) -> State:
         query = state.query
-        return state._replace(
-            query=query._replace(saved=query.offset, saved_counts=query.counts)
-        )
+        return state._replace(query=query._replace(saved=query.offset, saved_counts=query.counts))
 
     def _arrive(self, state: State, _: int) -> State:
         return _moved(state, state.network[1:], (*state.topic, state.network[0]))
@@ -152,9 +117,7 @@ class Changelog(RuleModel[State]):
         return _moved(_spent(state, "losses"), state.network[1:], state.topic)
 
     def _repeat(self, state: State, _: int) -> State:
-        return _moved(
-            _spent(state, "repeats"), state.network, (*state.topic, state.network[0])
-        )
+        return _moved(_spent(state, "repeats"), state.network, (*state.topic, state.network[0]))
 
     def _overtake(self, state: State, _: int) -> State:
         first, second, *rest = state.network
@@ -170,46 +133,24 @@ class Changelog(RuleModel[State]):
 
     def _restart_query(self, state: State, _: int) -> State:
         saved, saved_counts, *_rest = state.query
-        return state._replace(
-            query=Query(
-                saved, saved_counts, is_up=True, offset=saved, counts=saved_counts
-            )
-        )
+        return state._replace(query=Query(saved, saved_counts, is_up=True, offset=saved, counts=saved_counts))
 
     # The consumer.
 
     def _read(self, state: State, position: int) -> State:
-        return self._read_on(
-            state,
-            applied(
-                state.consumer.table, state.topic[position], owes=self.settings.owes
-            ),
-        )
+        return self._read_on(state, applied(state.consumer.table, state.topic[position], owes=self.settings.owes))
 
     def _delete(self, state: State, position: int) -> State:
         table = without(state.consumer.table, state.topic[position].key)
-        stored = (
-            position + 1
-            if self.settings.broken == "stored_at_delete"
-            else state.consumer.stored
-        )
-        consumer = Consumer(
-            table, stored, is_up=True, position=position, has_deleted=True
-        )
+        stored = position + 1 if self.settings.broken == "stored_at_delete" else state.consumer.stored
+        consumer = Consumer(table, stored, is_up=True, position=position, has_deleted=True)
         return state._replace(consumer=consumer)
 
     def _read_on(self, state: State, table: Table) -> State:
         query, (_, stored, is_up, position, _), network, topic, budget, furthest = state
         if self.settings.position == "with_table":
             stored = position + 1
-        return State(
-            query,
-            Consumer(table, stored, is_up, position + 1),
-            network,
-            topic,
-            budget,
-            furthest,
-        )
+        return State(query, Consumer(table, stored, is_up, position + 1), network, topic, budget, furthest)
 
     def _store_position(self, state: State, position: int) -> State:
         return state._replace(consumer=state.consumer._replace(stored=position))
@@ -219,9 +160,7 @@ class Changelog(RuleModel[State]):
 
     def _restart(self, state: State, _: int) -> State:
         table, stored, *_rest = state.consumer
-        return state._replace(
-            consumer=Consumer(table, stored, is_up=True, position=stored)
-        )
+        return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
         """The claims that the table equals the batch query, and what else is claimed of it."""
@@ -237,59 +176,30 @@ class Changelog(RuleModel[State]):
         return {"word": _at(words, which), "key": _at(keys, which)}
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "process": Rule(
-            _process,
-            "The query counts record {which} ({word}) and sends what it changes.",
-        ),
-        "checkpoint": Rule(
-            _checkpoint,
-            "The query saves its offset {which} and its counts.",
-            on_cue=True,
-        ),
+        "process": Rule(_process, "The query counts record {which} ({word}) and sends what it changes."),
+        "checkpoint": Rule(_checkpoint, "The query saves its offset {which} and its counts.", on_cue=True),
         "restart_query": Rule(
             _restart_query,
             "The query starts again from its checkpoint and sends what it had sent since.",
             Event.RESTART,
         ),
         "arrive": Rule(_arrive, "The next message arrives in the log."),
-        "apply": Rule(
-            _read, "The consumer reads message {which} and changes its table."
-        ),
+        "apply": Rule(_read, "The consumer reads message {which} and changes its table."),
         "delete": Rule(
             _delete,
             "The consumer reads message {which} and deletes the old row of its key, to insert the new one next.",
         ),
         "insert": Rule(_read, "The consumer inserts the new row of message {which}."),
-        "store_position": Rule(
-            _store_position, "The consumer stores position {which}."
-        ),
+        "store_position": Rule(_store_position, "The consumer stores position {which}."),
         "restart": Rule(
-            _restart,
-            "The consumer starts again from its table and the position that it has stored.",
-            Event.RESTART,
+            _restart, "The consumer starts again from its table and the position that it has stored.", Event.RESTART
         ),
-        "crash": Rule(
-            _crash,
-            "The consumer dies; only its table and its stored position are left.",
-            Event.CRASH,
-        ),
-        "crash_query": Rule(
-            _crash_query, "The query dies; only its checkpoint is left.", Event.CRASH
-        ),
+        "crash": Rule(_crash, "The consumer dies; only its table and its stored position are left.", Event.CRASH),
+        "crash_query": Rule(_crash_query, "The query dies; only its checkpoint is left.", Event.CRASH),
         "lose": Rule(_lose, "The next message is lost.", Event.DROP),
-        "repeat": Rule(
-            _repeat,
-            "The next message arrives, and will arrive once more.",
-            Event.DUPLICATE,
-        ),
-        "overtake": Rule(
-            _overtake, "The message after the next one arrives first.", Event.REORDER
-        ),
-        "expire": Rule(
-            _expire,
-            "The query forgets the count of {key}: its state has expired.",
-            Event.TIMEOUT,
-        ),
+        "repeat": Rule(_repeat, "The next message arrives, and will arrive once more.", Event.DUPLICATE),
+        "overtake": Rule(_overtake, "The message after the next one arrives first.", Event.REORDER),
+        "expire": Rule(_expire, "The query forgets the count of {key}: its state has expired.", Event.TIMEOUT),
     }
 
 
@@ -297,9 +207,7 @@ def _at(words: tuple[str, ...], which: int) -> str:
     return words[which] if 0 <= which < len(words) else ""
 
 
-def _moved(
-    state: State, network: tuple[Message, ...], topic: tuple[Message, ...]
-) -> State:
+def _moved(state: State, network: tuple[Message, ...], topic: tuple[Message, ...]) -> State:
     query, consumer, _, _, budget, furthest = state
     return State(query, consumer, network, topic, budget, furthest)
 

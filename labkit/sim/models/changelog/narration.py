@@ -9,17 +9,9 @@ def text(state: State) -> str:
     """Query, messages, consumer, and what may still go wrong."""
     query, consumer, network, topic, budget, furthest = state
     counts = listed(f"{key}={count}" for key, count in query.counts)
-    now = (
-        f"at {query.offset} of {furthest}, counts {counts}"
-        if query.is_up
-        else f"down, had come to {furthest}"
-    )
+    now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"
     saved = listed(f"{key}={count}" for key, count in query.saved_counts)
-    at = (
-        f"at {consumer.position}" + " between delete and insert" * consumer.has_deleted
-        if consumer.is_up
-        else "down"
-    )
+    at = f"at {consumer.position}" + " between delete and insert" * consumer.has_deleted if consumer.is_up else "down"
     left = to_come(Budget._fields, budget)
     return "; ".join(
         (

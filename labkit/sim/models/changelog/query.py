@@ -22,9 +22,7 @@ def with_count(counts: Counts, key: str, count: int) -> Counts:
     return tuple(sorted((each, number) for each, number in changed.items() if number))
 
 
-def messages(
-    settings: Settings, key: str, old: int, offset: int
-) -> tuple[Message, ...]:
+def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
     """What the query sends when a key's count grows by one."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
@@ -33,21 +31,10 @@ def messages(
     if settings.encoding is Encoding.UPSERT:
         if stays:
             return (Message(Kind.UPSERT, key, new, offset),)
-        return (
-            (Message(Kind.DELETE, key, old, offset),)
-            if was and settings.broken != "no_delete"
-            else ()
-        )
+        return (Message(Kind.DELETE, key, old, offset),) if was and settings.broken != "no_delete" else ()
     changes = []
     if was and settings.broken != "add_only":
-        changes.append(
-            Message(
-                Kind.RETRACT,
-                key,
-                new if settings.broken == "retract_new" else old,
-                offset,
-            )
-        )
+        changes.append(Message(Kind.RETRACT, key, new if settings.broken == "retract_new" else old, offset))
     if stays:
         changes.append(Message(Kind.ADD, key, new, offset))
     return tuple(changes)
@@ -64,10 +51,4 @@ def batch(settings: Settings, records: int) -> Table:
             so_far[word] += 1
             rows.append(Row(word, so_far[word]))
         return tuple(sorted(rows))
-    return tuple(
-        sorted(
-            Row(word, count)
-            for word, count in Counter(words).items()
-            if settings.shows(count)
-        )
-    )
+    return tuple(sorted(Row(word, count) for word, count in Counter(words).items() if settings.shows(count)))

@@ -19,14 +19,10 @@ SCENARIOS: dict[str, Scenario[str]] = {
         "",
     ),
     "retract_stream": Scenario(
-        "The second hello is two messages, -hello:1 and +hello:2; between them the table has no hello.",
-        {**_QUIET},
-        "",
+        "The second hello is two messages, -hello:1 and +hello:2; between them the table has no hello.", {**_QUIET}, ""
     ),
     "upsert_stream": Scenario(
-        "The second hello is one message, =hello:2; the key says which row it replaces.",
-        {**_QUIET, **_UPSERT},
-        "",
+        "The second hello is one message, =hello:2; the key says which row it replaces.", {**_QUIET, **_UPSERT}, ""
     ),
     "lost_retraction": Scenario(
         "-hello:1 is lost: hello = 1 stays beside every later count, since no other message speaks of it.",

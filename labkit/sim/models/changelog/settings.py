@@ -26,9 +26,7 @@ PARAMETERS: dict[str, Parameter] = {
         tuple(each.value for each in Encoding),
     ),
     "words": Words("The input, one word a record.", "hello-world-hello"),
-    "at_most": Whole(
-        "Only keys with at most this count are in the result (HAVING); 0: all.", 0, 0, 3
-    ),
+    "at_most": Whole("Only keys with at most this count are in the result (HAVING); 0: all.", 0, 0, 3),
     "position": Choice(
         "When the consumer stores its position: in one step with its table, or in a step of its own before or after.",
         "with_table",
@@ -50,18 +48,11 @@ PARAMETERS: dict[str, Parameter] = {
         ("any", "retractions"),
     ),
     "crashes": Whole("How many crashes of the consumer there may be.", 1, 0, 2),
-    "query_crashes": Whole(
-        "How many crashes of the query there may be; it then replays from its checkpoint.",
-        0,
-        0,
-        2,
-    ),
+    "query_crashes": Whole("How many crashes of the query there may be; it then replays from its checkpoint.", 0, 0, 2),
     "losses": Whole("How many messages may be lost.", 0, 0, 2),
     "repeats": Whole("How many messages may come twice.", 0, 0, 2),
     "swaps": Whole("How many messages may overtake the one before them.", 0, 0, 2),
-    "expiries": Whole(
-        "How often the query may forget the count of a key (state expiry).", 0, 0, 1
-    ),
+    "expiries": Whole("How often the query may forget the count of a key (state expiry).", 0, 0, 1),
     "broken": Choice(
         "Which rule is broken: add_only (a change is sent without its retraction), retract_new (the new row is taken "
         "back in place of the old one), no_delete (an upsert stream says nothing when a key leaves the result), "

@@ -13,9 +13,7 @@ def applied(table: Table, message: Message, *, owes: bool) -> Table:
         return tuple(sorted((*without(table, key), Row(key, value))))
     if kind is Kind.DELETE:
         return without(table, key)
-    times = next(
-        (row.times for row in table if row.key == key and row.value == value), 0
-    )
+    times = next((row.times for row in table if row.key == key and row.value == value), 0)
     if kind is Kind.RETRACT and times < 1 and not owes:
         return table
     times += 1 if kind is Kind.ADD else -1

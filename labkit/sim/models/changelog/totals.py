@@ -52,18 +52,14 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
                 f"{kind} {key} {value}",
                 each.is_lost,
                 records,
-                sum(
-                    row.value * row.times for row in visible(each.after.consumer.table)
-                ),
+                sum(row.value * row.times for row in visible(each.after.consumer.table)),
                 offset != next_offset,
             )
         )
     return found
 
 
-def _messages(
-    states: Sequence[State], actions: Sequence[Action]
-) -> Iterator[_Happened]:
+def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Happened]:
     """The messages that were read or lost, in order."""
     for before, action, after in zip(states, actions, states[1:], strict=False):
         if action.name == "lose":

@@ -27,10 +27,7 @@ SAID = {
 
 def is_over(state: State) -> bool:
     """Whether nobody has anything left to do; only a crash can still come, and changes nothing."""
-    idle = all(
-        process.stage is Stage.IDLE and not process.outbox
-        for process in state.processes
-    )
+    idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
 
@@ -38,25 +35,15 @@ class Judge(StateJudge[State]):
     """Judges what has come out."""
 
     def __init__(self, records: int) -> None:
-        super().__init__(
-            [Record(record, KEY, record + 1) for record in range(records)],
-            attrgetter("out"),
-        )
+        super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
         """What an outside reader saw, with a look at the end. There are no batches; an attempt ends with a crash."""
-        rows = (
-            Observation(
-                *self.expected[row.record], batch=0, incarnation=row.crashes + 1
-            )
-            for row in state.out
-        )
+        rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])
 
 
-def claims(
-    settings: Settings, text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """What the judge says; where senders repeat, that every record stays durable; that it can end and does."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SAID]
@@ -67,13 +54,7 @@ def claims(
     return (
         *properties,
         judged.all_out("All records come out.", text, is_over),
-        Property(
-            "ends",
-            Mood.EVENTUALLY,
-            "In the end nobody has anything left to do.",
-            is_over,
-            _stuck,
-        ),
+        Property("ends", Mood.EVENTUALLY, "In the end nobody has anything left to do.", is_over, _stuck),
     )
 
 
@@ -103,11 +84,7 @@ def _fell_back(case: Witness) -> str:
     return f"record {case.offset} came out late: {case.key!r} was seen to go from {case.from_value} to {case.to_value}."
 
 
-_TOLD: dict[str, Callable[[Witness], str]] = {
-    "no_loss": _lost,
-    "no_duplicate": _doubled,
-    "no_regression": _fell_back,
-}
+_TOLD: dict[str, Callable[[Witness], str]] = {"no_loss": _lost, "no_duplicate": _doubled, "no_regression": _fell_back}
 
 
 def _kept(records: int) -> Property[State]:
@@ -134,36 +111,23 @@ def _recovers(settings: Settings, text: Callable[[State], str]) -> Property[Stat
     def after_a_crash(state: State) -> bool:
         return state.faults.crashes != settings.faults.crashes
 
-    return Property(
-        "recovers",
-        Mood.SOMETIMES,
-        "All is done after a crash.",
-        after_a_crash,
-        text,
-        is_over,
-    )
+    return Property("recovers", Mood.SOMETIMES, "All is done after a crash.", after_a_crash, text, is_over)
 
 
 def _stuck(state: State) -> str:
     for number, process in enumerate(state.processes):
         if process.stage is not Stage.IDLE or process.outbox:
             return f"process {number} is {process.stage} for ever, with {len(process.outbox)} records to bring."
-    number = next(
-        number for number, hop in enumerate(state.hops, start=1) if hop != Hop()
-    )
+    number = next(number for number, hop in enumerate(state.hops, start=1) if hop != Hop())
     return f"something to or from process {number} stays under way for ever."
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
     """For every process but the source, how often it worked on each record. Effects are the judge's business."""
-    records = 1 + max(
-        (message.record for message in states[0].processes[0].outbox), default=-1
-    )
+    records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
-        for count, old, new in zip(
-            counts, before.processes[1:], after.processes[1:], strict=True
-        ):
+        for count, old, new in zip(counts, before.processes[1:], after.processes[1:], strict=True):
             if new.held is not None and new.held != old.held:
                 count[new.held.record] += 1
     return tuple(map(tuple, counts))
@@ -172,7 +136,4 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 def waited(states: Sequence[State]) -> tuple[int, ...]:
     """For every process the number of steps for which it had something that it must be able to send again."""
     lives = zip(*(state.processes for state in states), strict=True)
-    return tuple(
-        sum(bool(process.outbox) or process.output is not None for process in life)
-        for life in lives
-    )
+    return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)

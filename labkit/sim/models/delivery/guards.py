@@ -6,12 +6,7 @@ This module must not change a state.
 from collections.abc import Sequence
 
 from labkit.sim.model import Action
-from labkit.sim.models.delivery.parts import (
-    Ids,
-    Message,
-    Stage,
-    State,
-)
+from labkit.sim.models.delivery.parts import Ids, Message, Stage, State
 from labkit.sim.models.delivery.settings import Settings, settings
 from labkit.sim.parameters import Values
 from labkit.sim.rules import RuleModel
@@ -23,10 +18,7 @@ class Guards(RuleModel[State]):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.settings: Settings = settings(values)
-        self._of = {
-            name: [Action(name, p) for p in range(self.settings.processes)]
-            for name in self.rules
-        }
+        self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
         """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
@@ -44,21 +36,13 @@ class Guards(RuleModel[State]):
                 self._wrong(state, which, enabled)
         return enabled
 
-    def _receiver_actions(
-        self, state: State, which: int, enabled: list[Action]
-    ) -> None:
+    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
         process, of = state.processes[which], self._of
         stage = process.stage
         if stage is Stage.IDLE:
             forward = state.hops[which - 1].forward
             if forward:
-                enabled.append(
-                    of[
-                        "discard"
-                        if self._is_known(state, which, forward[0].name)
-                        else "receive"
-                    ][which]
-                )
+                enabled.append(of["discard" if self._is_known(state, which, forward[0].name) else "receive"][which])
         elif stage is Stage.WORKING:
             enabled.append(of["produce" if self._waits(which) else "store"][which])
         elif stage is Stage.STORED:
@@ -100,9 +84,7 @@ class Guards(RuleModel[State]):
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
-    def _unsent(
-        self, state: State, which: int
-    ) -> tuple[Message | None, Message | None]:
+    def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
         """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
 
         That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
@@ -124,11 +106,7 @@ class Guards(RuleModel[State]):
         if dedup == "connection":
             return bool(state.hops[which - 1].ids >> name & 1)
         noted = process.ids if dedup == "durable" else process.memory
-        return (
-            noted >> name != 0
-            if self.settings.broken == "highest_only"
-            else bool(noted >> name & 1)
-        )
+        return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
 
     def _waits(self, which: int) -> bool:
         """Whether this process acknowledges only when everything after it is done."""
@@ -140,11 +118,7 @@ class Guards(RuleModel[State]):
             return 0
         process = state.processes[which]
         noted = process.ids | process.memory
-        return (
-            noted
-            if self.settings.broken == "collect_early"
-            else noted & ~_still_to_come(state, which)
-        )
+        return noted if self.settings.broken == "collect_early" else noted & ~_still_to_come(state, which)
 
 
 def _still_to_come(state: State, which: int) -> Ids:

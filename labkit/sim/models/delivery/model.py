@@ -18,14 +18,7 @@ from labkit.sim.models.delivery import network
 from labkit.sim.models.delivery.claims import claims
 from labkit.sim.models.delivery.guards import Guards
 from labkit.sim.models.delivery.narration import text, variant
-from labkit.sim.models.delivery.parts import (
-    Hop,
-    Message,
-    Output,
-    Process,
-    Stage,
-    State,
-)
+from labkit.sim.models.delivery.parts import Hop, Message, Output, Process, Stage, State
 from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
 from labkit.sim.rules import Event, Rule
 
@@ -37,19 +30,11 @@ class Delivery(Guards):
 
     def initial(self) -> State:
         """The source has every record in its log; nobody else has anything."""
-        records = tuple(
-            Message(record, record) for record in range(self.settings.records)
-        )
+        records = tuple(Message(record, record) for record in range(self.settings.records))
         others = (Process(stage=Stage.IDLE),) * self.settings.last
         productions = self.settings.records if self.settings.fresh else 0
         hops = (Hop(),) * self.settings.last
-        return State(
-            (Process(records, stage=Stage.IDLE), *others),
-            hops,
-            (),
-            productions,
-            self.settings.faults,
-        )
+        return State((Process(records, stage=Stage.IDLE), *others), hops, (), productions, self.settings.faults)
 
     # Sending.
 
@@ -80,36 +65,24 @@ class Delivery(Guards):
         """A weak production has arrived at the end: now its input's id is noted, and its sender may be told."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
-        return _with_process(
-            state, which, self._noted(process)._replace(stage=Stage.DONE, output=None)
-        )
+        return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
 
     # Receiving.
 
     def _taken(self, state: State, which: int) -> tuple[State, Message]:
-        return network.take(
-            state, which - 1, remembers=self.settings.dedup == "connection"
-        )
+        return network.take(state, which - 1, remembers=self.settings.dedup == "connection")
 
     def _receive(self, state: State, which: int) -> State:
         state, message = self._taken(state, which)
         if self.settings.broken == "ack_early":
             state = network.acknowledge(state, which - 1, message.name)
         working = state.processes[which]._replace(stage=Stage.WORKING, held=message)
-        return _with_process(
-            state,
-            which,
-            self._noted(working) if self.settings.broken == "note_early" else working,
-        )
+        return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
         """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
         state, message = self._taken(state, which)
-        return (
-            network.acknowledge(state, which - 1, message.name)
-            if self.settings.retry
-            else state
-        )
+        return network.acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:
         """Id and output become durable in one write; at the end of the chain the output is what everybody sees."""
@@ -117,15 +90,9 @@ class Delivery(Guards):
         held = process.held
         assert held is not None
         late = self.settings.broken == "note_late"
-        process = (
-            process._replace(stage=Stage.STORED)
-            if late
-            else self._noted(process)._replace(stage=Stage.DONE)
-        )
+        process = process._replace(stage=Stage.STORED) if late else self._noted(process)._replace(stage=Stage.DONE)
         if which == self.settings.last:
-            row = Output(
-                held.record, self.settings.faults.crashes - state.faults.crashes
-            )
+            row = Output(held.record, self.settings.faults.crashes - state.faults.crashes)
             state = state._replace(out=(*state.out, row))
         else:
             state, output = self._named(state, held)
@@ -141,17 +108,13 @@ class Delivery(Guards):
         process = state.processes[which]
         assert process.held is not None
         state, output = self._named(state, process.held)
-        return _with_process(
-            state, which, process._replace(stage=Stage.WAITING, output=output)
-        )
+        return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
     def _named(self, state: State, held: Message) -> tuple[State, Message]:
         """The production that a process makes of a record, with its id."""
         if not self.settings.fresh:
             return state, held
-        return state._replace(productions=state.productions + 1), Message(
-            held.record, state.productions
-        )
+        return state._replace(productions=state.productions + 1), Message(held.record, state.productions)
 
     def _note(self, state: State, which: int) -> State:
         process = self._noted(state.processes[which])._replace(stage=Stage.DONE)
@@ -183,17 +146,11 @@ class Delivery(Guards):
     # What goes wrong.
 
     def _crash(self, state: State, which: int) -> State:
-        state = network.less(
-            _with_process(state, which, crash(state.processes[which])), "crashes"
-        )
-        return (
-            network.cut(state, which) if self.settings.dedup == "connection" else state
-        )
+        state = network.less(_with_process(state, which, crash(state.processes[which])), "crashes")
+        return network.cut(state, which) if self.settings.dedup == "connection" else state
 
     def _restart(self, state: State, which: int) -> State:
-        return _with_process(
-            state, which, state.processes[which]._replace(stage=Stage.IDLE)
-        )
+        return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
 
     def _drop(self, state: State, which: int) -> State:
         return network.drop(state, which - 1)
@@ -220,56 +177,28 @@ class Delivery(Guards):
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "send": Rule(
-            _send,
-            "Process {which} sends the oldest record of which nothing is under way.",
-        ),
+        "send": Rule(_send, "Process {which} sends the oldest record of which nothing is under way."),
         "send_early": Rule(
             _send_early,
             "The timeout of process {which} comes although nothing was lost: it sends a second time.",
             Event.DELAY,
         ),
         "hear": Rule(_hear, "Process {which} reads an acknowledgement."),
-        "receive": Rule(
-            _receive,
-            "Process {which} takes a record from its channel and works on it in memory.",
-        ),
+        "receive": Rule(_receive, "Process {which} takes a record from its channel and works on it in memory."),
         "discard": Rule(
-            _discard,
-            "Process {which} knows the id of the next record, drops it and acknowledges it again.",
+            _discard, "Process {which} knows the id of the next record, drops it and acknowledges it again."
         ),
         "store": Rule(_store, "Process {which} makes what came of the record durable."),
-        "produce": Rule(
-            _produce,
-            "Process {which} keeps what came of the record in memory, to send it on, and waits.",
-        ),
+        "produce": Rule(_produce, "Process {which} keeps what came of the record in memory, to send it on, and waits."),
         "note": Rule(_note, "Process {which} notes the id of its record."),
         "ack": Rule(_ack, "Process {which} acknowledges its record."),
         "collect": Rule(_collect, "Process {which} forgets ids.", on_cue=True),
-        "crash": Rule(
-            _crash, "Process {which} dies; what it had in memory is gone.", Event.CRASH
-        ),
-        "restart": Rule(
-            _restart,
-            "Process {which} starts again with what is durable.",
-            Event.RESTART,
-        ),
+        "crash": Rule(_crash, "Process {which} dies; what it had in memory is gone.", Event.CRASH),
+        "restart": Rule(_restart, "Process {which} starts again with what is durable.", Event.RESTART),
         "drop": Rule(_drop, "The next record to process {which} is lost.", Event.DROP),
-        "drop_ack": Rule(
-            _drop_ack,
-            "The next acknowledgement to process {which} is lost.",
-            Event.DROP,
-        ),
-        "duplicate": Rule(
-            _duplicate,
-            "The next record to process {which} is there a second time.",
-            Event.DUPLICATE,
-        ),
-        "reorder": Rule(
-            _reorder,
-            "A record to process {which} overtakes the one before it.",
-            Event.REORDER,
-        ),
+        "drop_ack": Rule(_drop_ack, "The next acknowledgement to process {which} is lost.", Event.DROP),
+        "duplicate": Rule(_duplicate, "The next record to process {which} is there a second time.", Event.DUPLICATE),
+        "reorder": Rule(_reorder, "A record to process {which} overtakes the one before it.", Event.REORDER),
     }
     # Every action names a process: the one that acts, or to which a message is on its way.
 
@@ -281,6 +210,4 @@ def _idle(process: Process) -> Process:
 def _with_process(state: State, which: int, process: Process) -> State:
     """Built by position: `_replace` would take three times as long."""
     at, hops, out, productions, faults = state
-    return State(
-        (*at[:which], process, *at[which + 1 :]), hops, out, productions, faults
-    )
+    return State((*at[:which], process, *at[which + 1 :]), hops, out, productions, faults)

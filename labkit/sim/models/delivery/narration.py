@@ -11,11 +11,7 @@ def variant(settings: Settings, action: Action) -> str:
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
-        what = (
-            what
-            if action.which == settings.last
-            else "Process {which} makes what came of the record durable"
-        )
+        what = what if action.which == settings.last else "Process {which} makes what came of the record durable"
         return f"{what}, {_with_its_id(settings)}."
     if name == "discard" and not settings.retry:
         return "Process {which} knows the id of the next record and drops it."
@@ -30,27 +26,19 @@ def variant(settings: Settings, action: Action) -> str:
 
 def _with_its_id(settings: Settings) -> str:
     if settings.broken in ("note_late", "note_early"):
-        return (
-            "and its id is not noted yet"
-            if settings.broken == "note_late"
-            else "and its id was noted before"
-        )
-    return {
-        "durable": "together with its id",
-        "volatile": "and its id is noted in memory",
-    }.get(settings.dedup, "and no id is kept")
+        return "and its id is not noted yet" if settings.broken == "note_late" else "and its id was noted before"
+    return {"durable": "together with its id", "volatile": "and its id is noted in memory"}.get(
+        settings.dedup, "and no id is kept"
+    )
 
 
 def text(state: State) -> str:
     """Processes, what is under way, what came out, and what may still go wrong."""
     processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
-    parts += [
-        _hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()
-    ]
+    parts += [_hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()]
     parts.append(
-        f"out {listed(f'{record}/{crashes}' for record, crashes in out)}"
-        + f", {productions} made" * bool(productions)
+        f"out {listed(f'{record}/{crashes}' for record, crashes in out)}" + f", {productions} made" * bool(productions)
     )
     left = to_come(Faults._fields, faults)
     return "; ".join([*parts, f"to come {listed(left, ', ')}"]) + "."
@@ -74,9 +62,7 @@ def _hop(number: int, hop: Hop) -> str:
 
 def _message(message: Message) -> str:
     """The record, with its id where it is another number."""
-    return str(message.record) + (
-        f"#{message.name}" if message.name != message.record else ""
-    )
+    return str(message.record) + (f"#{message.name}" if message.name != message.record else "")
 
 
 def _ids(bits: int) -> str:

@@ -12,9 +12,7 @@ from labkit.sim.rules import one_less
 
 def _with_hop(state: State, number: int, hop: Hop) -> State:
     processes, at, out, productions, faults = state
-    return State(
-        processes, (*at[:number], hop, *at[number + 1 :]), out, productions, faults
-    )
+    return State(processes, (*at[:number], hop, *at[number + 1 :]), out, productions, faults)
 
 
 def less(state: State, fault: str) -> State:
@@ -66,9 +64,7 @@ def duplicate(state: State, hop: int) -> State:
 def reorder(state: State, hop: int) -> State:
     """The second record overtakes the first."""
     (first, second, *rest), back, ids = state.hops[hop]
-    return less(
-        _with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders"
-    )
+    return less(_with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders")
 
 
 def cut(state: State, process: int) -> State:

@@ -11,15 +11,11 @@ _CHAIN = {"records": 1}
 _WEAK = {"records": 1, "productions": "weak"}
 _LONG = {"processes": 4, "records": 1, "crashes": 3}
 _ARRIVES = "send(0) receive(1) store(1)"
-_TOLD_IN_VAIN = (
-    "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
-)
+_TOLD_IN_VAIN = "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "lost_without_retry": Scenario(
-        "Nobody repeats what is lost: at-most-once.",
-        {**_ONE, "retry": False, "dedup": "none"},
-        "send(0) drop(1)",
+        "Nobody repeats what is lost: at-most-once.", {**_ONE, "retry": False, "dedup": "none"}, "send(0) drop(1)"
     ),
     "lost_and_repeated": Scenario(
         "The record is lost once and sent again: retry alone makes up for a loss.",

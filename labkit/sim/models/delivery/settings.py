@@ -9,9 +9,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 VERSION = 1
 
 PARAMETERS: dict[str, Parameter] = {
-    "retry": Switch(
-        "Whether a sender repeats what was not acknowledged.", default=True
-    ),
+    "retry": Switch("Whether a sender repeats what was not acknowledged.", default=True),
     "dedup": Choice(
         "Where a receiver keeps the ids that it has seen: nowhere, in the connection, in its memory, in its store.",
         "durable",
@@ -28,9 +26,7 @@ PARAMETERS: dict[str, Parameter] = {
         "derived",
         ("derived", "fresh"),
     ),
-    "processes": Whole(
-        "Processes in the chain, the source and the last one included.", 3, 2, 5
-    ),
+    "processes": Whole("Processes in the chain, the source and the last one included.", 3, 2, 5),
     "records": Whole("Records, all of one key.", 2, 1, 5),
     "window": Whole("How many records a sender may have under way on a hop.", 1, 1, 3),
     "drops": Whole("How many messages may be lost.", 1, 0, 3),
@@ -38,22 +34,13 @@ PARAMETERS: dict[str, Parameter] = {
     "delays": Whole("How often a timeout may come although nothing was lost.", 0, 0, 3),
     "reorders": Whole("How often a record may overtake the one before it.", 0, 0, 3),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
-    "collects": Switch(
-        "Whether ids are forgotten once nobody can send them again.", default=False
-    ),
+    "collects": Switch("Whether ids are forgotten once nobody can send them again.", default=False),
     "broken": Choice(
         "Which rule is left out: ack_early (acknowledged when it arrives), note_early (its id is noted when it "
         "arrives), note_late (its id is noted in a step of its own, after the output), highest_only (only the largest "
         "id is kept), collect_early (an id is forgotten while it may still be sent again).",
         "nothing",
-        (
-            "nothing",
-            "ack_early",
-            "note_early",
-            "note_late",
-            "highest_only",
-            "collect_early",
-        ),
+        ("nothing", "ack_early", "note_early", "note_late", "highest_only", "collect_early"),
     ),
 }
 
@@ -85,25 +72,15 @@ def settings(values: Values) -> Settings:
     """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
-        raise InvalidInput(
-            "retry=false: nobody acknowledges then, and productions=weak waits for it; use strong."
-        )
+        raise InvalidInput("retry=false: nobody acknowledges then, and productions=weak waits for it; use strong.")
     if not values["retry"] and broken == "ack_early":
-        raise InvalidInput(
-            "retry=false: nobody acknowledges then, so broken=ack_early means nothing; set retry=true."
-        )
+        raise InvalidInput("retry=false: nobody acknowledges then, so broken=ack_early means nothing; set retry=true.")
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
-        raise InvalidInput(
-            f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable."
-        )
+        raise InvalidInput(f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if values["collects"] and dedup not in TABLES:
-        raise InvalidInput(
-            f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable."
-        )
+        raise InvalidInput(f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if broken == "highest_only" and values["ids"] == "fresh":
-        raise InvalidInput(
-            "broken=highest_only: only derived ids are in the order of the records; set ids=derived."
-        )
+        raise InvalidInput("broken=highest_only: only derived ids are in the order of the records; set ids=derived.")
     return Settings(
         retry=bool(values["retry"]),
         dedup=dedup,

@@ -10,15 +10,7 @@ from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log import job as work
 from labkit.sim.models.kafka_log import readers as reading
 from labkit.sim.models.kafka_log.enabled import TEN
-from labkit.sim.models.kafka_log.parts import (
-    ABORT,
-    COMMIT,
-    PLAIN,
-    Phase,
-    Slot,
-    Stage,
-    State,
-)
+from labkit.sim.models.kafka_log.parts import ABORT, COMMIT, PLAIN, Phase, Slot, Stage, State
 from labkit.sim.models.kafka_log.settings import settings
 from labkit.sim.models.kafka_log.states import (
     appended,
@@ -40,24 +32,15 @@ class Broker(RuleModel[State]):
         super().__init__(values)
         self.settings = settings(values)
         broken = self.settings.broken
-        self._protocol = kafka.Rules(
-            self.settings.bumps_epoch,
-            broken != "no_fencing",
-            broken == "forget_decision",
-        )
+        self._protocol = kafka.Rules(self.settings.bumps_epoch, broken != "no_fencing", broken == "forget_decision")
 
     def _deliver(self, state: State, place: int) -> State:
         handle, attempt = state.requests[place]
-        state = state._replace(
-            requests=(*state.requests[:place], *state.requests[place + 1 :])
-        )
+        state = state._replace(requests=(*state.requests[:place], *state.requests[place + 1 :]))
         coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)
         state = with_coordinator(state, coordinator)
         job = state.job
-        if attempt != job.incarnation or job.phase not in (
-            Phase.RECOVERING,
-            Phase.RUNNING,
-        ):
+        if attempt != job.incarnation or job.phase not in (Phase.RECOVERING, Phase.RUNNING):
             return state
         after = work.answered(self.settings, job, handle, answer)
         return failed(state) if after is None else with_job(state, after, state.since)
@@ -67,9 +50,7 @@ class Broker(RuleModel[State]):
         entry = state.coordinator.log[name]
         kind = COMMIT if entry.stage is Stage.PREPARE_COMMIT else ABORT
         state = appended(state, where, Slot(kind, name, entry.epoch))
-        return with_coordinator(
-            state, kafka.note_marker(state.coordinator, name, where)
-        )
+        return with_coordinator(state, kafka.note_marker(state.coordinator, name, where))
 
     def _expire(self, state: State, name: int) -> State:
         return with_coordinator(state, kafka.expire(state.coordinator, name))
@@ -85,10 +66,7 @@ class Broker(RuleModel[State]):
 
     def _poll(self, state: State, which: int, where: int) -> State:
         reader, partition = state.readers[which], state.partitions[where]
-        start, end = (
-            reader.positions[where],
-            reading.end_of(self.settings, which, partition),
-        )
+        start, end = (reader.positions[where], reading.end_of(self.settings, which, partition))
         more = reading.rows(self.settings, which, state.coordinator, partition, start)
         sight = reading.extend_sight(state.sights[which], where, more)
         after = reading.polled(self.settings, reader, where, end)
@@ -102,77 +80,43 @@ class Broker(RuleModel[State]):
         return with_reader(state, which, reading.restarted(state.readers[which]))
 
     def _crash_coordinator(self, state: State, _: int) -> State:
-        return with_coordinator(
-            spent(state, "crashes"), kafka.die(self._protocol, state.coordinator)
-        )
+        return with_coordinator(spent(state, "crashes"), kafka.die(self._protocol, state.coordinator))
 
     def _crash_reader(self, state: State, which: int) -> State:
         return with_reader(spent(state, "crashes"), which, crash(state.readers[which]))
 
     def _write_plain(self, state: State, which: int) -> State:
         record = self.settings.records + which
-        return appended(
-            spent(state, "others"),
-            self.settings.partition_of(which),
-            Slot(record, PLAIN, 0),
-        )
+        return appended(spent(state, "others"), self.settings.partition_of(which), Slot(record, PLAIN, 0))
 
     def _tick(self, state: State, _: int) -> State:
-        state = with_coordinator(
-            spent(state, "ticks"),
-            kafka.grow_older(state.coordinator, self.settings.timeout),
-        )
+        state = with_coordinator(spent(state, "ticks"), kafka.grow_older(state.coordinator, self.settings.timeout))
         return state._replace(since=state.since + bool(self.settings.interval))
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "deliver": Rule(
-            _deliver,
-            "A request to commit reaches the coordinator, which decides and answers; the markers come later.",
+            _deliver, "A request to commit reaches the coordinator, which decides and answers; the markers come later."
         ),
-        "mark": Rule(
-            _mark, "The marker of the id t{name} goes into partition {where}."
-        ),
+        "mark": Rule(_mark, "The marker of the id t{name} goes into partition {where}."),
         "expire": Rule(
             _expire,
             "The transaction of the id t{which} is too old: the coordinator aborts it and fences its producer.",
             Event.TIMEOUT,
             on_cue=False,
         ),
-        "restart_coordinator": Rule(
-            _restart_coordinator,
-            "The coordinator starts again from its log.",
-            Event.RESTART,
-        ),
+        "restart_coordinator": Rule(_restart_coordinator, "The coordinator starts again from its log.", Event.RESTART),
         "poll_committed": Rule(
-            _poll_committed,
-            "The reader at read_committed polls partition {which}, up to the last stable offset.",
+            _poll_committed, "The reader at read_committed polls partition {which}, up to the last stable offset."
         ),
         "poll_uncommitted": Rule(
-            _poll_uncommitted,
-            "The reader at read_uncommitted polls partition {which}, up to its end.",
+            _poll_uncommitted, "The reader at read_uncommitted polls partition {which}, up to its end."
         ),
-        "store_positions": Rule(
-            _store_positions, "Reader {which} stores its positions."
-        ),
+        "store_positions": Rule(_store_positions, "Reader {which} stores its positions."),
         "restart_reader": Rule(
-            _restart_reader,
-            "Reader {which} starts again from the positions that it has stored.",
-            Event.RESTART,
+            _restart_reader, "Reader {which} starts again from the positions that it has stored.", Event.RESTART
         ),
-        "crash_coordinator": Rule(
-            _crash_coordinator,
-            "The coordinator dies; only its log is left.",
-            Event.CRASH,
-        ),
-        "crash_reader": Rule(
-            _crash_reader,
-            "Reader {which} dies; only its stored positions are left.",
-            Event.CRASH,
-        ),
-        "write_plain": Rule(
-            _write_plain,
-            "Somebody else writes a record without a transaction.",
-            Event.OPERATOR,
-        ),
+        "crash_coordinator": Rule(_crash_coordinator, "The coordinator dies; only its log is left.", Event.CRASH),
+        "crash_reader": Rule(_crash_reader, "Reader {which} dies; only its stored positions are left.", Event.CRASH),
+        "write_plain": Rule(_write_plain, "Somebody else writes a record without a transaction.", Event.OPERATOR),
         "tick": Rule(_tick, "A tick of time passes.", Event.DELAY),
     }

@@ -24,11 +24,7 @@ def expected(settings: Settings) -> list[Record]:
     records = []
     for record in range(settings.records + settings.budget.others):
         own = record < settings.records
-        key = (
-            f"p{settings.partition_of(record)}"
-            if own
-            else f"plain{settings.partition_of(record - settings.records)}"
-        )
+        key = f"p{settings.partition_of(record)}" if own else f"plain{settings.partition_of(record - settings.records)}"
         counts[key] += 1
         records.append(Record(record, key, counts[key]))
     return records
@@ -37,17 +33,9 @@ def expected(settings: Settings) -> list[Record]:
 def is_over(state: State) -> bool:
     """Whether everything that was to come has come: nobody is down, nothing is on its way."""
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
-    if (
-        job.phase is not Phase.ENDED
-        or zombie != NOBODY
-        or requests
-        or budget.others
-        or not coordinator.is_up
-    ):
+    if job.phase is not Phase.ENDED or zombie != NOBODY or requests or budget.others or not coordinator.is_up:
         return False
-    return all(reader.is_up for reader in readers) and not any(
-        entry.stage in PREPARED for entry in coordinator.log
-    )
+    return all(reader.is_up for reader in readers) and not any(entry.stage in PREPARED for entry in coordinator.log)
 
 
 class Judge(StateJudge[State]):
@@ -65,9 +53,7 @@ class Judge(StateJudge[State]):
         return is_over(state) and all(
             position == end_of(self._settings, which, partition)
             for which, reader in enumerate(state.readers)
-            for position, partition in zip(
-                reader.positions, state.partitions, strict=True
-            )
+            for position, partition in zip(reader.positions, state.partitions, strict=True)
         )
 
     def history(self, state: State) -> History:
@@ -75,9 +61,7 @@ class Judge(StateJudge[State]):
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
-        for partition, sight in zip(
-            state.partitions, state.sights[self._reader], strict=True
-        ):
+        for partition, sight in zip(state.partitions, state.sights[self._reader], strict=True):
             fate_of = fates(partition)
             for position, early in sight:
                 yield self._row(partition[position], fate_of[position], early=early)
@@ -86,9 +70,7 @@ class Judge(StateJudge[State]):
     def _hidden(self, state: State) -> Iterator[Observation]:
         for partition in state.partitions:
             fate_of = fates(partition)
-            for position in range(
-                end_of(self._settings, self._reader, partition), len(partition)
-            ):
+            for position in range(end_of(self._settings, self._reader, partition), len(partition)):
                 if fate_of[position] in (Fate.OPEN, Fate.COMMITTED):
                     yield self._row(partition[position], fate_of[position], early=False)
 
@@ -96,10 +78,7 @@ class Judge(StateJudge[State]):
         record = self.expected[slot.record]
         visibility = Visibility.PRECOMMITTED if early else Visibility.COMMITTED
         return Observation(
-            *record,
-            slot.batch,
-            slot.attempt,
-            Visibility.ABORTED if fate is Fate.ABORTED else visibility,
+            *record, slot.batch, slot.attempt, Visibility.ABORTED if fate is Fate.ABORTED else visibility
         )
 
 
@@ -112,14 +91,10 @@ SAID = {
 }
 
 
-def claims(
-    settings: Settings, text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; what can be seen on the way; that the job ends."""
     judged = Judge(settings)
-    properties = [
-        judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()
-    ]
+    properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()]
     properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
         properties.append(_decided_first())
@@ -167,11 +142,7 @@ def _decided_first() -> Property[State]:
         slot = early(state)
         assert slot is not None
         checkpoints = state.job.checkpoints
-        last = (
-            f"the last complete one is {checkpoints[-1].number}"
-            if checkpoints
-            else "none is complete"
-        )
+        last = f"the last complete one is {checkpoints[-1].number}" if checkpoints else "none is complete"
         return f"record {slot.record} is committed, but it belongs to checkpoint {slot.batch}, and {last}."
 
     return Property(
@@ -183,9 +154,7 @@ def _decided_first() -> Property[State]:
     )
 
 
-def _glimpses(
-    settings: Settings, judged: Judge, text: Callable[[State], str]
-) -> Iterator[Property[State]]:
+def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
     """What can be seen, and would be missed if the model could not do its work."""
     last = len(settings.readers) - 1
 
@@ -201,37 +170,16 @@ def _glimpses(
         return any(record.early for sight in state.sights[last] for record in sight)
 
     def waits(state: State) -> bool:
-        return any(
-            Fate.COMMITTED in fates(each)[last_stable_offset(each) :]
-            for each in state.partitions
-        )
+        return any(Fate.COMMITTED in fates(each)[last_stable_offset(each) :] for each in state.partitions)
 
     some = Mood.SOMETIMES
     yield judged.all_out("All is written and read.", text, judged.is_over)
     if settings.partitions > 1 and settings.records > 1 and not settings.reuses_id:
-        yield Property(
-            "half_visible",
-            some,
-            "A reader has one part of a transaction, not yet the other.",
-            half,
-            text,
-        )
+        yield Property("half_visible", some, "A reader has one part of a transaction, not yet the other.", half, text)
     if settings.readers[last] == READ_UNCOMMITTED:
-        yield Property(
-            "early_seen",
-            some,
-            "The reader at read_uncommitted sees an undecided record.",
-            early,
-            text,
-        )
+        yield Property("early_seen", some, "The reader at read_uncommitted sees an undecided record.", early, text)
     if settings.budget.others:
-        yield Property(
-            "waits",
-            some,
-            "A committed record waits behind an open transaction.",
-            waits,
-            text,
-        )
+        yield Property("waits", some, "A committed record waits behind an open transaction.", waits, text)
 
 
 def _ends() -> Property[State]:

@@ -74,25 +74,17 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
     return put(coordinator, name, Entry(Stage.PREPARE_ABORT, epoch + 1, partitions))
 
 
-def add_partition(
-    rules: Rules, coordinator: Coordinator, handle: Handle, partition: int
-) -> Coordinator | None:
+def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
     """AddPartitionsToTxn: the first one opens the transaction and starts its clock. None: the producer is fenced."""
     stage, epoch, partitions, age = coordinator.log[handle.name]
     if handle.epoch != epoch and rules.fences:
         return None
     if stage is not Stage.ONGOING:
         partitions = age = 0
-    return put(
-        coordinator,
-        handle.name,
-        Entry(Stage.ONGOING, epoch, partitions | 1 << partition, age),
-    )
+    return put(coordinator, handle.name, Entry(Stage.ONGOING, epoch, partitions | 1 << partition, age))
 
 
-def end(
-    rules: Rules, coordinator: Coordinator, handle: Handle
-) -> tuple[Coordinator, Answer]:
+def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
     """EndTxn with commit, for an id whose markers are all written. Whoever holds the handle may send it."""
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -104,9 +96,7 @@ def end(
 
 
 def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool:
-    return stage is Stage.COMPLETE_COMMIT and (
-        handle.epoch == epoch - rules.bumps_epoch or not rules.fences
-    )
+    return stage is Stage.COMPLETE_COMMIT and (handle.epoch == epoch - rules.bumps_epoch or not rules.fences)
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
@@ -128,9 +118,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
     if len([each for each, _ in marked if each == name]) < partitions.bit_count():
         return Coordinator(log, is_up, marked)
     others = tuple(pair for pair in marked if pair[0] != name)
-    complete = (
-        Stage.COMPLETE_COMMIT if stage is Stage.PREPARE_COMMIT else Stage.COMPLETE_ABORT
-    )
+    complete = Stage.COMPLETE_COMMIT if stage is Stage.PREPARE_COMMIT else Stage.COMPLETE_ABORT
     return put(Coordinator(log, is_up, others), name, Entry(complete, epoch))
 
 
@@ -149,9 +137,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
     """The coordinator's crash: its log stays. One that answers before it logs forgets what it had decided."""
     if rules.forgets:
         log = tuple(
-            entry._replace(stage=Stage.ONGOING)
-            if entry.stage is Stage.PREPARE_COMMIT
-            else entry
+            entry._replace(stage=Stage.ONGOING) if entry.stage is Stage.PREPARE_COMMIT else entry
             for entry in coordinator.log
         )
         coordinator = coordinator._replace(log=log)

@@ -44,11 +44,7 @@ def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
 def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
     """What a job that is alive may do next."""
     job, coordinator = state.job, state.coordinator
-    if (
-        coordinator.is_up
-        and work.may_fence(rules, job)
-        and not kafka.is_busy(coordinator, job.to_fence[0])
-    ):
+    if coordinator.is_up and work.may_fence(rules, job) and not kafka.is_busy(coordinator, job.to_fence[0]):
         actions.append(Action("fence", job.to_fence[0]))
     if work.can_begin(rules, coordinator, job):
         actions.append(Action("begin", work.next_name(rules, job)))
@@ -59,11 +55,7 @@ def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
     if job.triggered is not None:
         actions.append(Action("complete", job.triggered.number))
     if work.may_send(rules, job):
-        actions += [
-            Action("send_commit", place)
-            for place, due in enumerate(job.due)
-            if not due.is_sent
-        ]
+        actions += [Action("send_commit", place) for place, due in enumerate(job.due) if not due.is_sent]
     if work.is_finished(rules, job):
         actions.append(Action("finish"))
 
@@ -85,10 +77,7 @@ def _coordinator_actions(rules: Settings, state: State, actions: list[Action]) -
     for place, request in enumerate(state.requests):
         if not kafka.is_busy(coordinator, request.handle.name):
             actions.append(Action("deliver", place))
-    actions += [
-        Action("mark", name * TEN + where)
-        for name, where in kafka.unmarked(coordinator)
-    ]
+    actions += [Action("mark", name * TEN + where) for name, where in kafka.unmarked(coordinator)]
     for name, entry in enumerate(coordinator.log):
         if entry.stage is Stage.ONGOING and entry.age >= rules.timeout:
             actions.append(Action("expire", name))
@@ -99,11 +88,7 @@ def _reader_actions(rules: Settings, state: State, actions: list[Action]) -> Non
         if not reader.is_up:
             actions.append(Action("restart_reader", which))
             continue
-        poll = (
-            "poll_committed"
-            if rules.readers[which] == READ_COMMITTED
-            else "poll_uncommitted"
-        )
+        poll = "poll_committed" if rules.readers[which] == READ_COMMITTED else "poll_uncommitted"
         for where, position in enumerate(reader.positions):
             if position < reading.end_of(rules, which, state.partitions[where]):
                 actions.append(Action(poll, where))
@@ -119,15 +104,9 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
             actions.append(Action("crash"))
         if state.coordinator.is_up:
             actions.append(Action("crash_coordinator"))
-        actions += [
-            Action("crash_reader", which)
-            for which, reader in enumerate(state.readers)
-            if reader.is_up
-        ]
+        actions += [Action("crash_reader", which) for which, reader in enumerate(state.readers) if reader.is_up]
     if budget.retries and is_alive:
-        actions += [
-            Action("resend", place) for place, due in enumerate(job.due) if due.is_sent
-        ]
+        actions += [Action("resend", place) for place, due in enumerate(job.due) if due.is_sent]
     if budget.lapses and job.triggered is not None:
         actions.append(Action("lapse", job.triggered.number))
     if budget.rollbacks and job.phase is Phase.DOWN and job.checkpoints:
@@ -143,20 +122,11 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 def _may_tick(rules: Settings, state: State) -> bool:
     """Whether time may pass. It does so only where somebody's clock runs, and past nothing that is due."""
     job = state.job
-    is_counted = any(
-        entry.stage is Stage.ONGOING and entry.age < rules.timeout
-        for entry in state.coordinator.log
-    )
+    is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
         return is_counted
     if job.phase is Phase.DOWN:
-        return (
-            is_counted
-            and state.since < rules.downtime
-            and state.failures < MAX_FAILURES
-        )
+        return is_counted and state.since < rules.downtime and state.failures < MAX_FAILURES
     if job.phase is Phase.RECOVERING or job.due or kafka.unmarked(state.coordinator):
         return False
-    return state.since < (
-        rules.checkpoint_timeout if job.triggered is not None else rules.interval
-    )
+    return state.since < (rules.checkpoint_timeout if job.triggered is not None else rules.interval)

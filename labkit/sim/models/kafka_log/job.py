@@ -6,24 +6,13 @@ commits what the last checkpoint names before it initialises any id. This module
 """
 
 from labkit.sim.models.kafka_log.coordinator import Answer, entry_of, is_busy
-from labkit.sim.models.kafka_log.parts import (
-    Checkpoint,
-    Coordinator,
-    Due,
-    Handle,
-    Job,
-    Phase,
-)
+from labkit.sim.models.kafka_log.parts import Checkpoint, Coordinator, Due, Handle, Job, Phase
 from labkit.sim.models.kafka_log.settings import Settings
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
     """Whether the producer needs an id, and may have the next one: it has no open transaction, and input is left."""
-    if (
-        job.phase is not Phase.RUNNING
-        or job.current is not None
-        or job.offset == settings.records
-    ):
+    if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
     return coordinator.is_up and not is_busy(coordinator, next_name(settings, job))
 
@@ -40,22 +29,14 @@ def begin(job: Job, handle: Handle) -> Job:
 
 def can_write(settings: Settings, job: Job) -> bool:
     """Whether the producer has a transaction that is free: one id can hold only one that is not yet committed."""
-    if (
-        job.phase is not Phase.RUNNING
-        or job.current is None
-        or job.offset == settings.records
-    ):
+    if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
 
 
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Whether a barrier may come: something is to be committed, no checkpoint is under way, and it is time."""
-    if (
-        job.phase is not Phase.RUNNING
-        or job.triggered is not None
-        or not (job.added or job.pending)
-    ):
+    if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
     return since >= settings.interval or job.offset == settings.records
 
@@ -89,12 +70,7 @@ def complete(job: Job) -> Job:
     assert job.triggered is not None
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
-    return job._replace(
-        checkpoints=(*job.checkpoints, job.triggered),
-        pending=(),
-        triggered=None,
-        due=(*job.due, *new),
-    )
+    return job._replace(checkpoints=(*job.checkpoints, job.triggered), pending=(), triggered=None, due=(*job.due, *new))
 
 
 def lapse(job: Job) -> Job:
@@ -105,14 +81,10 @@ def lapse(job: Job) -> Job:
 def sent(job: Job, number: int) -> Job:
     """The job has asked for a commit and waits for the answer."""
     due = job.due
-    return job._replace(
-        due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :])
-    )
+    return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
 
-def answered(
-    settings: Settings, job: Job, handle: Handle, answer: Answer
-) -> Job | None:
+def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Job | None:
     """The answer to a commit arrives. None: the job fails. A producer of version 2 learns its new epoch from it."""
     if Due(handle, is_sent=True) not in job.due:
         return job
@@ -120,11 +92,7 @@ def answered(
         return None
     job = job._replace(due=tuple(each for each in job.due if each.handle != handle))
     if job.current == handle:
-        current = (
-            Handle(handle.name, handle.epoch + settings.bumps_epoch)
-            if answer is Answer.DONE
-            else None
-        )
+        current = Handle(handle.name, handle.epoch + settings.bumps_epoch) if answer is Answer.DONE else None
         job = job._replace(current=current)
     return recovered(job)
 
@@ -132,17 +100,10 @@ def answered(
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
     """A new incarnation reads the last completed checkpoint: what to commit, what to fence, where to read on."""
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
-    lingering = (
-        range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
-    )
-    to_fence = tuple(
-        name for name in lingering if entry_of(coordinator, name) is not None
-    )
+    lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
+    to_fence = tuple(name for name in lingering if entry_of(coordinator, name) is not None)
     if settings.broken == "init_first":
-        to_fence = (
-            *(handle.name for handle in last.handles if handle.name not in to_fence),
-            *to_fence,
-        )
+        to_fence = (*(handle.name for handle in last.handles if handle.name not in to_fence), *to_fence)
     elif settings.broken == "forget_lingering":
         to_fence = ()
     return recovered(

@@ -29,9 +29,7 @@ def fates(partition: Partition) -> tuple[Fate | None, ...]:
             ends[slot.name] = Fate.COMMITTED if slot.record == COMMIT else Fate.ABORTED
             backwards.append(None)
         else:
-            backwards.append(
-                Fate.COMMITTED if slot.name == PLAIN else ends.get(slot.name, Fate.OPEN)
-            )
+            backwards.append(Fate.COMMITTED if slot.name == PLAIN else ends.get(slot.name, Fate.OPEN))
     return tuple(reversed(backwards))
 
 

@@ -24,13 +24,7 @@ from labkit.sim.models.kafka_log.parts import (
     State,
 )
 from labkit.sim.models.kafka_log.settings import PARAMETERS, VERSION
-from labkit.sim.models.kafka_log.states import (
-    appended,
-    failed,
-    spent,
-    with_coordinator,
-    with_job,
-)
+from labkit.sim.models.kafka_log.states import appended, failed, spent, with_coordinator, with_job
 from labkit.sim.rules import Event, Rule
 
 
@@ -61,9 +55,7 @@ class KafkaLog(Broker):
     # The job.
 
     def _restart(self, state: State, _: int) -> State:
-        return with_job(
-            state, work.restart(self.settings, state.coordinator, state.job), 0
-        )
+        return with_job(state, work.restart(self.settings, state.coordinator, state.job), 0)
 
     def _fence(self, state: State, name: int) -> State:
         was_open = state.coordinator.log[name].stage is Stage.ONGOING
@@ -103,21 +95,15 @@ class KafkaLog(Broker):
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None
         open_here = open_epoch(state.partitions[where], handle.name)
-        is_open = open_here == handle.epoch or (
-            open_here >= 0 and not self._protocol.fences
-        )
+        is_open = open_here == handle.epoch or (open_here >= 0 and not self._protocol.fences)
         if not is_open:
             if job.added >> where & 1 and self._protocol.fences:
                 return None
-            coordinator = kafka.add_partition(
-                self._protocol, state.coordinator, handle, where
-            )
+            coordinator = kafka.add_partition(self._protocol, state.coordinator, handle, where)
             if coordinator is None:
                 return None
             state = with_coordinator(state, coordinator)
-        slot = Slot(
-            job.offset, handle.name, handle.epoch, job.number + 1, job.incarnation
-        )
+        slot = Slot(job.offset, handle.name, handle.epoch, job.number + 1, job.incarnation)
         return appended(state, where, slot)
 
     def _pre_commit(self, state: State, _: int) -> State:
@@ -152,15 +138,11 @@ class KafkaLog(Broker):
         return with_job(spent(state, "lapses"), work.lapse(state.job), state.since)
 
     def _roll_back(self, state: State, _: int) -> State:
-        return with_job(
-            spent(state, "rollbacks"), work.roll_back(state.job), state.since
-        )
+        return with_job(spent(state, "rollbacks"), work.roll_back(state.job), state.since)
 
     def _replace_job(self, state: State, _: int) -> State:
         zombie = state.job
-        return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(
-            zombie=zombie
-        )
+        return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of what readers saw, and rules of the protocol."""
@@ -182,11 +164,7 @@ class KafkaLog(Broker):
             coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)
             ends = self.apply(state, action).failures > state.failures
             nothing_new = coordinator == state.coordinator
-            comes = answered(
-                was_refused=answer is kafka.Answer.REFUSED,
-                nothing_new=nothing_new,
-                ends=ends,
-            )
+            comes = answered(was_refused=answer is kafka.Answer.REFUSED, nothing_new=nothing_new, ends=ends)
             return comes or self.sentence(action)
         if action.name in ("write", "zombie_write"):
             job = state.job if action.name == "write" else state.zombie
@@ -196,40 +174,27 @@ class KafkaLog(Broker):
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "restart": Rule(
-            _restart,
-            "Incarnation {which} of the job starts from the last completed checkpoint.",
-            Event.RESTART,
+            _restart, "Incarnation {which} of the job starts from the last completed checkpoint.", Event.RESTART
         ),
         "fence": Rule(
             _fence,
             "Recovery initialises the id t{which}: what is open under it is aborted, and older epochs are fenced.",
         ),
         "begin": Rule(
-            _begin,
-            "The producer initialises the id t{which} for its next transaction; nothing is open yet.",
+            _begin, "The producer initialises the id t{which} for its next transaction; nothing is open yet."
         ),
         "write": Rule(
-            _write,
-            "Record {which} goes into the job's transaction; the first one opens it, and its clock starts.",
+            _write, "Record {which} goes into the job's transaction; the first one opens it, and its clock starts."
         ),
         "pre_commit": Rule(
             _pre_commit,
             "The barrier of checkpoint {which}: the transaction is sealed, and the checkpoint takes its handle.",
         ),
         "complete": Rule(_complete, "Checkpoint {which} is complete: the decision."),
-        "send_commit": Rule(
-            _send_commit, "The job asks the coordinator for a commit that is decided."
-        ),
+        "send_commit": Rule(_send_commit, "The job asks the coordinator for a commit that is decided."),
         "finish": Rule(_finish, "All is committed or given up: the job ends."),
-        "zombie_write": Rule(
-            _zombie_write,
-            "The job that was thought dead tries to write record {which}.",
-        ),
-        "crash": Rule(
-            _crash,
-            "The job dies; only its completed checkpoints are left.",
-            Event.CRASH,
-        ),
+        "zombie_write": Rule(_zombie_write, "The job that was thought dead tries to write record {which}."),
+        "crash": Rule(_crash, "The job dies; only its completed checkpoints are left.", Event.CRASH),
         "resend": Rule(
             _resend,
             "No answer has come, so the job asks for the commit again; the first request may still arrive.",
@@ -241,13 +206,9 @@ class KafkaLog(Broker):
             Event.TIMEOUT,
         ),
         "roll_back": Rule(
-            _roll_back,
-            "Somebody removes checkpoint {which}, so that an older one is restored.",
-            Event.OPERATOR,
+            _roll_back, "Somebody removes checkpoint {which}, so that an older one is restored.", Event.OPERATOR
         ),
         "replace_job": Rule(
-            _replace_job,
-            "The job hangs, is thought dead, and will be replaced; it will wake up.",
-            Event.CRASH,
+            _replace_job, "The job hangs, is thought dead, and will be replaced; it will wake up.", Event.CRASH
         ),
     }

@@ -22,11 +22,7 @@ from labkit.sim.wording import listed, members, to_come
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
     """What comes of a request to commit, where it is not that the coordinator decides; empty: that is it."""
     if was_refused:
-        then = (
-            "the job ends with this error"
-            if ends
-            else "whoever asked logs the error and goes on"
-        )
+        then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
     if nothing_new:
         return "A request to commit reaches the coordinator, which has committed it before: nothing changes."
@@ -47,24 +43,13 @@ def text(settings: Settings, state: State) -> str:
     if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")
     parts.append(_coordinator(state.coordinator))
-    parts += [
-        f"p{where} {_partition(partition)}"
-        for where, partition in enumerate(state.partitions)
-    ]
+    parts += [f"p{where} {_partition(partition)}" for where, partition in enumerate(state.partitions)]
     for which, reader in enumerate(state.readers):
         at = f"at {listed(map(str, reader.positions))}" if reader.is_up else "down"
-        stored = (
-            ""
-            if reader.stored == reader.positions
-            else f", stored {listed(map(str, reader.stored))}"
-        )
-        parts.append(
-            f"{settings.readers[which]} {at}{stored}, has {_sight(state, which)}"
-        )
+        stored = "" if reader.stored == reader.positions else f", stored {listed(map(str, reader.stored))}"
+        parts.append(f"{settings.readers[which]} {at}{stored}, has {_sight(state, which)}")
     if state.requests:
-        parts.append(
-            f"on their way {listed(f'commit {each.handle} of {each.attempt}' for each in state.requests)}"
-        )
+        parts.append(f"on their way {listed(f'commit {each.handle} of {each.attempt}' for each in state.requests)}")
     left = to_come(Budget._fields, state.budget)
     parts.append(f"to come {listed(left)}")
     if state.since:
@@ -76,12 +61,8 @@ def _job(job: Job) -> str:
     done = f"checkpoints {listed(map(_checkpoint, job.checkpoints))}"
     if job.phase in (Phase.DOWN, Phase.ENDED):
         return f"job {job.incarnation} {job.phase}, {done}"
-    sentence = (
-        f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
-    )
-    sentence += f", producer {job.current or '-'}" + (
-        f" in {_bits(job.added)}" if job.added else ""
-    )
+    sentence = f"job {job.incarnation} {job.phase}, number {job.number}, offset {job.offset}"
+    sentence += f", producer {job.current or '-'}" + (f" in {_bits(job.added)}" if job.added else "")
     if job.pending:
         sentence += f", pending {listed(map(str, job.pending))}"
     if job.triggered:
@@ -106,9 +87,7 @@ def _coordinator(coordinator: Coordinator) -> str:
         if epoch >= 0
     )
     marked = (
-        f", marked {listed(f't{name}-p{where}' for name, where in coordinator.marked)}"
-        if coordinator.marked
-        else ""
+        f", marked {listed(f't{name}-p{where}' for name, where in coordinator.marked)}" if coordinator.marked else ""
     )
     return f"coordinator {'up' if coordinator.is_up else 'down'}: {log}{marked}"
 
@@ -116,9 +95,7 @@ def _coordinator(coordinator: Coordinator) -> str:
 def _partition(partition: Partition) -> str:
     end = last_stable_offset(partition)
     slots = [_slot(slot) for slot in partition]
-    return (
-        listed([*slots[:end], "|", *slots[end:]]) if end < len(slots) else listed(slots)
-    )
+    return listed([*slots[:end], "|", *slots[end:]]) if end < len(slots) else listed(slots)
 
 
 def _slot(slot: Slot) -> str:
@@ -131,9 +108,7 @@ def _slot(slot: Slot) -> str:
 
 def _sight(state: State, which: int) -> str:
     parts = []
-    for where, (partition, sight) in enumerate(
-        zip(state.partitions, state.sights[which], strict=True)
-    ):
+    for where, (partition, sight) in enumerate(zip(state.partitions, state.sights[which], strict=True)):
         fate_of = fates(partition)
         for position, early in sight:
             mark = "!" if early else ""

@@ -5,46 +5,27 @@ from the last stable offset on, and none of an aborted transaction. This module 
 """
 
 from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
-from labkit.sim.models.kafka_log.parts import (
-    Coordinator,
-    Partition,
-    Reader,
-    ReadRecord,
-    Sight,
-    Stage,
-)
+from labkit.sim.models.kafka_log.parts import Coordinator, Partition, Reader, ReadRecord, Sight, Stage
 from labkit.sim.models.kafka_log.settings import READ_COMMITTED, Settings
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
     """Up to which position this reader may read."""
-    if (
-        settings.readers[which] == READ_COMMITTED
-        and settings.broken != "last_stable_offset"
-    ):
+    if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)
 
 
 def rows(
-    settings: Settings,
-    which: int,
-    coordinator: Coordinator,
-    partition: Partition,
-    start: int,
+    settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
     """What a poll from this position hands on."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
-        ReadRecord(
-            position,
-            fate_of[position] is Fate.OPEN
-            and _is_undecided(coordinator, partition[position].name),
-        )
+        ReadRecord(position, fate_of[position] is Fate.OPEN and _is_undecided(coordinator, partition[position].name))
         for position in range(start, end_of(settings, which, partition))
-        if fate_of[position] is not None
-        and not (hides_aborted and fate_of[position] is Fate.ABORTED)
+        if fate_of[position] is not None and not (hides_aborted and fate_of[position] is Fate.ABORTED)
     )
 
 

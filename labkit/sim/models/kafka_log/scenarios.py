@@ -8,9 +8,7 @@ from labkit.sim.blueprint import Scenario
 
 _QUIET = {"crashes": 0}
 _ONE = {"partitions": 1}
-_COMMITTED = (
-    "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) deliver(0) mark(0)"
-)
+_COMMITTED = "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) deliver(0) mark(0)"
 _FIVE_SECONDS = {"crashes": 0, "interval": 2, "timeout": 1, "checkpoint_timeout": 1}
 """Ticks of five seconds: a transaction timeout of 5 s, and a checkpoint every 10 s."""
 

@@ -8,12 +8,7 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole
 VERSION = 1
 
 PARAMETERS: dict[str, Parameter] = {
-    "records": Whole(
-        "Input records of the job; record i goes to partition i modulo the partitions.",
-        2,
-        1,
-        6,
-    ),
+    "records": Whole("Input records of the job; record i goes to partition i modulo the partitions.", 2, 1, 6),
     "partitions": Whole("Partitions of the log.", 2, 1, 3),
     "isolation": Choice(
         "Who reads: both readers (what is claimed is claimed of read_committed), or only one of them.",
@@ -40,40 +35,17 @@ PARAMETERS: dict[str, Parameter] = {
         "with_rows",
         ("with_rows", "after_rows"),
     ),
-    "crashes": Whole(
-        "How many crashes there may be, of job, coordinator and readers together.",
-        1,
-        0,
-        3,
-    ),
-    "retries": Whole(
-        "How often the job may send a commit again because no answer came.", 0, 0, 2
-    ),
+    "crashes": Whole("How many crashes there may be, of job, coordinator and readers together.", 1, 0, 3),
+    "retries": Whole("How often the job may send a commit again because no answer came.", 0, 0, 2),
     "lapses": Whole("How many checkpoints may expire while the job lives on.", 0, 0, 2),
     "rollbacks": Whole("How often an older checkpoint may be restored.", 0, 0, 1),
     "zombies": Whole("How many jobs may be thought dead and go on writing.", 0, 0, 1),
-    "others": Whole(
-        "Records that somebody else writes without a transaction.", 0, 0, 2
-    ),
+    "others": Whole("Records that somebody else writes without a transaction.", 0, 0, 2),
     "ticks": Whole("How many ticks of time may pass; 0: time stands still.", 0, 0, 20),
-    "timeout": Whole(
-        "Ticks from the first write of a transaction until the coordinator may abort it.",
-        1,
-        1,
-        20,
-    ),
-    "interval": Whole(
-        "Ticks between the starts of two checkpoints; 0: at any time, and nothing is punctual.",
-        0,
-        0,
-        5,
-    ),
-    "checkpoint_timeout": Whole(
-        "Ticks that a checkpoint may take, if the interval is not 0.", 1, 0, 5
-    ),
-    "downtime": Whole(
-        "Ticks that the job may be down, if the interval is not 0.", 1, 0, 5
-    ),
+    "timeout": Whole("Ticks from the first write of a transaction until the coordinator may abort it.", 1, 1, 20),
+    "interval": Whole("Ticks between the starts of two checkpoints; 0: at any time, and nothing is punctual.", 0, 0, 5),
+    "checkpoint_timeout": Whole("Ticks that a checkpoint may take, if the interval is not 0.", 1, 0, 5),
+    "downtime": Whole("Ticks that the job may be down, if the interval is not 0.", 1, 0, 5),
     "broken": Choice(
         "Which rule is broken: last_stable_offset (it passes open transactions), early_commit (commit at pre-commit), "
         "init_first (recovery initialises the ids that it should commit), forget_lingering (recovery leaves open "
@@ -123,9 +95,7 @@ def settings(values: Values) -> Settings:
     return Settings(
         records=int(values["records"]),
         partitions=int(values["partitions"]),
-        readers=(READ_COMMITTED, READ_UNCOMMITTED)
-        if isolation == "both"
-        else (isolation,),
+        readers=(READ_COMMITTED, READ_UNCOMMITTED) if isolation == "both" else (isolation,),
         reuses_id=values["naming"] == "one",
         bumps_epoch=values["protocol"] == "v2",
         fails_when_refused=values["refused"] == "raise",

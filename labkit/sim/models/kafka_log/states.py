@@ -5,22 +5,16 @@ This module must not know which action changes what.
 """
 
 from labkit.sim.model import crash, from_fields
-from labkit.sim.models.kafka_log.parts import (
-    Coordinator,
-    Job,
-    Partition,
-    Reader,
-    Sight,
-    Slot,
-    State,
-)
+from labkit.sim.models.kafka_log.parts import Coordinator, Job, Partition, Reader, Sight, Slot, State
 from labkit.sim.rules import one_less
 
 as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """The state with this job; `since` counts the ticks since its last checkpoint was triggered, or since it is down."""
+    """The state with this job; `since` counts the ticks since its last checkpoint was triggered, or since it
+    is down.
+    """
     return as_state((job, *state[1:8], since, state.failures))
 
 

@@ -42,41 +42,25 @@ class Examination(NamedTuple):
     because: str
 
 
-def longest_open(
-    interval: float, checkpoint_timeout: float, tolerated: int, downtime: float
-) -> float:
+def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
     """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
 
     The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before
     is over if that takes longer; `tolerated` checkpoints may expire, and their transactions ride along; the last one
     takes all of `checkpoint_timeout`; then the job is down. A transaction timeout must be longer than this.
     """
-    return (
-        (tolerated + 1) * max(interval, checkpoint_timeout)
-        + checkpoint_timeout
-        + downtime
-    )
+    return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 
 
 def examine(timeouts: Timeouts) -> Examination:
     """Says whether a job so configured starts, and whether it can lose data. Raises `InvalidInput`."""
     _check(timeouts)
-    interval = (
-        max(timeouts.interval, timeouts.checkpoint + timeouts.pause)
-        if timeouts.pause
-        else timeouts.interval
-    )
-    needed = longest_open(
-        interval, timeouts.checkpoint, timeouts.tolerated, timeouts.downtime
-    )
+    interval = max(timeouts.interval, timeouts.checkpoint + timeouts.pause) if timeouts.pause else timeouts.interval
+    needed = longest_open(interval, timeouts.checkpoint, timeouts.tolerated, timeouts.downtime)
     if timeouts.transaction > timeouts.maximum:
         return Examination(Fit.REFUSED, needed, _refused(timeouts, needed))
     if timeouts.transaction > needed:
-        return Examination(
-            Fit.SAFE,
-            needed,
-            f"a transaction is open for at most {needed:g} s, and may be for longer",
-        )
+        return Examination(Fit.SAFE, needed, f"a transaction is open for at most {needed:g} s, and may be for longer")
     return Examination(Fit.LOSES, needed, _loses(timeouts, interval, needed))
 
 
@@ -84,17 +68,13 @@ def _check(timeouts: Timeouts) -> None:
     for name, value in timeouts._asdict().items():
         least_is_zero = name in {"pause", "tolerated", "downtime"}
         if value < 0 or (value == 0 and not least_is_zero):
-            raise InvalidInput(
-                f"--{name} {value:g}: must be {'0 or more' if least_is_zero else 'more than 0'}."
-            )
+            raise InvalidInput(f"--{name} {value:g}: must be {'0 or more' if least_is_zero else 'more than 0'}.")
 
 
 def _refused(timeouts: Timeouts, needed: float) -> str:
     remedy = f"set the transaction timeout to more than {needed:g} s and at most {timeouts.maximum:g} s"
     if needed >= timeouts.maximum:
-        remedy = (
-            f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
-        )
+        remedy = f"raise transaction.max.timeout.ms above {needed:g} s, which this job needs"
     return (
         f"the broker allows {timeouts.maximum:g} s and the producer asks for {timeouts.transaction:g} s: it answers "
         f"INVALID_TRANSACTION_TIMEOUT when the producer is initialised; {remedy}"
@@ -109,5 +89,7 @@ def _loses(timeouts: Timeouts, interval: float, needed: float) -> str:
             "since the checkpoint completes and only the commit is refused; what comes just before a barrier survives"
         )
     else:
-        when = "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
+        when = (
+            "a slow checkpoint, one that expires, or a long restart after the decision is enough to lose what it holds"
+        )
     return f"{how}: {when}"

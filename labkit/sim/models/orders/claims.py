@@ -26,9 +26,7 @@ def is_done(settings: Settings, state: State) -> bool:
     return process.place is Place.IDLE and process.job.start >= settings.rows
 
 
-def history_of(
-    seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool
-) -> History:
+def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
     """What was seen, with a look at each crash and at the end.
 
     Where a step may take other rows, no part of a batch can be told from a whole one.
@@ -87,9 +85,7 @@ MEANWHILE = {
 """What a reader can meet though the end is right."""
 
 
-def claims(
-    settings: Settings, text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """The judge's properties when all is done and on the way, and that all can come out at all."""
     judge = Judge(settings)
 

@@ -9,29 +9,10 @@ from typing import Any, ClassVar
 
 from labkit.sim.model import Action, Property, crash, from_fields
 from labkit.sim.models.orders.claims import claims
-from labkit.sim.models.orders.narration import (
-    rows_in_words,
-    set_in_words,
-    skipped_in_words,
-    started_in_words,
-    text,
-)
-from labkit.sim.models.orders.parts import (
-    NO_JOB,
-    Job,
-    Place,
-    Process,
-    Seen,
-    State,
-)
+from labkit.sim.models.orders.narration import rows_in_words, set_in_words, skipped_in_words, started_in_words, text
+from labkit.sim.models.orders.parts import NO_JOB, Job, Place, Process, Seen, State
 from labkit.sim.models.orders.recovery import next_job, planned, to_finish
-from labkit.sim.models.orders.settings import (
-    PARAMETERS,
-    ROWS_OF_A_STEP,
-    VERSION,
-    World,
-    settings,
-)
+from labkit.sim.models.orders.settings import PARAMETERS, ROWS_OF_A_STEP, VERSION, World, settings
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel
 from labkit.sim.writes import AtomicSet, Output, Write
@@ -40,9 +21,7 @@ _CRASH = Action("crash")
 _state = from_fields(State)
 
 
-def _write_rules(
-    effect: Callable[[Any, State, int], State],
-) -> dict[str, Rule[State]]:
+def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[State]]:
     """A rule for every write. An atomic set goes by the name of its last one."""
     return {write.value: Rule(effect, "Step {which}: {what}.") for write in Write}
 
@@ -109,20 +88,14 @@ class Orders(RuleModel[State]):
         process = state.process
         job = process.job._replace(end=end)
         known = self._is_marked(process, job)
-        return state._replace(
-            process=process._replace(
-                place=Place.WORKING, job=job, at=0, shown=0, is_marked=known
-            )
-        )
+        return state._replace(process=process._replace(place=Place.WORKING, job=job, at=0, shown=0, is_marked=known))
 
     def _write(self, state: State, _: int) -> State:
         return self._made(state, self.design.steps[state.process.at])
 
     def _skip(self, state: State, _: int) -> State:
         writes = self.design.steps[self._shows]
-        left = tuple(
-            each for each in writes if each not in (Write.VISIBLE, Write.MARKER)
-        )
+        left = tuple(each for each in writes if each not in (Write.VISIBLE, Write.MARKER))
         return self._made(state, left)
 
     def _show(self, state: State, offset: int) -> State:
@@ -138,10 +111,7 @@ class Orders(RuleModel[State]):
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
-                seen += tuple(
-                    _row(state, offset)
-                    for offset in range(process.job.start, process.job.end)
-                )
+                seen += tuple(_row(state, offset) for offset in range(process.job.start, process.job.end))
                 process = process._replace(staged=NO_JOB)
             else:
                 process = written(process, write)
@@ -156,25 +126,19 @@ class Orders(RuleModel[State]):
         else:
             behind = job.snapshot
             job = Job(job.step + 1, job.end, job.end, behind.total)
-        return process._replace(
-            place=Place.IDLE, job=job, at=0, shown=0, is_marked=False
-        )
+        return process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False)
 
     # What goes wrong, and what follows.
 
     def _crash(self, state: State, _: int) -> State:
         mark = Seen(-1, 0, -1, state.life)
-        return State(
-            crash(state.process), (*state.seen, mark), state.life, state.crashes - 1
-        )
+        return State(crash(state.process), (*state.seen, mark), state.life, state.crashes - 1)
 
     def _restart(self, state: State, life: int) -> State:
         process = state.process
         job = to_finish(self.settings, process)
         if job is NO_JOB:
-            process = process._replace(
-                staged=NO_JOB, place=Place.IDLE, job=next_job(self.settings, process)
-            )
+            process = process._replace(staged=NO_JOB, place=Place.IDLE, job=next_job(self.settings, process))
         else:
             process = process._replace(
                 place=Place.FINISHING,
@@ -194,19 +158,13 @@ class Orders(RuleModel[State]):
 
     def words(self, action: Action) -> Mapping[str, object]:
         """The writes that are made at once with the one that an action names."""
-        return {
-            "what": set_in_words(
-                next((each for each in self.design.steps if action.name in each), ())
-            )
-        }
+        return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:
         """What an action does in this state."""
         process = state.process
         if action.name == "take":
-            return rows_in_words(
-                process.job._replace(end=action.which), planned(process, process.job)
-            )
+            return rows_in_words(process.job._replace(end=action.which), planned(process, process.job))
         if action.name == "skip":
             return skipped_in_words(process)
         if action.name == "restart":
@@ -220,9 +178,7 @@ class Orders(RuleModel[State]):
         "show": Rule(_show, "The row of offset {which} becomes visible."),
         "skip": Rule(_skip, "The marker names step {which}: its output is left out."),
         "crash": Rule(_crash, "The process dies: its memory is gone.", Event.CRASH),
-        "restart": Rule(
-            _restart, "Process {which} starts and reads what was noted.", Event.RESTART
-        ),
+        "restart": Rule(_restart, "Process {which} starts and reads what was noted.", Event.RESTART),
     }
 
 

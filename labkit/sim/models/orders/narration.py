@@ -2,15 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from labkit.sim.models.orders.parts import (
-    NO_JOB,
-    Job,
-    Note,
-    Place,
-    Process,
-    Seen,
-    State,
-)
+from labkit.sim.models.orders.parts import NO_JOB, Job, Note, Place, Process, Seen, State
 from labkit.sim.wording import listed
 from labkit.sim.writes import Recovery, Start, Write
 
@@ -30,19 +22,13 @@ def set_in_words(writes: Sequence[Write]) -> str:
     """What happens when these writes are made."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
-    said = " and ".join(
-        WRITTEN.get(each, "the removal of staged output") for each in writes
-    )
+    said = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
     return f"{said} become durable at once" if len(writes) > 1 else f"{said} is durable"
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
     """Which rows a step takes, and whether a plan says so."""
-    rows = (
-        f"row {job.start}"
-        if job.end == job.start + 1
-        else f"rows {job.start} to {job.end - 1}"
-    )
+    rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
@@ -66,11 +52,7 @@ def started_in_words(recovery: Recovery, before: Process, after: Process) -> str
     """What a restart read, and where it goes on."""
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
-    dropped = (
-        f" and drops the staged output of step {before.staged.step}"
-        if before.staged is not NO_JOB
-        else ""
-    )
+    dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""
     job = after.job
     return (
         f"The process starts{dropped}. {_SOURCES[recovery.start]}: step {job.step} comes next, "
@@ -87,11 +69,7 @@ def text(state: State) -> str:
         f"staged {_job(process.staged)}",
         *(
             f"{name} {_note(note)}"
-            for name, note in (
-                ("marker", process.marker),
-                ("decision", process.decision),
-                ("notice", process.notice),
-            )
+            for name, note in (("marker", process.marker), ("decision", process.decision), ("notice", process.notice))
         ),
         f"{process.place} {_job(process.job)} at {process.at}.{process.shown}{' marked' * process.is_marked}",
         f"seen {_all(map(_row, state.seen))}",
@@ -105,9 +83,7 @@ def _all(words: Iterable[str]) -> str:
 
 
 def _job(job: Job) -> str:
-    return (
-        "none" if job is NO_JOB else f"{job.step}:{job.start}-{job.end} from {job.base}"
-    )
+    return "none" if job is NO_JOB else f"{job.step}:{job.start}-{job.end} from {job.base}"
 
 
 def _row(row: Seen) -> str:

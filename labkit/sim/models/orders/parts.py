@@ -1,4 +1,6 @@
-"""The states of a design: what the stores hold, what the process has in memory, what a reader saw. Nothing here acts."""
+"""The states of a design: what the stores hold, what the process has in memory, what a reader saw. Nothing
+here acts.
+"""
 
 from typing import NamedTuple
 

@@ -4,21 +4,14 @@ from labkit.sim.blueprint import Scenario
 
 _SHOWN = "take(2) plan(0) show(0) show(1)"
 _MARKED = {"order": "plan-visible-marker-decision", "skips": True}
-_TOGETHER = {
-    "order": "plan-visible_marker-decision",
-    "output": "transaction",
-    "skips": True,
-}
-_TWO_PHASE = {
-    "order": "plan-staged-decision-visible",
-    "output": "transaction",
-    "leftover": "decided",
-}
+_TOGETHER = {"order": "plan-visible_marker-decision", "output": "transaction", "skips": True}
+_TWO_PHASE = {"order": "plan-staged-decision-visible", "output": "transaction", "leftover": "decided"}
 _LOG = {"order": "plan-staged-decision-visible-clean", "leftover": "decided"}
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "append_again": Scenario(
-        "The process dies with its rows visible and nothing decided: the step runs again, and both rows are there twice.",
+        "The process dies with its rows visible and nothing decided: the step runs again, and both "
+        "rows are there twice.",
         {},
         f"{_SHOWN} crash",
     ),
@@ -43,7 +36,8 @@ SCENARIOS: dict[str, Scenario[str]] = {
         "take(2) plan(0) visible(0) crash",
     ),
     "marker_without_plan": Scenario(
-        "Marker and output are one transaction, but no plan says which rows a step has: the second time step 0 takes two "
+        "Marker and output are one transaction, but no plan says which rows a step has: the second "
+        "time step 0 takes two "
         "rows, is left out as known, and its second row is lost.",
         {**_TOGETHER, "order": "visible_marker-decision", "input": "other"},
         "take(1) visible(0) crash restart(2) take(2)",

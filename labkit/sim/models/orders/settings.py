@@ -1,4 +1,6 @@
-"""What may be chosen of a design and of the world around it, and which choices exclude each other. Nothing here runs."""
+"""What may be chosen of a design and of the world around it, and which choices exclude each other. Nothing
+here runs.
+"""
 
 import re
 from dataclasses import dataclass
@@ -67,21 +69,14 @@ class OrderOfWrites(Parameter):
     def remedy(self, text: str) -> str:
         """The form."""
         words = ", ".join(Write)
-        return (
-            f"write each of {words} at most once, as in plan-visible_marker-decision."
-        )
+        return f"write each of {words} at most once, as in plan-visible_marker-decision."
 
 
-_LEFTOVERS = {
-    "dropped": Leftover.DROPPED,
-    "decided": Leftover.DECIDED,
-    "all": Leftover.ALL,
-}
+_LEFTOVERS = {"dropped": Leftover.DROPPED, "decided": Leftover.DECIDED, "all": Leftover.ALL}
 
 PARAMETERS: dict[str, Parameter] = {
     "order": OrderOfWrites(
-        "The writes of a step: - between two, _ where the next is atomic with the one before.",
-        "plan-visible-decision",
+        "The writes of a step: - between two, _ where the next is atomic with the one before.", "plan-visible-decision"
     ),
     "output": Choice(
         "How output comes: append (row by row, a repeated row is there twice), upsert (row by row, a row replaces that "
@@ -95,12 +90,9 @@ PARAMETERS: dict[str, Parameter] = {
         tuple(each.value for each in Start),
     ),
     "newest": Switch(
-        "A restart takes the newest state, though it may stand behind a later step than the note.",
-        default=False,
+        "A restart takes the newest state, though it may stand behind a later step than the note.", default=False
     ),
-    "skips": Switch(
-        "Output is left out for a step that the store's marker names.", default=False
-    ),
+    "skips": Switch("Output is left out for a step that the store's marker names.", default=False),
     "leftover": Choice(
         "What a restart does with staged output: dropped, decided (finished where the step will not run again), or all "
         "(finished whatever was noted).",
@@ -130,29 +122,19 @@ class Settings(NamedTuple):
 def settings(values: Values) -> Settings:
     """The parameters, understood. Raises `InvalidInput` for a design that makes no sense."""
     recovery = Recovery(
-        Start(str(values["start"])),
-        bool(values["newest"]),
-        bool(values["skips"]),
-        _LEFTOVERS[str(values["leftover"])],
+        Start(str(values["start"])), bool(values["newest"]), bool(values["skips"]), _LEFTOVERS[str(values["leftover"])]
     )
     order = str(values["order"])
     design = Design(_long(order), Output(str(values["output"])), recovery)
     if reason := nonsense(design):
         raise InvalidInput(f"order={order[:60]}: {reason}.")
-    return Settings(
-        design,
-        World(str(values["input"])),
-        int(values["rows"]),
-        int(values["crashes"]),
-    )
+    return Settings(design, World(str(values["input"])), int(values["rows"]), int(values["crashes"]))
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
     """What is chosen of the simulator to run a design in a world."""
     recovery = design.recovery
-    leftover = next(
-        name for name, each in _LEFTOVERS.items() if each is recovery.leftover
-    )
+    leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {
         "order": short(design.order),
         "output": design.output.value,

@@ -8,14 +8,7 @@ from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.scenarios import (
-    SCENARIOS,
-    due,
-    history,
-    play,
-    tells_when_written,
-    verdict,
-)
+from labkit.sim.models.pipeline.scenarios import SCENARIOS, due, history, play, tells_when_written, verdict
 from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 

@@ -7,23 +7,9 @@ History here.
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from labkit.core.records import (
-    History,
-    Observation,
-    PlannedBatch,
-    Reading,
-    Record,
-    Visibility,
-)
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.sim.model import Mood, Property
-from labkit.sim.models.pipeline.parts import (
-    Place,
-    Query,
-    State,
-    Status,
-    Transaction,
-    VisibleRow,
-)
+from labkit.sim.models.pipeline.parts import Place, Query, State, Status, Transaction, VisibleRow
 from labkit.sim.models.pipeline.settings import Settings
 from labkit.sim.verdicts import StateJudge
 
@@ -65,42 +51,21 @@ class Judge(StateJudge[State]):
 
     def history(self, state: State) -> History:
         """What an outside reader could have seen, with a look at the end."""
-        unfinished = [
-            each
-            for each in state.transactions
-            if each.status in (Status.OPEN, Status.PREPARED)
-        ]
-        hidden = [
-            self._row(VisibleRow(offset, *_writer(each)), ())
-            for each in unfinished
-            for offset in each.rows
-        ]
-        return History(
-            self._events(state),
-            self._settings.keyed,
-            _planned_batches(state.query),
-            hidden,
-        )
+        unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
+        hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
+        return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
         crashes = 0
         for row in state.seen:
             crashes += row.offset < 0
-            yield (
-                Reading(f"crash {crashes}")
-                if row.offset < 0
-                else self._row(row, state.transactions)
-            )
+            yield (Reading(f"crash {crashes}") if row.offset < 0 else self._row(row, state.transactions))
         yield Reading("end")
 
     def _row(self, row: VisibleRow, transactions: Sequence[Transaction]) -> Observation:
         record = self.expected[row.offset]
         early = row.transaction >= 0
-        visibility = (
-            _VISIBILITY[transactions[row.transaction].status]
-            if early
-            else Visibility.COMMITTED
-        )
+        visibility = _VISIBILITY[transactions[row.transaction].status] if early else Visibility.COMMITTED
         return Observation(*record, row.batch, row.incarnation, visibility)
 
 
@@ -109,10 +74,7 @@ def _writer(transaction: Transaction) -> tuple[int, int]:
 
 
 def _planned_batches(query: Query) -> list[PlannedBatch]:
-    return [
-        PlannedBatch(batch, query.start_of(batch), end)
-        for batch, end in enumerate(query.ends)
-    ]
+    return [PlannedBatch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
 
 
 SAID = {
@@ -126,42 +88,21 @@ SAID = {
 """What is claimed of the judge's properties; not `no_unexpected`: values come from the input, so it cannot fail."""
 
 
-def claims(
-    settings: Settings, text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """What the judge says of every end; rules of the protocol; that the query can end and always does."""
     judged = Judge(settings)
-    properties = [
-        judged.claim(name, sentence, is_over) for name, sentence in SAID.items()
-    ]
+    properties = [judged.claim(name, sentence, is_over) for name, sentence in SAID.items()]
     properties.append(_no_orphan())
-    if (
-        settings.defers
-        and not settings.faults.rollbacks
-        and not settings.faults.deletions
-    ):
+    if settings.defers and not settings.faults.rollbacks and not settings.faults.deletions:
         properties.append(_decided_first())
     if settings.faults.crashes:
         properties.append(
-            Property(
-                "recovers",
-                Mood.SOMETIMES,
-                "A query ends after a crash.",
-                _has_recovered,
-                text,
-                is_over,
-            )
+            Property("recovers", Mood.SOMETIMES, "A query ends after a crash.", _has_recovered, text, is_over)
         )
     return (
         *properties,
         judged.all_out("A query ends and all came out.", text, is_over),
-        Property(
-            "ends",
-            Mood.EVENTUALLY,
-            "The query ends, without an endless error.",
-            is_over,
-            _stuck,
-        ),
+        Property("ends", Mood.EVENTUALLY, "The query ends, without an endless error.", is_over, _stuck),
     )
 
 
@@ -171,11 +112,7 @@ def _has_recovered(state: State) -> bool:
 
 def _no_orphan() -> Property[State]:
     def orphan(state: State) -> Transaction | None:
-        unfinished = (
-            each
-            for each in state.transactions
-            if each.status in (Status.OPEN, Status.PREPARED)
-        )
+        unfinished = (each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED))
         return next(unfinished, None)
 
     def because(state: State) -> str:
@@ -186,14 +123,7 @@ def _no_orphan() -> Property[State]:
     def holds(state: State) -> bool:
         return orphan(state) is None
 
-    return Property(
-        "no_orphan",
-        Mood.ALWAYS,
-        "In the end no transaction is left unfinished.",
-        holds,
-        because,
-        is_over,
-    )
+    return Property("no_orphan", Mood.ALWAYS, "In the end no transaction is left unfinished.", holds, because, is_over)
 
 
 def _decided_first() -> Property[State]:

@@ -1,7 +1,7 @@
 """What each task does to the checkpoint folder and to the store. One small function a task; no choice is made here.
 
-A task that the real system would refuse raises `TaskRefusal`: a transaction that is gone, a name or an entry of a log that
-is there already. Its driver then ends with an error. This module must not know strategies or orders.
+A task that the real system would refuse raises `TaskRefusal`: a transaction that is gone, a name or an entry of a log
+that is there already. Its driver then ends with an error. This module must not know strategies or orders.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,30 +62,18 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
     number = position(transactions, task.handles[0])
     if number < 0:
         number = len(transactions)
-        transactions = (
-            *transactions,
-            Transaction(task.handles[0], Status.OPEN, (task.which,)),
-        )
+        transactions = (*transactions, Transaction(task.handles[0], Status.OPEN, (task.which,)))
     else:
         handle, status, rows = transactions[number]
         if status is not Status.OPEN or task.which in rows:
-            raise TaskRefusal(
-                f"there is a transaction {handle} already, and it is {status}"
-            )
-        transactions = _put(
-            transactions, number, Transaction(handle, status, (*rows, task.which))
-        )
+            raise TaskRefusal(f"there is a transaction {handle} already, and it is {status}")
+        transactions = _put(transactions, number, Transaction(handle, status, (*rows, task.which)))
     if outside.readable_early:
-        visible = (
-            *visible,
-            VisibleRow(task.which, task.batch, driver.incarnation, number),
-        )
+        visible = (*visible, VisibleRow(task.which, task.batch, driver.incarnation, number))
     return stored(state, visible, transactions, state.markers)
 
 
-def _put(
-    transactions: tuple[Transaction, ...], number: int, new: Transaction
-) -> tuple[Transaction, ...]:
+def _put(transactions: tuple[Transaction, ...], number: int, new: Transaction) -> tuple[Transaction, ...]:
     return (*transactions[:number], new, *transactions[number + 1 :])
 
 
@@ -98,9 +86,7 @@ def _ended(state: State, number: int, status: Status) -> State:
 def _prepare(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     number = position(state.transactions, task.handles[0])
     if number < 0 or state.transactions[number].status is not Status.OPEN:
-        raise TaskRefusal(
-            f"the transaction {task.handles[0]} was dropped before it was prepared"
-        )
+        raise TaskRefusal(f"the transaction {task.handles[0]} was dropped before it was prepared")
     return _ended(state, number, Status.PREPARED)
 
 
@@ -120,16 +106,11 @@ def _commit(outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
     if status is not Status.PREPARED:
         if outside.ignores_dropped:
             return state
-        raise TaskRefusal(
-            f"the transaction {task.handles[0]} is not prepared, so it cannot be committed"
-        )
+        raise TaskRefusal(f"the transaction {task.handles[0]} is not prepared, so it cannot be committed")
     state = _ended(state, number, Status.COMMITTED)
     if outside.readable_early:
         return state
-    rows = [
-        VisibleRow(offset, task.batch, task.handles[0].incarnation)
-        for offset in state.transactions[number].rows
-    ]
+    rows = [VisibleRow(offset, task.batch, task.handles[0].incarnation) for offset in state.transactions[number].rows]
     return stored(state, (*state.seen, *rows), state.transactions, state.markers)
 
 
@@ -142,11 +123,7 @@ def _abort(_outside: Outside, state: State, _driver: Driver, task: Task) -> Stat
 
 def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
-    confirmed = tuple(
-        sorted(
-            {*(batch for batch in query.confirmed if batch >= task.batch), task.batch}
-        )
-    )
+    confirmed = tuple(sorted({*(batch for batch in query.confirmed if batch >= task.batch), task.batch}))
     logs = tuple(log for log in query.logs if log[0] >= task.batch)
     return queried(state, query._replace(confirmed=confirmed, logs=logs))
 
@@ -160,9 +137,7 @@ def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     return stored(state, (*state.seen, *rows), state.transactions, markers)
 
 
-def _store_handles(
-    _outside: Outside, state: State, _driver: Driver, task: Task
-) -> State:
+def _store_handles(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
     votes = dict(query.handles) | {task.batch: task.handles}
     return queried(state, query._replace(handles=tuple(sorted(votes.items()))))
@@ -170,20 +145,13 @@ def _store_handles(
 
 def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     if task.batch <= state.query.decided:
-        raise TaskRefusal(
-            f"commits/{task.batch} is there already: another driver runs this query"
-        )
+        raise TaskRefusal(f"commits/{task.batch} is there already: another driver runs this query")
     return queried(state, state.query._replace(decided=task.batch))
 
 
 def _forget(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     query = state.query
-    return queried(
-        state,
-        query._replace(
-            handles=tuple(votes for votes in query.handles if votes[0] != task.batch)
-        ),
-    )
+    return queried(state, query._replace(handles=tuple(votes for votes in query.handles if votes[0] != task.batch)))
 
 
 def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> State:
@@ -199,13 +167,8 @@ class TaskRule(NamedTuple):
 
 
 TASKS: dict[Op, TaskRule] = {
-    Op.WRITE: TaskRule(
-        _write, "The row of offset {which} ({word}) is written and visible."
-    ),
-    Op.HAND_OVER: TaskRule(
-        _nothing,
-        "The row of offset {which} ({word}) goes into the driver's one open transaction.",
-    ),
+    Op.WRITE: TaskRule(_write, "The row of offset {which} ({word}) is written and visible."),
+    Op.HAND_OVER: TaskRule(_nothing, "The row of offset {which} ({word}) goes into the driver's one open transaction."),
     Op.INSERT: TaskRule(
         _insert,
         "The row of offset {which} ({word}) goes into its task's open transaction.",
@@ -218,36 +181,23 @@ TASKS: dict[Op, TaskRule] = {
         "The pre-commit of the task of partition {which}",
     ),
     Op.SEAL: TaskRule(_seal, "The task of partition {which} seals its log: its yes."),
-    Op.LOOK: TaskRule(
-        _nothing, "The driver looks whether batch {which} was written before."
-    ),
+    Op.LOOK: TaskRule(_nothing, "The driver looks whether batch {which} was written before."),
     Op.COMMIT: TaskRule(
         _commit,
         "The transaction of partition {which} is committed.",
         "The commit of the transaction of partition {which}",
     ),
-    Op.FLUSH: TaskRule(
-        _write, "The logged row of offset {which} ({word}) is flushed and visible."
-    ),
+    Op.FLUSH: TaskRule(_write, "The logged row of offset {which} ({word}) is flushed and visible."),
     Op.CONFIRM: TaskRule(_confirm, "Batch {which} is confirmed a second time."),
     Op.MARK: TaskRule(
         _mark,
         "Rows and marker of batch {which} are committed together.",
         "The transaction with the rows and the marker of batch {which}",
     ),
-    Op.STORE_HANDLES: TaskRule(
-        _store_handles, "The votes of batch {which} are durable."
-    ),
-    Op.LOG_COMMIT: TaskRule(
-        _log_commit, "commits/{which} is durable.", "commits/{which}"
-    ),
-    Op.TELL: TaskRule(
-        _nothing, "The notification of batch {which} arrives, and nothing waits for it."
-    ),
+    Op.STORE_HANDLES: TaskRule(_store_handles, "The votes of batch {which} are durable."),
+    Op.LOG_COMMIT: TaskRule(_log_commit, "commits/{which} is durable.", "commits/{which}"),
+    Op.TELL: TaskRule(_nothing, "The notification of batch {which} arrives, and nothing waits for it."),
     Op.FORGET: TaskRule(_forget, "The stored votes of batch {which} are dropped."),
-    Op.ABORT: TaskRule(
-        _abort,
-        "Recovery aborts the transaction of partition {which}, which was never decided.",
-    ),
+    Op.ABORT: TaskRule(_abort, "Recovery aborts the transaction of partition {which}, which was never decided."),
     Op.RESOLVED: TaskRule(_resolved, "Recovery has resolved everything in doubt."),
 }

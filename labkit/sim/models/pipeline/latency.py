@@ -27,9 +27,7 @@ class Wait(NamedTuple):
         return None if self.visible is None else self.visible - self.planned
 
 
-def undisturbed(
-    strategy: Strategy, order: Order, store: str, words: str, records_per_batch: int
-) -> Replay:
+def undisturbed(strategy: Strategy, order: Order, store: str, words: str, records_per_batch: int) -> Replay:
     """A run in which nothing goes wrong. Raises `InvalidInput` for what cannot be chosen."""
     parameters = {
         "strategy": strategy,
@@ -55,7 +53,4 @@ def waits(walk: Replay) -> list[Wait]:
             if row.offset >= 0:
                 visible.setdefault(row.offset, step)
     words = walk.model.settings.words
-    return [
-        Wait(offset, words[offset], step, visible.get(offset))
-        for offset, step in planned.items()
-    ]
+    return [Wait(offset, words[offset], step, visible.get(offset)) for offset, step in planned.items()]

@@ -14,26 +14,8 @@ from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.pipeline.claims import claims
 from labkit.sim.models.pipeline.effects import TASKS, TaskRefusal, perform, refusal
 from labkit.sim.models.pipeline.environment import Environment
-from labkit.sim.models.pipeline.narration import (
-    LEADS,
-    NOTIFIED,
-    ZOMBIE,
-    done_before,
-    refused,
-    text,
-)
-from labkit.sim.models.pipeline.parts import (
-    NOBODY,
-    Driver,
-    Op,
-    Place,
-    Query,
-    State,
-    Task,
-    as_driver,
-    driven,
-    queried,
-)
+from labkit.sim.models.pipeline.narration import LEADS, NOTIFIED, ZOMBIE, done_before, refused, text
+from labkit.sim.models.pipeline.parts import NOBODY, Driver, Op, Place, Query, State, Task, as_driver, driven, queried
 from labkit.sim.models.pipeline.programs import (
     Writer,
     batch_tasks,
@@ -52,15 +34,10 @@ MAX_FAILURES = 2
 """Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
 
 
-def _task_rules(
-    effect: Callable[[Any, State, int], State], prefix: str = ""
-) -> dict[str, Rule[State]]:
+def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") -> dict[str, Rule[State]]:
     """A rule for every task, of the driver whose tasks have this prefix."""
     lead = LEADS.get(prefix, "")
-    return {
-        f"{prefix}{op}": Rule(effect, lead + task.sentence)
-        for op, task in TASKS.items()
-    }
+    return {f"{prefix}{op}": Rule(effect, lead + task.sentence) for op, task in TASKS.items()}
 
 
 class Pipeline(Environment):
@@ -76,11 +53,7 @@ class Pipeline(Environment):
         """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
         query, zombie, faults, _, transactions, _, failures = state
         driver = query.driver
-        enabled = (
-            [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)]
-            if driver.settling
-            else []
-        )
+        enabled = [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
         if driver.notice >= 0 and not driver.settling:
             enabled.append(Action("notify", driver.notice))
         if driver.place is Place.DEAD:
@@ -101,11 +74,7 @@ class Pipeline(Environment):
             if batch is not None:
                 is_gone = batch < len(query.ends) and not self.settings.replayable
                 return [Action("plan_nothing" if is_gone else "plan", batch)]
-            return (
-                []
-                if driver.settling
-                else [Action("end" if driver.place is Place.ENDING else "finish")]
-            )
+            return [] if driver.settling else [Action("end" if driver.place is Place.ENDING else "finish")]
         task = driver.todo[0]
         if task.op is Op.STORE_HANDLES and due(query):
             return [] if driver.settling else [Action("catch_up", query.decided)]
@@ -148,10 +117,7 @@ class Pipeline(Environment):
             place = Place.RUNNING
         elif task.op is Op.LOG_COMMIT and self.settings.defers:
             notice = task.batch
-        return driven(
-            after,
-            as_driver((place, generation, incarnation, batch, todo, settling, notice)),
-        )
+        return driven(after, as_driver((place, generation, incarnation, batch, todo, settling, notice)))
 
     def _notified_step(self, state: State, _: int) -> State:
         driver = state.query.driver
@@ -160,11 +126,7 @@ class Pipeline(Environment):
             after = perform(self._outside, state, driver, task)
         except TaskRefusal:
             return self._fail(state)
-        rest = (
-            skip(driver.settling[1:])[0]
-            if self._is_done(state, driver, task)
-            else driver.settling[1:]
-        )
+        rest = skip(driver.settling[1:])[0] if self._is_done(state, driver, task) else driver.settling[1:]
         return driven(after, as_driver((*driver[:5], rest, driver.notice)))
 
     def _zombie_step(self, state: State, _: int) -> State:
@@ -176,18 +138,12 @@ class Pipeline(Environment):
             after = perform(self._outside, state, zombie, task)
         except TaskRefusal:
             return state._replace(zombie=NOBODY)
-        rest = (
-            skip(zombie.todo[1:])[0]
-            if self._is_done(state, zombie, task)
-            else zombie.todo[1:]
-        )
+        rest = skip(zombie.todo[1:])[0] if self._is_done(state, zombie, task) else zombie.todo[1:]
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
         """Whether a driver that wakes up is refused whatever it does: it is fenced, or its checkpoint is gone."""
-        return (
-            self.settings.fencing or state.zombie.generation != state.query.generation
-        )
+        return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
         """Whether a look finds that the batch has been written before."""
@@ -203,13 +159,9 @@ class Pipeline(Environment):
         query = state.query
         if self.settings.deletes_logs:
             query = query._replace(handles=(), logs=())
-        todo = recovery_tasks(
-            self.settings.strategy, self.settings.words, query, state.transactions
-        )
+        todo = recovery_tasks(self.settings.strategy, self.settings.words, query, state.transactions)
         driver = Driver(Place.RECOVERING, query.generation, incarnation, -1, todo)
-        return queried(
-            state, Query(*query[:5], incarnation, query.generation, query.first, driver)
-        )
+        return queried(state, Query(*query[:5], incarnation, query.generation, query.first, driver))
 
     def _plan(self, state: State, batch: int) -> State:
         query = state.query
@@ -219,17 +171,8 @@ class Pipeline(Environment):
             ends = (*ends, self.settings.end_of(self._end(query), query.generation))
         parts = shares(self.settings.words, query.start_of(batch), ends[batch])
         writer = Writer(driver.generation, driver.incarnation)
-        todo = batch_tasks(
-            self.settings.strategy, self.settings.order, batch, parts, writer
-        )
-        planned = Driver(
-            driver.place,
-            driver.generation,
-            driver.incarnation,
-            batch,
-            todo,
-            *driver[5:],
-        )
+        todo = batch_tasks(self.settings.strategy, self.settings.order, batch, parts, writer)
+        planned = Driver(driver.place, driver.generation, driver.incarnation, batch, todo, *driver[5:])
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
@@ -240,13 +183,9 @@ class Pipeline(Environment):
 
     def _finish(self, state: State, _: int) -> State:
         """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
-        todo = (
-            self._settling(state) if self.settings.defers else told_tasks(state.query)
-        )
+        todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
         left = todo if self.settings.sweeps else ()
-        return driven(
-            state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1)
-        )
+        return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
 
     def _end_query(self, state: State, _: int) -> State:
         driver = state.query.driver
@@ -257,15 +196,10 @@ class Pipeline(Environment):
 
     def _catch_up(self, state: State, _: int) -> State:
         """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
-        return driven(
-            state, state.query.driver._replace(settling=self._settling(state))
-        )
+        return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
     def _notify(self, state: State, _: int) -> State:
-        return driven(
-            state,
-            state.query.driver._replace(settling=self._settling(state), notice=-1),
-        )
+        return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
 
     # What goes wrong.
 
@@ -295,9 +229,7 @@ class Pipeline(Environment):
         return done_before(state, action, tasks[0]) or self.sentence(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "start": Rule(
-            _start, "Driver {which} starts and reads what was decided.", Event.RESTART
-        ),
+        "start": Rule(_start, "Driver {which} starts and reads what was decided.", Event.RESTART),
         "plan": Rule(_plan, "Batch {which} is planned: offsets/{which} is durable."),
         "plan_nothing": Rule(
             _plan_nothing,
@@ -306,8 +238,7 @@ class Pipeline(Environment):
         "finish": Rule(_finish, "No input is left: the query comes to its clean end."),
         "end": Rule(_end_query, "The query has ended."),
         "catch_up": Rule(
-            _catch_up,
-            "Before it stores new votes the driver commits what was decided through batch {which}.",
+            _catch_up, "Before it stores new votes the driver commits what was decided through batch {which}."
         ),
         "notify": Rule(_notify, "The notification of batch {which} arrives."),
         **_task_rules(_driver_step),

@@ -222,7 +222,8 @@ class Outside(NamedTuple):
         return (driver.generation if self.marks_query else 0, batch)
 
 
-# Built from all fields at once: `_replace` would take four times as long, and a state is built for every step of a search.
+# Built from all fields at once: `_replace` would take four times as long, and a state is built for every step of a
+# search.
 
 as_state = from_fields(State)
 as_query = from_fields(Query)

@@ -10,14 +10,7 @@ from itertools import chain, dropwhile
 from typing import NamedTuple
 
 from labkit.core.failpoints import FailPoint, Order, Strategy
-from labkit.sim.models.pipeline.parts import (
-    Handle,
-    Op,
-    Query,
-    Status,
-    Task,
-    Transaction,
-)
+from labkit.sim.models.pipeline.parts import Handle, Op, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
 """A partition and the offsets that it holds of one batch."""
@@ -32,20 +25,10 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     Words go to partitions in the reverse order of the alphabet. For `hello` and `world` that is what Spark's hash does
     with three partitions, and these two words are all that is compared with real runs.
     """
-    partition_of = {
-        word: number
-        for number, word in enumerate(sorted(set(words), reverse=True), start=1)
-    }
+    partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
     return tuple(
-        (
-            number,
-            tuple(
-                offset
-                for offset in range(start, end)
-                if partition_of[words[offset]] == number
-            ),
-        )
+        (number, tuple(offset for offset in range(start, end) if partition_of[words[offset]] == number))
         for number in partitions
     )
 
@@ -71,38 +54,22 @@ class Writer(NamedTuple):
 
 
 @cache
-def batch_tasks(
-    strategy: Strategy,
-    order: Order,
-    batch: int,
-    parts: tuple[Share, ...],
-    writer: Writer,
-) -> Tasks:
+def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
     """Everything from the first row to `commits/N`."""
-    tasks = [
-        task for part in parts for task in _share_tasks(strategy, batch, part, writer)
-    ]
+    tasks = [task for part in parts for task in _share_tasks(strategy, batch, part, writer)]
     # The real sinks pass the middle of the write behind the first row of the last
     # participant that has rows.
     first = next(
-        number
-        for number, task in enumerate(tasks)
-        if task.which == parts[-1][1][0] and task.op is _ROW[strategy]
+        number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is _ROW[strategy]
     )
     tasks[first] = _with(tasks[first], FailPoint.MID_WRITE)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_PRE_COMMIT)
     rows = tuple(chain.from_iterable(offsets for _, offsets in parts))
     handles = tuple(writer.handle(batch, number) for number, _ in parts)
     if order is Order.DECISION:
-        tasks.append(
-            Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,), handles)
-        )
+        tasks.append(Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,), handles))
     elif strategy is Strategy.BATCH_MARKER:
-        tasks = [
-            Task(Op.LOOK, batch, batch),
-            *tasks,
-            Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), rows),
-        ]
+        tasks = [Task(Op.LOOK, batch, batch), *tasks, Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), rows)]
     elif strategy is Strategy.WAL:
         tasks += flush_tasks(batch, parts)
     elif strategy is Strategy.TWO_PHASE:
@@ -112,17 +79,11 @@ def batch_tasks(
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
     """A batch without a row: there is nothing to write, and nobody votes."""
-    votes = (
-        (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),)
-        if order is Order.DECISION
-        else ()
-    )
+    votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
-def _share_tasks(
-    strategy: Strategy, batch: int, part: Share, writer: Writer
-) -> list[Task]:
+def _share_tasks(strategy: Strategy, batch: int, part: Share, writer: Writer) -> list[Task]:
     number, offsets = part
     handles = (writer.handle(batch, number),)
     tasks = [Task(_ROW[strategy], offset, batch, (), handles) for offset in offsets]
@@ -148,10 +109,7 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 
 def commit_tasks(handles: Sequence[Handle]) -> list[Task]:
     """Commits every participant of one batch, one after the other."""
-    tasks = [
-        Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,))
-        for handle in handles
-    ]
+    tasks = [Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,)) for handle in handles]
     _halved(tasks, FailPoint.MID_COMMIT)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_COMMIT)
     return tasks
@@ -159,24 +117,15 @@ def commit_tasks(handles: Sequence[Handle]) -> list[Task]:
 
 def flush_tasks(batch: int, parts: Sequence[Share]) -> list[Task]:
     """Flushes the logs of one batch row by row, unless it is confirmed, and confirms it."""
-    rows = [
-        Task(Op.FLUSH, offset, batch)
-        for offset in chain.from_iterable(offsets for _, offsets in parts)
-    ]
+    rows = [Task(Op.FLUSH, offset, batch) for offset in chain.from_iterable(offsets for _, offsets in parts)]
     _halved(rows, FailPoint.MID_COMMIT)
     rows[-1] = _with(rows[-1], FailPoint.BEFORE_CONFIRM)
-    return [
-        Task(Op.LOOK, batch, batch),
-        *rows,
-        Task(Op.CONFIRM, batch, batch, (FailPoint.AFTER_COMMIT,)),
-    ]
+    return [Task(Op.LOOK, batch, batch), *rows, Task(Op.CONFIRM, batch, batch, (FailPoint.AFTER_COMMIT,))]
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
     """The stored votes that are decided, in order."""
-    return [
-        (batch, handles) for batch, handles in query.handles if batch <= query.decided
-    ]
+    return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
@@ -193,11 +142,7 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 def told_tasks(query: Query) -> Tasks:
     """Engine order: the last notification has nothing to commit, and yet it arrives."""
-    return (
-        (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),)
-        if query.decided >= 0
-        else ()
-    )
+    return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
@@ -206,19 +151,13 @@ def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...
 
 
 def recovery_tasks(
-    strategy: Strategy,
-    words: tuple[str, ...],
-    query: Query,
-    transactions: Sequence[Transaction],
+    strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
     """What a restarted driver does before it replays: finish what was decided, drop everything else of this query."""
     steps: list[list[Task]] = []
     if strategy is Strategy.TWO_PHASE:
         kept = [handle for _, handles in due(query) for handle in handles]
-        steps = [
-            [Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,))]
-            for handle in kept
-        ]
+        steps = [[Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,))] for handle in kept]
         steps += [
             [Task(Op.ABORT, handle.partition, handle.batch, (), (handle,))]
             for handle in strays(query, transactions)
@@ -232,10 +171,7 @@ def recovery_tasks(
                 steps.append([Task(Op.CONFIRM, batch, batch)])
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
-    return (
-        *chain.from_iterable(steps),
-        Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),
-    )
+    return (*chain.from_iterable(steps), Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)))
 
 
 def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
@@ -243,22 +179,15 @@ def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
     return sorted(
         transaction.handle
         for transaction in transactions
-        if transaction.status in (Status.OPEN, Status.PREPARED)
-        and transaction.handle.generation == query.generation
+        if transaction.status in (Status.OPEN, Status.PREPARED) and transaction.handle.generation == query.generation
     )
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
     """What is left of a program when its marker or confirmation is there, and the points that are reached at once."""
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
-    passed = [
-        point for task in tasks[: len(tasks) - len(rest)] for point in task.points
-    ]
-    return rest, tuple(
-        point
-        for point in passed
-        if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT)
-    )
+    passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
+    return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))
 
 
 _WRITES_AGAIN = (Op.HAND_OVER, Op.MARK, Op.FLUSH, Op.CONFIRM)

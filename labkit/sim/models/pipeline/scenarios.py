@@ -50,9 +50,7 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
             for name in waiting.pop(0).actions:
                 walk.forward(_named(model, walk.state, name))
     if waiting:
-        raise JobFailed(
-            f"the failpoint {waiting[0].point} was never reached: the run ended without it."
-        )
+        raise JobFailed(f"the failpoint {waiting[0].point} was never reached: the run ended without it.")
     return walk
 
 
@@ -90,15 +88,10 @@ def crashed(
     """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
 
     `source` is chosen of the pipeline for another source than a log. With `words` another input, still in one batch.
-    Raises `JobFailed` for a point that is never reached, and `InvalidInput` for a store that is not modelled or an input
-    that is too long for it.
+    Raises `JobFailed` for a point that is never reached, and `InvalidInput` for a store that is not modelled or an
+    input that is too long for it.
     """
-    parameters: dict[str, object] = {
-        "strategy": strategy,
-        "store": store,
-        "crashes": len(points),
-        **(source or {}),
-    }
+    parameters: dict[str, object] = {"strategy": strategy, "store": store, "crashes": len(points), **(source or {})}
     if words:
         parameters["words"] = "-".join(words)
     if order is not Order.NONE:
@@ -117,9 +110,7 @@ def first_crash(walk: Replay) -> int:
     raise JobFailed("nothing crashes in this run.")
 
 
-def simulate(
-    strategy: Strategy, order: Order, store: str, points: Sequence[Crash]
-) -> Verdict:
+def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
     """What the judge says of these crashes in the simulator."""
     return verdict(crashed(strategy, order, store, points))
 
@@ -151,12 +142,7 @@ def verdict(walk: Replay) -> Verdict:
 _BETWEEN = FailPoint.AFTER_PRE_COMMIT
 _SMALL_BATCHES = {"records_per_batch": 1}
 _DECIDES_FIRST = {"strategy": "two_phase", "order": "decision"}
-_ON_DATABASE = {
-    "strategy": "two_phase",
-    "order": "engine",
-    "store": "postgres",
-    "zombies": 1,
-}
+_ON_DATABASE = {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1}
 
 
 def _at(point: FailPoint, *actions: str, batch: int = 0) -> tuple[Cue, ...]:
@@ -251,7 +237,8 @@ SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
         _at(FailPoint.AFTER_COMMIT_LOG, "expire", "crash"),
     ),
     "timeout_before_the_commit": Scenario(
-        "In commit-then-log order the commit raises before commits/0: the batch fails and runs again, and nothing is lost.",
+        "In commit-then-log order the commit raises before commits/0: the batch fails and runs "
+        "again, and nothing is lost.",
         {"order": "engine", "expiries": 1, "dropped": "raise"},
         _at(_BETWEEN, "expire"),
     ),
@@ -313,12 +300,7 @@ SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
     ),
     "deleted_checkpoint_and_markers": Scenario(
         "Batch ids start at 0 again: a marker without the query's name hides new data, and it is lost.",
-        {
-            "strategy": "batch_marker",
-            "markers": "batch",
-            "deletions": 1,
-            **_SMALL_BATCHES,
-        },
+        {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
         _at(FailPoint.AFTER_COMMIT_LOG, "crash", "delete_checkpoint"),
     ),
     "forgetful_source": Scenario(
@@ -329,14 +311,7 @@ SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
     "lost_and_doubled": Scenario(
         "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
         {"source": "socket", "strategy": "wal", "records_per_batch": 2},
-        _at(
-            FailPoint.AFTER_COMMIT_LOG,
-            "plan",
-            "notify",
-            "notified_look",
-            "notified_flush",
-            "crash",
-        ),
+        _at(FailPoint.AFTER_COMMIT_LOG, "plan", "notify", "notified_look", "notified_flush", "crash"),
     ),
     "raw_table": Scenario(
         "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",

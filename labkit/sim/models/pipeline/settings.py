@@ -30,9 +30,7 @@ STORES = {
 """The stores that are modelled; a store without a line here is not."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "strategy": Choice(
-        "How rows become visible.", "two_phase", tuple(each.value for each in Strategy)
-    ),
+    "strategy": Choice("How rows become visible.", "two_phase", tuple(each.value for each in Strategy)),
     "order": Choice(
         "Who comes first: the sink's commit (engine) or the engine's log (decision); default: the strategy's own.",
         "default",
@@ -52,21 +50,12 @@ PARAMETERS: dict[str, Parameter] = {
     "words": Words("The input, one word a record.", "hello-world-hello"),
     "records_per_batch": Whole("Records in a micro-batch.", 8, 1, 8),
     "crashes": Whole("How many crashes there may be.", 1, 0, 4),
-    "expiries": Whole(
-        "How many unfinished transactions the store may drop after its timeout.",
-        0,
-        0,
-        3,
-    ),
+    "expiries": Whole("How many unfinished transactions the store may drop after its timeout.", 0, 0, 3),
     "dropped": Choice(
-        "What a commit of a dropped transaction does: raise, or log the error and go on.",
-        "raise",
-        ("raise", "ignore"),
+        "What a commit of a dropped transaction does: raise, or log the error and go on.", "raise", ("raise", "ignore")
     ),
     "committed_again": Choice(
-        "What a second commit of the same transaction does: nothing (ignore), or raise.",
-        "ignore",
-        ("ignore", "raise"),
+        "What a second commit of the same transaction does: nothing (ignore), or raise.", "ignore", ("ignore", "raise")
     ),
     "unconfirmed_log": Choice(
         "What recovery does with a write-ahead log that is decided and not confirmed: flush it again, or delete it.",
@@ -82,16 +71,10 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "rollbacks": Whole("How often an older checkpoint may be restored.", 0, 0, 2),
     "deletions": Whole("How often the checkpoint folder may be deleted.", 0, 0, 2),
-    "markers": Choice(
-        "What a marker names: query and batch, or the batch alone.",
-        "query",
-        ("query", "batch"),
-    ),
+    "markers": Choice("What a marker names: query and batch, or the batch alone.", "query", ("query", "batch")),
     "zombies": Whole("How many drivers may be thought dead and wake up.", 0, 0, 1),
     "fencing": Switch("Whether a driver that was replaced is refused.", default=False),
-    "sweeps": Switch(
-        "Whether a clean end delivers the last notification.", default=True
-    ),
+    "sweeps": Switch("Whether a clean end delivers the last notification.", default=True),
 }
 
 
@@ -122,43 +105,29 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """The offset at which a new batch ends. In a fresh folder the first batch takes everything that has piled up."""
-        return (
-            len(self.words)
-            if generation
-            else min(start + self.records_per_batch, len(self.words))
-        )
+        """The offset at which a new batch ends. In a fresh folder the first batch takes everything that has
+        piled up.
+        """
+        return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 
 def settings(values: Values) -> Settings:
     """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
-    order = (
-        orders(strategy)[0]
-        if values["order"] == "default"
-        else Order(str(values["order"]))
-    )
+    order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
-        raise InvalidInput(
-            f"order={order}: {strategy} has nothing to defer and takes no order; leave it out."
-        )
+        raise InvalidInput(f"order={order}: {strategy} has nothing to defer and takes no order; leave it out.")
     if strategy is Strategy.IDEMPOTENT and not kind.keyed:
-        raise InvalidInput(
-            f"store={values['store']}: idempotent needs a store with upserts by key; set store=sqlite."
-        )
+        raise InvalidInput(f"store={values['store']}: idempotent needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
     if early and not kind.simulated:
         raise InvalidInput(
             f"reader=table: the store {values['store']} has no table with uncommitted rows; set store=sqlite."
         )
     if values["source"] == "socket" and int(values["rollbacks"]):
-        raise InvalidInput(
-            f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0."
-        )
+        raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
     if values["unconfirmed_log"] == "delete" and strategy is not Strategy.WAL:
-        raise InvalidInput(
-            f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal."
-        )
+        raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")
     names = Faults._fields
     return Settings(
         strategy=strategy,

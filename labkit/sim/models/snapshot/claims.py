@@ -26,20 +26,13 @@ from labkit.sim.models.snapshot.parts import (
 from labkit.sim.parameters import Values
 
 
-def claims(
-    values: Values, ends: Sequence[Ends], text: Callable[[State], str]
-) -> Sequence[Property[State]]:
+def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Conservation and reachability of completed snapshots; the money itself; that snapshots can end and always do."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Teller(ends)
     properties = [
         Property(
-            "conserved",
-            always,
-            "A completed snapshot holds all the money.",
-            _conserved,
-            teller.changed,
-            _has_one,
+            "conserved", always, "A completed snapshot holds all the money.", _conserved, teller.changed, _has_one
         ),
         Property(
             "reachable",
@@ -49,48 +42,22 @@ def claims(
             teller.strayed,
             _has_one,
         ),
-        Property(
-            "money",
-            always,
-            "While all live, all the money is there.",
-            _all_there,
-            teller.live,
-            is_up,
-        ),
+        Property("money", always, "While all live, all the money is there.", _all_there, teller.live, is_up),
     ]
     if values["snapshots"]:
-        properties.append(
-            Property("completes", sometimes, "A snapshot is completed.", _has_one, text)
-        )
+        properties.append(Property("completes", sometimes, "A snapshot is completed.", _has_one, text))
         if values["algorithm"] == "chandy_lamport" and values["transfers"]:
             properties.append(
-                Property(
-                    "in_flight",
-                    sometimes,
-                    "A snapshot holds money in a channel.",
-                    _in_flight,
-                    text,
-                )
+                Property("in_flight", sometimes, "A snapshot holds money in a channel.", _in_flight, text)
             )
     if values["crashes"]:
         crashes = values["crashes"]
         properties.append(
             Property(
-                "recovers",
-                sometimes,
-                "All live after a crash.",
-                lambda state: state.crashes != crashes,
-                text,
-                is_up,
+                "recovers", sometimes, "All live after a crash.", lambda state: state.crashes != crashes, text, is_up
             )
         )
-    ended = Property(
-        "ends",
-        Mood.EVENTUALLY,
-        "In the end nobody waits, and no snapshot is half-done.",
-        _ended,
-        _waits,
-    )
+    ended = Property("ends", Mood.EVENTUALLY, "In the end nobody waits, and no snapshot is half-done.", _ended, _waits)
     return (*properties, ended)
 
 
@@ -155,14 +122,8 @@ def _crashed(values: Values) -> Callable[[State], bool]:
 
 
 def _held(state: State) -> int:
-    accounts = sum(
-        process.account.balance
-        for process in state.processes
-        if process.account is not None
-    )
-    return accounts + AMOUNT * sum(
-        message != MARKER for queue in state.channels for message in queue
-    )
+    accounts = sum(process.account.balance for process in state.processes if process.account is not None)
+    return accounts + AMOUNT * sum(message != MARKER for queue in state.channels for message in queue)
 
 
 def _all_there(state: State) -> bool:
@@ -179,11 +140,7 @@ def _balances(state: State) -> str:
 
 
 def _ended(state: State) -> bool:
-    return (
-        not state.running
-        and is_up(state)
-        and not any(process.paused for process in state.processes)
-    )
+    return not state.running and is_up(state) and not any(process.paused for process in state.processes)
 
 
 def _waits(state: State) -> str:
@@ -209,14 +166,7 @@ def stood_still(states: Sequence[State]) -> int:
 def moment(states: Sequence[State]) -> int | None:
     """The step after which everything was as the last completed snapshot says; None: there was no such moment."""
     snapshot = states[-1].completed
-    return next(
-        (
-            step
-            for step, state in enumerate(states)
-            if snapshot and _shows(state, snapshot)
-        ),
-        None,
-    )
+    return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
 
 
 def _shows(state: State, snapshot: Snapshot) -> bool:
@@ -225,6 +175,4 @@ def _shows(state: State, snapshot: Snapshot) -> bool:
         for message in queue:
             within |= 0 if message == MARKER else 1 << message
     accounts = [process.account for process in state.processes]
-    return within == in_channels(snapshot) and accounts == [
-        part.account for part in snapshot
-    ]
+    return within == in_channels(snapshot) and accounts == [part.account for part in snapshot]

@@ -7,26 +7,12 @@ from collections.abc import Sequence
 
 from labkit.core.errors import InvalidInput
 from labkit.sim.model import Action
-from labkit.sim.models.snapshot.parts import (
-    AMOUNT,
-    Process,
-    State,
-    ends,
-)
-from labkit.sim.models.snapshot.settings import (
-    MARKERS,
-    NAIVE,
-    STOP,
-)
+from labkit.sim.models.snapshot.parts import AMOUNT, Process, State, ends
+from labkit.sim.models.snapshot.settings import MARKERS, NAIVE, STOP
 from labkit.sim.parameters import Values
 from labkit.sim.rules import RuleModel
 
-_BELONGS_TO = {
-    "forget_channels": MARKERS,
-    "late_markers": MARKERS,
-    "forget_pause": STOP,
-    "forget_drain": STOP,
-}
+_BELONGS_TO = {"forget_channels": MARKERS, "late_markers": MARKERS, "forget_pause": STOP, "forget_drain": STOP}
 """The algorithm that has the rule."""
 
 
@@ -35,20 +21,12 @@ class Guards(RuleModel[State]):
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
-        self.count, self.algorithm, self.broken = (
-            int(values["processes"]),
-            values["algorithm"],
-            values["broken"],
-        )
+        self.count, self.algorithm, self.broken = (int(values["processes"]), values["algorithm"], values["broken"])
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
-            raise InvalidInput(
-                f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}."
-            )
+            raise InvalidInput(f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}.")
         self.ends = ends(self.count)
-        self._channel = {
-            (at.sender, at.receiver): number for number, at in enumerate(self.ends)
-        }
+        self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
         self._number_of = {at.name: number for number, at in enumerate(self.ends)}
         self._everyone = (1 << self.count) - 1
         self._own = {
@@ -56,14 +34,10 @@ class Guards(RuleModel[State]):
             for name in ("copy", "record", "announce", "pause", "resume", "crash")
         }
         self._between = {
-            name: [Action(name, at.name) for at in self.ends]
-            for name in ("transfer", "receive", "overtake")
+            name: [Action(name, at.name) for at in self.ends] for name in ("transfer", "receive", "overtake")
         }
         self._restore_all = Action("restore")
-        self._out = [
-            [number for number, at in enumerate(self.ends) if at.sender == p]
-            for p in range(self.count)
-        ]
+        self._out = [[number for number, at in enumerate(self.ends) if at.sender == p] for p in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
         """What every process can do, then what every channel can, then the restore."""
@@ -92,16 +66,10 @@ class Guards(RuleModel[State]):
 
     def _transfers(self, process: Process, which: int, enabled: list[Action]) -> None:
         assert process.account is not None
-        if process.account.balance >= AMOUNT and (
-            not process.paused or self.broken == "forget_pause"
-        ):
-            enabled += [
-                self._between["transfer"][number] for number in self._out[which]
-            ]
+        if process.account.balance >= AMOUNT and (not process.paused or self.broken == "forget_pause"):
+            enabled += [self._between["transfer"][number] for number in self._out[which]]
 
-    def _snapshot_steps(
-        self, state: State, which: int, enabled: list[Action], *, copying: bool
-    ) -> None:
+    def _snapshot_steps(self, state: State, which: int, enabled: list[Action], *, copying: bool) -> None:
         process, own = state.processes[which], self._own
         may_begin = process.part is None and (state.running or state.snapshots > 0)
         if self.algorithm == NAIVE:
@@ -125,7 +93,5 @@ class Guards(RuleModel[State]):
 
         Here that is simply seen; real processes would find it out by messages, which take time too.
         """
-        ready = all(
-            process.paused or process.part is not None for process in state.processes
-        )
+        ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))

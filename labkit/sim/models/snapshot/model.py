@@ -28,10 +28,7 @@ from labkit.sim.models.snapshot.parts import (
     in_channels,
     numbers,
 )
-from labkit.sim.models.snapshot.settings import (
-    PARAMETERS,
-    VERSION,
-)
+from labkit.sim.models.snapshot.settings import PARAMETERS, VERSION
 from labkit.sim.rules import Event, Rule
 
 
@@ -43,13 +40,8 @@ class Bank(Guards):
     def initial(self) -> State:
         """Everybody has the same money, and nothing is under way."""
         processes = tuple(Process(None, part.account) for part in beginning(self.count))
-        left = {
-            name: int(self.values[name])
-            for name in ("transfers", "snapshots", "reorderings", "crashes")
-        }
-        return State(
-            processes, ((),) * len(self.ends), running=False, completed=(), **left
-        )
+        left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
+        return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
         """One rule. The number of a process counts from 1; that of a channel names its ends."""
@@ -69,11 +61,7 @@ class Bank(Guards):
         transfer = number * PER_CHANNEL + of_channel.bit_count()
         account = Account(balance - AMOUNT, sent | 1 << transfer, received)
         state = _with_channel(state, number, (*state.channels[number], transfer))
-        return _with_process(
-            state._replace(transfers=state.transfers - 1),
-            sender,
-            process._replace(account=account),
-        )
+        return _with_process(state._replace(transfers=state.transfers - 1), sender, process._replace(account=account))
 
     def _receive(self, state: State, number: int) -> State:
         sender, receiver = self.ends[number]
@@ -84,18 +72,10 @@ class Bank(Guards):
         part, account, copy, awaited, in_flight, paused = state.processes[receiver]
         assert account is not None
         transfer = 1 << queue[0]
-        account = Account(
-            account.balance + AMOUNT, account.sent, account.received | transfer
-        )
-        if (
-            copy is not None
-            and awaited >> sender & 1
-            and self.broken != "forget_channels"
-        ):
+        account = Account(account.balance + AMOUNT, account.sent, account.received | transfer)
+        if copy is not None and awaited >> sender & 1 and self.broken != "forget_channels":
             in_flight |= transfer
-        return _with_process(
-            state, receiver, Process(part, account, copy, awaited, in_flight, paused)
-        )
+        return _with_process(state, receiver, Process(part, account, copy, awaited, in_flight, paused))
 
     def _overtake(self, state: State, number: int) -> State:
         first, second, *rest = state.channels[number]
@@ -107,9 +87,7 @@ class Bank(Guards):
     def _copy(self, state: State, which: int) -> State:
         process = state.processes[which]
         assert process.account is not None
-        return self._stored(
-            _begun(state), which, process._replace(part=Part(process.account))
-        )
+        return self._stored(_begun(state), which, process._replace(part=Part(process.account)))
 
     def _record(self, state: State, which: int) -> State:
         return self._recorded(_begun(state), which, self._everyone & ~(1 << which))
@@ -119,12 +97,8 @@ class Bank(Guards):
         if process.copy is None:
             if process.part is not None:
                 return state
-            return self._recorded(
-                _begun(state), receiver, self._everyone & ~(1 << receiver | 1 << sender)
-            )
-        return self._awaiting(
-            state, receiver, process._replace(awaited=process.awaited & ~(1 << sender))
-        )
+            return self._recorded(_begun(state), receiver, self._everyone & ~(1 << receiver | 1 << sender))
+        return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
 
     def _recorded(self, state: State, which: int, awaited: int) -> State:
         """The process copies its account and sends its markers in the same step, so that no transfer slips between."""
@@ -133,9 +107,7 @@ class Bank(Guards):
             awaited |= 1 << which
         else:
             state = self._marked(state, which)
-        return self._awaiting(
-            state, which, process._replace(copy=process.account, awaited=awaited)
-        )
+        return self._awaiting(state, which, process._replace(copy=process.account, awaited=awaited))
 
     def _marked(self, state: State, which: int) -> State:
         for number in self._out[which]:
@@ -153,9 +125,7 @@ class Bank(Guards):
             return _with_process(state, which, process)
         assert process.copy is not None
         part = Part(process.copy, process.in_flight)
-        return self._stored(
-            state, which, Process(part, process.account, None, 0, 0, process.paused)
-        )
+        return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
 
     def _stored(self, state: State, which: int, process: Process) -> State:
         """With the last part the snapshot is complete, and takes the place of the one before."""
@@ -164,26 +134,18 @@ class Bank(Guards):
         if len(parts) < self.count:
             return state
         processes = tuple(each._replace(part=None) for each in state.processes)
-        return state._replace(
-            processes=processes, running=False, completed=tuple(parts)
-        )
+        return state._replace(processes=processes, running=False, completed=tuple(parts))
 
     def _pause(self, state: State, which: int) -> State:
-        return _with_process(
-            _begun(state), which, state.processes[which]._replace(paused=True)
-        )
+        return _with_process(_begun(state), which, state.processes[which]._replace(paused=True))
 
     def _resume(self, state: State, which: int) -> State:
-        return _with_process(
-            state, which, state.processes[which]._replace(paused=False)
-        )
+        return _with_process(state, which, state.processes[which]._replace(paused=False))
 
     # Crashes.
 
     def _crash(self, state: State, which: int) -> State:
-        return _with_process(state, which, crash(state.processes[which]))._replace(
-            crashes=state.crashes - 1
-        )
+        return _with_process(state, which, crash(state.processes[which]))._replace(crashes=state.crashes - 1)
 
     def _restore(self, state: State, _: int) -> State:
         """All load the last completed snapshot; its channels replace the real ones, and what was running is given up.
@@ -195,25 +157,18 @@ class Bank(Guards):
             return self._restored_alone(state, snapshot)
         processes = tuple(Process(None, part.account) for part in snapshot)
         within = in_channels(snapshot)
-        return state._replace(
-            processes=processes, channels=self._filled(within), running=False
-        )
+        return state._replace(processes=processes, channels=self._filled(within), running=False)
 
     def _restored_alone(self, state: State, snapshot: Snapshot) -> State:
         for which, process in enumerate(state.processes):
             if process.account is None:
-                state = _with_process(
-                    state, which, process._replace(account=snapshot[which].account)
-                )
+                state = _with_process(state, which, process._replace(account=snapshot[which].account))
         return state
 
     def _filled(self, within: int) -> tuple[Channel, ...]:
         every = (1 << PER_CHANNEL) - 1
         return tuple(
-            tuple(
-                number * PER_CHANNEL + each
-                for each in numbers(within >> number * PER_CHANNEL & every)
-            )
+            tuple(number * PER_CHANNEL + each for each in numbers(within >> number * PER_CHANNEL & every))
             for number in range(len(self.ends))
         )
 
@@ -237,38 +192,26 @@ class Bank(Guards):
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "transfer": Rule(
-            _transfer,
-            "Process {sender} takes {amount} from its account and sends it to process {receiver}.",
+            _transfer, "Process {sender} takes {amount} from its account and sends it to process {receiver}."
         ),
-        "receive": Rule(
-            _receive, "Process {receiver} reads the next message of process {sender}."
-        ),
+        "receive": Rule(_receive, "Process {receiver} reads the next message of process {sender}."),
         "overtake": Rule(
             _overtake,
             "A message from process {sender} to process {receiver} overtakes the one before it.",
             Event.REORDER,
         ),
-        "copy": Rule(
-            _copy,
-            "Process {which} copies its account: its part of the snapshot is whole.",
-        ),
+        "copy": Rule(_copy, "Process {which} copies its account: its part of the snapshot is whole."),
         "record": Rule(
             _record,
             "Process {which} has seen no marker, records its account, and sends a marker into each of its channels.",
         ),
         "announce": Rule(
-            _announce,
-            "Process {which} sends the markers that it should have sent when it recorded its account.",
+            _announce, "Process {which} sends the markers that it should have sent when it recorded its account."
         ),
-        "pause": Rule(
-            _pause,
-            "Process {which} pauses: it begins no transfer, and still reads what comes in.",
-        ),
+        "pause": Rule(_pause, "Process {which} pauses: it begins no transfer, and still reads what comes in."),
         "resume": Rule(_resume, "Process {which} resumes."),
         "crash": Rule(
-            _crash,
-            "Process {which} dies; only its part of the snapshot is left, if it was whole.",
-            Event.CRASH,
+            _crash, "Process {which} dies; only its part of the snapshot is left, if it was whole.", Event.CRASH
         ),
         "restore": Rule(
             _restore,
@@ -297,8 +240,4 @@ def _with_channel(state: State, number: int, queue: Channel) -> State:
 
 def _begun(state: State) -> State:
     """A snapshot runs, whoever was the first."""
-    return (
-        state
-        if state.running
-        else state._replace(running=True, snapshots=max(0, state.snapshots - 1))
-    )
+    return state if state.running else state._replace(running=True, snapshots=max(0, state.snapshots - 1))

@@ -2,32 +2,14 @@
 
 from collections.abc import Sequence
 
-from labkit.sim.models.snapshot.parts import (
-    MARKER,
-    PER_CHANNEL,
-    Account,
-    Ends,
-    Process,
-    State,
-    Transfers,
-    numbers,
-)
+from labkit.sim.models.snapshot.parts import MARKER, PER_CHANNEL, Account, Ends, Process, State, Transfers, numbers
 from labkit.sim.wording import listed, to_come
 
 VARIANTS = {
     ("forget_pause", "pause"): "Process {which} is told to pause, and goes on.",
-    (
-        "forget_pause",
-        "resume",
-    ): "Process {which} is told to resume, and has never stopped.",
-    (
-        "late_markers",
-        "record",
-    ): "Process {which} has seen no marker and records its account; its markers come later.",
-    (
-        "restore_alone",
-        "restore",
-    ): "Who died starts again from the last completed snapshot, alone: the others go on.",
+    ("forget_pause", "resume"): "Process {which} is told to resume, and has never stopped.",
+    ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
+    ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
 """What the action means where the rule is left out."""
 
@@ -40,10 +22,7 @@ def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
 
 def text(ends: Sequence[Ends], state: State) -> str:
     """Processes with their parts, what is under way, the last completed snapshot, and what may still happen."""
-    parts = [
-        _process(ends, number, process)
-        for number, process in enumerate(state.processes, start=1)
-    ]
+    parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
     under_way = [
         f"{ends[number].name}: {listed(_message(ends, each) for each in queue)}"
         for number, queue in enumerate(state.channels)
@@ -65,11 +44,7 @@ def text(ends: Sequence[Ends], state: State) -> str:
 
 def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
     part, account, copy, awaited, in_flight, paused = process
-    sentence = (
-        f"process {number} "
-        + ("down" if account is None else _account(ends, account))
-        + ", paused" * paused
-    )
+    sentence = f"process {number} " + ("down" if account is None else _account(ends, account)) + ", paused" * paused
     if copy is not None:
         waits = listed((str(each + 1) for each in numbers(awaited)), ", ")
         sentence += f", recorded {_account(ends, copy)}{_if_any(ends, ', saved', in_flight)}, awaits {waits}"
@@ -79,21 +54,12 @@ def _process(ends: Sequence[Ends], number: int, process: Process) -> str:
 
 
 def _account(ends: Sequence[Ends], account: Account) -> str:
-    sent, received = (
-        _if_any(ends, " sent", account.sent),
-        _if_any(ends, " received", account.received),
-    )
-    return f"{account.balance}" + (
-        f" ({(sent + received).strip()})" if sent or received else ""
-    )
+    sent, received = (_if_any(ends, " sent", account.sent), _if_any(ends, " received", account.received))
+    return f"{account.balance}" + (f" ({(sent + received).strip()})" if sent or received else "")
 
 
 def _if_any(ends: Sequence[Ends], before: str, transfers: Transfers) -> str:
-    return (
-        f"{before} {listed(transfer_name(ends, each) for each in numbers(transfers))}"
-        if transfers
-        else ""
-    )
+    return f"{before} {listed(transfer_name(ends, each) for each in numbers(transfers))}" if transfers else ""
 
 
 def _message(ends: Sequence[Ends], message: int) -> str:

@@ -94,10 +94,7 @@ class Ends(NamedTuple):
 def ends(processes: int) -> tuple[Ends, ...]:
     """Every channel between two different processes, in order."""
     return tuple(
-        Ends(sender, receiver)
-        for sender in range(processes)
-        for receiver in range(processes)
-        if sender != receiver
+        Ends(sender, receiver) for sender in range(processes) for receiver in range(processes) if sender != receiver
     )
 
 
@@ -130,14 +127,9 @@ def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
         sent |= part.account.sent
         received |= part.account.received
     within = in_channels(snapshot)
-    return (received & ~sent) | (
-        within & (received | ~sent)
-    ), sent & ~received & ~within
+    return (received & ~sent) | (within & (received | ~sent)), sent & ~received & ~within
 
 
 def money(snapshot: Snapshot) -> int:
     """Money in the accounts and channels of a snapshot."""
-    return (
-        sum(part.account.balance for part in snapshot)
-        + AMOUNT * in_channels(snapshot).bit_count()
-    )
+    return sum(part.account.balance for part in snapshot) + AMOUNT * in_channels(snapshot).bit_count()

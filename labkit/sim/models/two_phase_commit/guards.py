@@ -6,11 +6,7 @@ This module must not change a state.
 from collections.abc import Sequence
 
 from labkit.sim.model import Action
-from labkit.sim.models.two_phase_commit.parts import (
-    Message,
-    Phase,
-    State,
-)
+from labkit.sim.models.two_phase_commit.parts import Message, Phase, State
 from labkit.sim.parameters import Values
 from labkit.sim.rules import RuleModel
 
@@ -24,10 +20,7 @@ class Guards(RuleModel[State]):
         self.everyone = (1 << self.count) - 1
         self.broken = values["broken"]
         self.coordinator_returns = bool(values["coordinator_returns"])
-        self._of = {
-            name: [Action(name, which) for which in range(self.count)]
-            for name in self.rules
-        }
+        self._of = {name: [Action(name, which) for which in range(self.count)] for name in self.rules}
         self._alone = {name: Action(name) for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
@@ -55,9 +48,7 @@ class Guards(RuleModel[State]):
             enabled.append(alone["crash_coordinator"])
         return enabled
 
-    def _participant_actions(
-        self, state: State, which: int, enabled: list[Action]
-    ) -> None:
+    def _participant_actions(self, state: State, which: int, enabled: list[Action]) -> None:
         of, phase = self._of, state.participants[which].phase
         outward = state.outward[which]
         if phase is Phase.DOWN:

@@ -28,11 +28,7 @@ from labkit.sim.models.two_phase_commit.parts import text as text_of
 from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
 from labkit.sim.rules import Event, Rule
 
-OUTCOME = {
-    Entry.COMMIT: Phase.COMMITTED,
-    Entry.ABORT: Phase.ABORTED,
-    Entry.ALONE: Phase.ABORTED,
-}
+OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALONE: Phase.ABORTED}
 
 
 class TwoPhaseCommit(Guards):
@@ -45,16 +41,7 @@ class TwoPhaseCommit(Guards):
         participants = (Participant((), Phase.WORKING),) * self.count
         empty = ((),) * self.count
         crashes, losses = int(self.values["crashes"]), int(self.values["losses"])
-        return State(
-            Coordinator((), Phase.WORKING),
-            participants,
-            empty,
-            empty,
-            0,
-            Phase.WORKING,
-            crashes,
-            losses,
-        )
+        return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
         """Each participant: its process, its queues, and whether its yes and its acknowledgement are noted."""
@@ -65,9 +52,7 @@ class TwoPhaseCommit(Guards):
     def seated(self, state: State, order: Sequence[int]) -> State:
         """The state with its participants in another order."""
         (log, phase, votes, acks), at, outward, inward, promised, *rest = state
-        votes, acks, promised = (
-            gathered(bits, order) for bits in (votes, acks, promised)
-        )
+        votes, acks, promised = (gathered(bits, order) for bits in (votes, acks, promised))
         rows = (tuple(map(row.__getitem__, order)) for row in (at, outward, inward))
         return _as_state((Coordinator(log, phase, votes, acks), *rows, promised, *rest))
 
@@ -77,9 +62,7 @@ class TwoPhaseCommit(Guards):
         return self._tell_all(state, Coordinator((), Phase.WAITING), Message.PREPARE)
 
     def _give_up(self, state: State, _: int) -> State:
-        return self._tell_all(
-            state, Coordinator(state.coordinator.log, Phase.ABORTED), Message.ABORT
-        )
+        return self._tell_all(state, Coordinator(state.coordinator.log, Phase.ABORTED), Message.ABORT)
 
     def _decide_commit(self, state: State, _: int) -> State:
         log, votes = state.coordinator.log, state.coordinator.votes
@@ -87,25 +70,15 @@ class TwoPhaseCommit(Guards):
         return _with_coordinator(state, Coordinator(kept, Phase.DECIDED, votes))
 
     def _announce(self, state: State, _: int) -> State:
-        after = self._tell_all(
-            state, Coordinator(state.coordinator.log, Phase.COMMITTED), Message.COMMIT
-        )
-        return (
-            after._replace(announced=Phase.COMMITTED)
-            if state.announced is Phase.WORKING
-            else after
-        )
+        after = self._tell_all(state, Coordinator(state.coordinator.log, Phase.COMMITTED), Message.COMMIT)
+        return after._replace(announced=Phase.COMMITTED) if state.announced is Phase.WORKING else after
 
-    def _tell_all(
-        self, state: State, coordinator: Coordinator, message: Message
-    ) -> State:
+    def _tell_all(self, state: State, coordinator: Coordinator, message: Message) -> State:
         outward = tuple((*queue, message) for queue in state.outward)
         announced = state.announced
         if message is Message.ABORT and announced is Phase.WORKING:
             announced = Phase.ABORTED
-        return state._replace(
-            coordinator=coordinator, outward=outward, announced=announced
-        )
+        return state._replace(coordinator=coordinator, outward=outward, announced=announced)
 
     def _hear(self, state: State, which: int) -> State:
         queue = state.inward[which]
@@ -113,17 +86,13 @@ class TwoPhaseCommit(Guards):
         log, phase, votes, acks = state.coordinator
         state = _with_inward(state, which, queue[1:])
         if message is Message.YES and phase is Phase.WAITING:
-            return _with_coordinator(
-                state, Coordinator(log, phase, votes | 1 << which, acks)
-            )
+            return _with_coordinator(state, Coordinator(log, phase, votes | 1 << which, acks))
         if message is Message.NO and phase is Phase.WAITING:
             return self._give_up(state, which)
         if message is Message.ACK and phase is Phase.COMMITTED:
             acks |= 1 << which
             if acks == self.everyone:
-                return _with_coordinator(
-                    state, Coordinator((*log, Entry.END), Phase.FORGOTTEN)
-                )
+                return _with_coordinator(state, Coordinator((*log, Entry.END), Phase.FORGOTTEN))
             return _with_coordinator(state, Coordinator(log, phase, votes, acks))
         if message is Message.INQUIRY:
             return self._answer(state, which)
@@ -134,9 +103,7 @@ class TwoPhaseCommit(Guards):
         if phase is Phase.COMMITTED:
             return self._send(state, which, Message.COMMIT)
         if phase in (Phase.ABORTED, Phase.FORGOTTEN):
-            announced = (
-                Phase.ABORTED if state.announced is Phase.WORKING else state.announced
-            )
+            announced = Phase.ABORTED if state.announced is Phase.WORKING else state.announced
             return self._send(state, which, Message.ABORT)._replace(announced=announced)
         return state
 
@@ -152,11 +119,7 @@ class TwoPhaseCommit(Guards):
     def _restart_coordinator(self, state: State, _: int) -> State:
         log = state.coordinator.log
         last = log[-1] if log else None
-        phase = {
-            Entry.COMMIT: Phase.DECIDED,
-            Entry.END: Phase.FORGOTTEN,
-            None: Phase.ABORTED,
-        }[last]
+        phase = {Entry.COMMIT: Phase.DECIDED, Entry.END: Phase.FORGOTTEN, None: Phase.ABORTED}[last]
         return _with_coordinator(state, Coordinator(log, phase))
 
     # The participants and their queues.
@@ -167,31 +130,17 @@ class TwoPhaseCommit(Guards):
         log, phase = state.participants[which]
         state = _with_outward(state, which, queue[1:])
         if message is Message.PREPARE:
-            return (
-                self._vote(state, which)
-                if phase is Phase.WORKING
-                else self._say_no(state, which)
-            )
-        entry, outcome = (
-            (Entry.COMMIT, Phase.COMMITTED)
-            if message is Message.COMMIT
-            else (Entry.ABORT, Phase.ABORTED)
-        )
+            return self._vote(state, which) if phase is Phase.WORKING else self._say_no(state, which)
+        entry, outcome = (Entry.COMMIT, Phase.COMMITTED) if message is Message.COMMIT else (Entry.ABORT, Phase.ABORTED)
         if phase not in FINAL:
             state = self._become(state, which, Participant((*log, entry), outcome))
-        return (
-            self._reply(state, which, Message.ACK)
-            if message is Message.COMMIT
-            else state
-        )
+        return self._reply(state, which, Message.ACK) if message is Message.COMMIT else state
 
     def _vote(self, state: State, which: int) -> State:
         log = state.participants[which].log
         kept = log if self.broken == "forget_vote" else (*log, Entry.PREPARED)
         state = self._become(state, which, Participant(kept, Phase.IN_DOUBT))
-        return self._reply(state, which, Message.YES)._replace(
-            promised=state.promised | 1 << which
-        )
+        return self._reply(state, which, Message.YES)._replace(promised=state.promised | 1 << which)
 
     def _say_no(self, state: State, which: int) -> State:
         return self._reply(state, which, Message.NO)
@@ -202,18 +151,10 @@ class TwoPhaseCommit(Guards):
         return self._say_no(aborted, which)
 
     def _abort_unasked(self, state: State, which: int) -> State:
-        return self._become(
-            state,
-            which,
-            Participant((*state.participants[which].log, Entry.ABORT), Phase.ABORTED),
-        )
+        return self._become(state, which, Participant((*state.participants[which].log, Entry.ABORT), Phase.ABORTED))
 
     def _abort_alone(self, state: State, which: int) -> State:
-        return self._become(
-            state,
-            which,
-            Participant((*state.participants[which].log, Entry.ALONE), Phase.ABORTED),
-        )
+        return self._become(state, which, Participant((*state.participants[which].log, Entry.ALONE), Phase.ABORTED))
 
     def _inquire(self, state: State, which: int) -> State:
         return self._reply(state, which, Message.INQUIRY)
@@ -226,26 +167,18 @@ class TwoPhaseCommit(Guards):
         log = state.participants[which].log
         if not log:
             return self._abort_unasked(state, which)
-        return self._become(
-            state, which, Participant(log, OUTCOME.get(log[-1], Phase.IN_DOUBT))
-        )
+        return self._become(state, which, Participant(log, OUTCOME.get(log[-1], Phase.IN_DOUBT)))
 
     def _lose_outward(self, state: State, which: int) -> State:
-        return _with_outward(state, which, state.outward[which][1:])._replace(
-            losses=state.losses - 1
-        )
+        return _with_outward(state, which, state.outward[which][1:])._replace(losses=state.losses - 1)
 
     def _lose_inward(self, state: State, which: int) -> State:
-        return _with_inward(state, which, state.inward[which][1:])._replace(
-            losses=state.losses - 1
-        )
+        return _with_inward(state, which, state.inward[which][1:])._replace(losses=state.losses - 1)
 
     def _become(self, state: State, which: int, participant: Participant) -> State:
         first, at, outward, inward, promised, announced, crashes, losses = state
         parts = (*at[:which], participant, *at[which + 1 :])
-        return _as_state(
-            (first, parts, outward, inward, promised, announced, crashes, losses)
-        )
+        return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
 
     def _reply(self, state: State, which: int, message: Message) -> State:
         return _with_inward(state, which, (*state.inward[which], message))
@@ -260,64 +193,32 @@ class TwoPhaseCommit(Guards):
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "start": Rule(_start, "The coordinator asks every participant to prepare."),
-        "give_up": Rule(
-            _give_up,
-            "The coordinator has waited long enough and tells all to abort.",
-            Event.TIMEOUT,
-        ),
+        "give_up": Rule(_give_up, "The coordinator has waited long enough and tells all to abort.", Event.TIMEOUT),
         "decide_commit": Rule(
-            _decide_commit,
-            "The coordinator has a yes of everybody and logs the commit: the decision.",
+            _decide_commit, "The coordinator has a yes of everybody and logs the commit: the decision."
         ),
         "announce": Rule(_announce, "The coordinator tells all to commit."),
-        "crash_coordinator": Rule(
-            _crash_coordinator,
-            "The coordinator dies; only its log is left.",
-            Event.CRASH,
-        ),
+        "crash_coordinator": Rule(_crash_coordinator, "The coordinator dies; only its log is left.", Event.CRASH),
         "restart_coordinator": Rule(
-            _restart_coordinator,
-            "The coordinator starts again from its log; no record means abort.",
-            Event.RESTART,
+            _restart_coordinator, "The coordinator starts again from its log; no record means abort.", Event.RESTART
         ),
         "read": Rule(_read, "Participant {which} reads its next message."),
-        "refuse": Rule(
-            _refuse, "Participant {which} is asked to prepare, aborts and votes no."
-        ),
+        "refuse": Rule(_refuse, "Participant {which} is asked to prepare, aborts and votes no."),
         "abort_unasked": Rule(
-            _abort_unasked,
-            "Participant {which} has not voted, has waited long enough, and aborts.",
-            Event.TIMEOUT,
+            _abort_unasked, "Participant {which} has not voted, has waited long enough, and aborts.", Event.TIMEOUT
         ),
-        "inquire": Rule(
-            _inquire, "Participant {which} is in doubt and asks for the decision."
-        ),
+        "inquire": Rule(_inquire, "Participant {which} is in doubt and asks for the decision."),
         "abort_alone": Rule(
-            _abort_alone,
-            "Participant {which} is in doubt, has waited long enough, and aborts alone.",
-            Event.TIMEOUT,
+            _abort_alone, "Participant {which} is in doubt, has waited long enough, and aborts alone.", Event.TIMEOUT
         ),
-        "crash": Rule(
-            _crash, "Participant {which} dies; only its log is left.", Event.CRASH
-        ),
-        "restart": Rule(
-            _restart, "Participant {which} starts again from its log.", Event.RESTART
-        ),
-        "hear": Rule(
-            _hear, "The coordinator reads the next message of participant {which}."
-        ),
+        "crash": Rule(_crash, "Participant {which} dies; only its log is left.", Event.CRASH),
+        "restart": Rule(_restart, "Participant {which} starts again from its log.", Event.RESTART),
+        "hear": Rule(_hear, "The coordinator reads the next message of participant {which}."),
         "resend": Rule(
-            _resend,
-            "The coordinator has no acknowledgement of participant {which} and sends the commit again.",
+            _resend, "The coordinator has no acknowledgement of participant {which} and sends the commit again."
         ),
-        "lose_outward": Rule(
-            _lose_outward,
-            "The next message to participant {which} is lost.",
-            Event.DROP,
-        ),
-        "lose_inward": Rule(
-            _lose_inward, "The next message of participant {which} is lost.", Event.DROP
-        ),
+        "lose_outward": Rule(_lose_outward, "The next message to participant {which} is lost.", Event.DROP),
+        "lose_inward": Rule(_lose_inward, "The next message of participant {which} is lost.", Event.DROP),
     }
 
 
@@ -328,29 +229,21 @@ _as_state = from_fields(State)
 
 def _with_coordinator(state: State, coordinator: Coordinator) -> State:
     _, parts, outward, inward, promised, announced, crashes, losses = state
-    return _as_state(
-        (coordinator, parts, outward, inward, promised, announced, crashes, losses)
-    )
+    return _as_state((coordinator, parts, outward, inward, promised, announced, crashes, losses))
 
 
 def _with_outward(state: State, which: int, queue: Queue) -> State:
     first, parts, at, inward, promised, announced, crashes, losses = state
     outward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state(
-        (first, parts, outward, inward, promised, announced, crashes, losses)
-    )
+    return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
 
 
 def _with_inward(state: State, which: int, queue: Queue) -> State:
     first, parts, outward, at, promised, announced, crashes, losses = state
     inward = (*at[:which], queue, *at[which + 1 :])
-    return _as_state(
-        (first, parts, outward, inward, promised, announced, crashes, losses)
-    )
+    return _as_state((first, parts, outward, inward, promised, announced, crashes, losses))
 
 
 def _with_crash(state: State) -> State:
     first, parts, outward, inward, promised, announced, crashes, losses = state
-    return _as_state(
-        (first, parts, outward, inward, promised, announced, crashes - 1, losses)
-    )
+    return _as_state((first, parts, outward, inward, promised, announced, crashes - 1, losses))

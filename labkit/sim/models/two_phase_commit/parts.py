@@ -104,10 +104,7 @@ def in_doubt(participant: Participant) -> bool:
 
 def blocked(states: Sequence[State]) -> tuple[int, ...]:
     """For every participant the number of steps for which it was in doubt and held its locks."""
-    return tuple(
-        sum(map(in_doubt, lives))
-        for lives in zip(*(state.participants for state in states), strict=True)
-    )
+    return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
 
 
 def outcome(participant: Participant) -> Entry | None:
@@ -118,19 +115,12 @@ def outcome(participant: Participant) -> Entry | None:
 
 def _atomic(state: State) -> bool:
     outcomes = {outcome(participant) for participant in state.participants}
-    return not (
-        Entry.COMMIT in outcomes
-        and (Entry.ABORT in outcomes or Entry.ALONE in outcomes)
-    )
+    return not (Entry.COMMIT in outcomes and (Entry.ABORT in outcomes or Entry.ALONE in outcomes))
 
 
 def _torn(state: State) -> str:
     outcomes = [outcome(participant) for participant in state.participants]
-    aborted = next(
-        which
-        for which, entry in enumerate(outcomes)
-        if entry in (Entry.ABORT, Entry.ALONE)
-    )
+    aborted = next(which for which, entry in enumerate(outcomes) if entry in (Entry.ABORT, Entry.ALONE))
     how = "has aborted alone" if outcomes[aborted] is Entry.ALONE else "has aborted"
     return (
         f"participant {outcomes.index(Entry.COMMIT)} has committed and participant {aborted} {how}: "
@@ -139,18 +129,12 @@ def _torn(state: State) -> str:
 
 
 def _final(state: State) -> bool:
-    return _sent_is_kept(state) and all(
-        len(participant.log) < 3 for participant in state.participants
-    )
+    return _sent_is_kept(state) and all(len(participant.log) < 3 for participant in state.participants)
 
 
 def _sent_is_kept(state: State) -> bool:
     announced, phase = state.announced, state.coordinator.phase
-    return (
-        announced is Phase.WORKING
-        or phase in (announced, Phase.DOWN)
-        or _will_say(phase) is announced
-    )
+    return announced is Phase.WORKING or phase in (announced, Phase.DOWN) or _will_say(phase) is announced
 
 
 def _will_say(phase: Phase) -> Phase | None:
@@ -160,11 +144,7 @@ def _will_say(phase: Phase) -> Phase | None:
 def _changed(state: State) -> str:
     if not _sent_is_kept(state):
         return f"the coordinator had sent that all are {state.announced}, and now believes {state.coordinator.phase}."
-    which = next(
-        which
-        for which, participant in enumerate(state.participants)
-        if len(participant.log) > 2
-    )
+    which = next(which for which, participant in enumerate(state.participants) if len(participant.log) > 2)
     return f"participant {which} has changed its outcome: its log is {', '.join(state.participants[which].log)}."
 
 
@@ -176,10 +156,7 @@ def _breaker(state: State) -> int:
     if not state.promised or state.announced is Phase.ABORTED:
         return -1
     for which, participant in enumerate(state.participants):
-        if state.promised >> which & 1 and outcome(participant) in (
-            Entry.ABORT,
-            Entry.ALONE,
-        ):
+        if state.promised >> which & 1 and outcome(participant) in (Entry.ABORT, Entry.ALONE):
             return which
     return -1
 
@@ -198,11 +175,7 @@ def _nobody_waits(state: State) -> bool:
 
 
 def _waiting(state: State) -> str:
-    which = next(
-        which
-        for which, participant in enumerate(state.participants)
-        if holds_locks(participant)
-    )
+    which = next(which for which, participant in enumerate(state.participants) if holds_locks(participant))
     log = ", ".join(state.participants[which].log) or "empty"
     coordinator = state.coordinator.phase
     return f"participant {which} holds its locks for ever: its log is {log}, and the coordinator is {coordinator}."
@@ -212,63 +185,23 @@ def claims() -> Sequence[Property[State]]:
     """Atomic commitment in three parts; that either outcome is possible; that nobody is blocked for ever."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
-        Property(
-            "atomic",
-            always,
-            "No participant commits while another aborts.",
-            _atomic,
-            _torn,
-        ),
-        Property(
-            "final",
-            always,
-            "No decision that was sent or logged is changed.",
-            _final,
-            _changed,
-        ),
-        Property(
-            "promise",
-            always,
-            "Who voted yes aborts only if that was decided.",
-            _promise_kept,
-            _broke_promise,
-        ),
-        Property(
-            "all_commit",
-            sometimes,
-            "All have committed.",
-            lambda state: _all(Phase.COMMITTED, state),
-            text,
-        ),
-        Property(
-            "all_abort",
-            sometimes,
-            "All have aborted.",
-            lambda state: _all(Phase.ABORTED, state),
-            text,
-        ),
-        Property(
-            "nobody_blocked",
-            Mood.EVENTUALLY,
-            "In the end nobody holds a lock.",
-            _nobody_waits,
-            _waiting,
-        ),
+        Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
+        Property("final", always, "No decision that was sent or logged is changed.", _final, _changed),
+        Property("promise", always, "Who voted yes aborts only if that was decided.", _promise_kept, _broke_promise),
+        Property("all_commit", sometimes, "All have committed.", lambda state: _all(Phase.COMMITTED, state), text),
+        Property("all_abort", sometimes, "All have aborted.", lambda state: _all(Phase.ABORTED, state), text),
+        Property("nobody_blocked", Mood.EVENTUALLY, "In the end nobody holds a lock.", _nobody_waits, _waiting),
     )
 
 
 def text(state: State) -> str:
     """The state in one line: processes with their logs, what is on its way, what may still go wrong."""
     log, phase, votes, acks = state.coordinator
-    heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(
-        acks
-    )
+    heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(acks)
     parts = [f"coordinator {phase} (log: {listed(log)}{heard})"]
     for which, (entries, believed) in enumerate(state.participants):
         queues = f"to it {listed(state.outward[which])}, from it {listed(state.inward[which])}"
-        parts.append(
-            f"participant {which} {believed} (log: {listed(entries)}; {queues})"
-        )
+        parts.append(f"participant {which} {believed} (log: {listed(entries)}; {queues})")
     parts.append(f"promised by {names(state.promised)}, announced {state.announced}")
     return f"{'; '.join(parts)}; {state.crashes} crashes and {state.losses} losses may follow."
 

@@ -50,16 +50,7 @@ class Textbook(RuleModel[State]):
         self.participants = int(values["participants"])
         self.everyone = (1 << self.participants) - 1
         self._rows = [
-            tuple(
-                Action(act, which)
-                for act in (
-                    "prepare",
-                    "abort_alone",
-                    "hear",
-                    "learn_commit",
-                    "learn_abort",
-                )
-            )
+            tuple(Action(act, which) for act in ("prepare", "abort_alone", "hear", "learn_commit", "learn_abort"))
             for which in range(self.participants)
         ]
         self._decisions = Action("decide_commit"), Action("decide_abort")
@@ -71,9 +62,7 @@ class Textbook(RuleModel[State]):
     def seats(self, state: State) -> Sequence[Any]:
         """Each participant: its position, and whether its yes was sent and was heard."""
         _, at, sent, heard = state
-        return list(
-            zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True)
-        )
+        return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
     def seated(self, state: State, order: Sequence[int]) -> State:
         """The state with its participants in another order."""
@@ -132,13 +121,7 @@ class Textbook(RuleModel[State]):
         """Atomic commitment, and that either decision can be reached by all."""
         all_are = partial(_all_are, self.participants)
         return (
-            Property(
-                "consistent",
-                Mood.ALWAYS,
-                "No two participants end differently.",
-                _consistent,
-                _mixed,
-            ),
+            Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
             Property(
                 "commit_agreement",
                 Mood.SOMETIMES,
@@ -153,54 +136,35 @@ class Textbook(RuleModel[State]):
                 partial(all_are, Position.ABORTED),
                 self.text,
             ),
-            Property(
-                "decided",
-                Mood.EVENTUALLY,
-                "Every participant has ended.",
-                _decided,
-                self.text,
-            ),
+            Property("decided", Mood.EVENTUALLY, "Every participant has ended.", _decided, self.text),
         )
 
     def text(self, state: State) -> str:
         """Decision, participants, votes."""
-        participants = ", ".join(
-            f"{which} {position}" for which, position in enumerate(state.participants)
-        )
+        participants = ", ".join(f"{which} {position}" for which, position in enumerate(state.participants))
         decision = "undecided" if state.decision is Position.WORKING else state.decision
-        return f"coordinator {decision}; {participants}; yes sent by {names(state.sent)}, heard of {names(state.heard)}."
+        return (
+            f"coordinator {decision}; {participants}; yes sent by {names(state.sent)}, heard of {names(state.heard)}."
+        )
 
     rules: ClassVar[dict[str, Rule[State]]] = {
-        "decide_commit": Rule(
-            _decide_commit, "The coordinator has heard every yes and decides to commit."
-        ),
+        "decide_commit": Rule(_decide_commit, "The coordinator has heard every yes and decides to commit."),
         "decide_abort": Rule(_decide_abort, "The coordinator decides to abort."),
         "prepare": Rule(_prepare, "Participant {which} prepares and votes yes."),
         "abort_alone": Rule(_abort, "Participant {which} has not voted and aborts."),
         "hear": Rule(_hear, "The coordinator hears the yes of participant {which}."),
-        "learn_commit": Rule(
-            _commit, "Participant {which} learns that the decision is to commit."
-        ),
-        "learn_abort": Rule(
-            _abort, "Participant {which} learns that the decision is to abort."
-        ),
+        "learn_commit": Rule(_commit, "Participant {which} learns that the decision is to commit."),
+        "learn_abort": Rule(_abort, "Participant {which} learns that the decision is to abort."),
     }
 
 
 def _consistent(state: State) -> bool:
-    return not (
-        Position.COMMITTED in state.participants
-        and Position.ABORTED in state.participants
-    )
+    return not (Position.COMMITTED in state.participants and Position.ABORTED in state.participants)
 
 
 def _mixed(state: State) -> str:
-    committed, aborted = map(
-        state.participants.index, (Position.COMMITTED, Position.ABORTED)
-    )
-    return (
-        f"participant {committed} has committed and participant {aborted} has aborted."
-    )
+    committed, aborted = map(state.participants.index, (Position.COMMITTED, Position.ABORTED))
+    return f"participant {committed} has committed and participant {aborted} has aborted."
 
 
 def _all_are(count: int, position: Position, state: State) -> bool:
@@ -208,7 +172,4 @@ def _all_are(count: int, position: Position, state: State) -> bool:
 
 
 def _decided(state: State) -> bool:
-    return (
-        Position.WORKING not in state.participants
-        and Position.PREPARED not in state.participants
-    )
+    return Position.WORKING not in state.participants and Position.PREPARED not in state.participants

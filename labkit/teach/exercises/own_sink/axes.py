@@ -1,7 +1,7 @@
 """What a sink is tried for, one function an axis: each runs its trials and tells the first that goes wrong.
 
-Every crash lies before a request of the sink, in the middle of a file that is written, or behind the sink's return. This
-module must not count rows: that is `labkit.core.judge`.
+Every crash lies before a request of the sink, in the middle of a file that is written, or behind the sink's return.
+This module must not count rows: that is `labkit.core.judge`.
 """
 
 import json
@@ -87,7 +87,9 @@ def _second_crashes(bench: Bench) -> Iterator[Tried]:
 
 
 def _older(bench: Bench) -> Iterator[Tried]:
-    """Once more from the first, the second and the last batch; in a folder also killed within a write of the last one."""
+    """Once more from the first, the second and the last batch; in a folder also killed within a write of the
+    last one.
+    """
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
         yield _again(bench, first)
@@ -121,19 +123,13 @@ def _queries(bench: Bench) -> Iterator[Tried]:
             if begun.run(bench.query, bench.batches, kills):
                 begun.run(bench.other, bench.others, kills)
             tried = told(begun, [*bench.batches, *bench.others])
-        yield tried._replace(
-            what="a second query behind the first, its batches from 0 on"
-        )
+        yield tried._replace(what="a second query behind the first, its batches from 0 on")
     with trial(bench.server, bench.ask, bench.kind) as begun:
-        if begun.run(bench.query, bench.batches) and begun.run(
-            bench.other, bench.others
-        ):
+        if begun.run(bench.query, bench.batches) and begun.run(bench.other, bench.others):
             begun.restart()
             begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
         tried = told(begun, [*bench.batches, *bench.others])
-    yield tried._replace(
-        what="a second query behind the first, and then the first one's last batch again"
-    )
+    yield tried._replace(what="a second query behind the first, and then the first one's last batch again")
 
 
 def _all_crashes(bench: Bench) -> Iterator[Tried]:
@@ -166,17 +162,15 @@ def wrong_in_the_end(tried: Tried) -> str:
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
-    """What the judge has counted, with the number of the first row of each kind; its own words where it is none of these."""
+    """What the judge has counted, with the number of the first row of each kind; its own words where it is none of
+    these.
+    """
     rows = sum(map(len, due))
     counted = (
         (verdict.lost, f"of {rows} rows got lost"),
         (verdict.duplicate, f"of {rows} rows are there more than once"),
     )
-    said = [
-        f"{len(numbers)} {what}, the first is number {numbers[0]}"
-        for numbers, what in counted
-        if numbers
-    ]
+    said = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
     if verdict.unexpected:
         said.append("there are rows that nobody has handed over")
     return "; ".join(said) or verdict.because
@@ -236,11 +230,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
                     return _finding(axis, tried, said)
             _hold_still(ask)
     except Broken as error:
-        return Finding(
-            False,
-            f"{str(error)[:1].upper()}{str(error)[1:]}.",
-            general=f"It broke off: {axis}.",
-        )
+        return Finding(False, f"{str(error)[:1].upper()}{str(error)[1:]}.", general=f"It broke off: {axis}.")
     except Unusable as error:
         return unusable(name, error)
     seen = f"{axis}: {tried_so_far} runs, and nothing was wrong"
@@ -268,9 +258,7 @@ def _finding(axis: str, tried: Tried, said: str) -> Finding:
         False,
         f"{what}: {said}.",
         short,
-        "every row once, and nothing else"
-        if axis not in (READER, LEFT)
-        else "nothing of that kind",
+        "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind",
         general=f"With other rows, {axis}: {short}.",
     )
 
@@ -308,12 +296,7 @@ FEW = (OLDER, QUERY)
 
 
 def tried(
-    answer: Answer,
-    given: Mapping[str, Any],
-    *,
-    name: str,
-    kind: str,
-    more: Sequence[Mapping[str, Any]] = (),
+    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[list[Axis], list[Place]]:
     """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises.
 
@@ -327,10 +310,7 @@ def tried(
         try:
             healthy = bench.run()
         except Broken as error:
-            return [
-                Axis(first, 1, str(error)),
-                *(Axis(each, 0, str(error)) for each in others),
-            ], []
+            return [Axis(first, 1, str(error)), *(Axis(each, 0, str(error)) for each in others)], []
         found = [_all(axis, bench) for axis in AXES[kind]]
         for each in more:
             if not any(axis.wrong for axis in found):
@@ -388,10 +368,10 @@ def _torn(bench: Bench, at: int) -> str:
     return verdict_of(torn.story, torn.due).guarantee.value
 
 
-def guarantee(
-    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str
-) -> Guarantee:
-    """The guarantee that is left of a sink in all trials together, but those of two writers. Raises what trials raise."""
+def guarantee(answer: Answer, given: Mapping[str, Any], *, name: str, kind: str) -> Guarantee:
+    """The guarantee that is left of a sink in all trials together, but those of two writers. Raises what
+    trials raise.
+    """
     lost = doubled = False
     with stores() as server:
         bench = Bench(server, Asker(Steps(answer), name), kind, **given, known={})

@@ -1,24 +1,15 @@
 """Two writers of one table: the first is stopped at every place, the second takes over, and the first goes on.
 
-The stop is a real SIGSTOP of the process that has the first writer's connection: its locks and its open transaction stay.
-While it holds a lock, the second writer is refused and comes again behind it, as an engine would do it. This module must
-not judge.
+The stop is a real SIGSTOP of the process that has the first writer's connection: its locks and its open transaction
+stay. While it holds a lock, the second writer is refused and comes again behind it, as an engine would do it. This
+module must not judge.
 """
 
 from collections.abc import Iterator, Sequence
 
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
-from labkit.teach.exercises.own_sink.trials import (
-    CHANGES,
-    FENCED,
-    Bench,
-    Delivery,
-    Row,
-    Tried,
-    told,
-    trial,
-)
+from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, Tried, told, trial
 
 FIRST, NEWEST = 9, 12
 """The epochs of the two writers: as text the newer one would come first, and no epoch lies next to the other."""
@@ -43,9 +34,11 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
 
 
 def overtaken(bench: Bench, place: int) -> Tried:
-    """The first writer is stopped before this request of its first batch, and goes on when the second has done two batches.
+    """The first writer is stopped before this request of its first batch, and goes on when the second has done two
+    batches.
 
-    It then hands over a batch 2 of its own plan, unless it was told that it is fenced; the second writer has another one.
+    It then hands over a batch 2 of its own plan, unless it was told that it is fenced; the second writer has another
+    one.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()
@@ -79,7 +72,8 @@ def overtaken(bench: Bench, place: int) -> Tried:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> Tried:
-    """The first writer is stopped in its last batch, and the second one, with an older checkpoint, plans other rows for it.
+    """The first writer is stopped in its last batch, and the second one, with an older checkpoint, plans other rows for
+    it.
 
     Rows that the first writer has committed before the second began are due; the second then has the same plan.
     """
@@ -106,9 +100,7 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
             begun.run(new_one, due, first=last)
         tried = told(begun, due)
     what = f"writer {FIRST} is stopped in batch {last} behind {place} requests, writer {NEWEST} goes on with an older"
-    return tried._replace(
-        what=f"{what} checkpoint and other rows, and writer {FIRST} comes back"
-    )
+    return tried._replace(what=f"{what} checkpoint and other rows, and writer {FIRST} comes back")
 
 
 def _without_rows(bench: Bench) -> Tried:
@@ -133,9 +125,7 @@ def _stays_fenced(old: Delivery) -> None:
     ended = old.finish()
     _must_be_told(old)
     if ended.said == FENCED and samples and samples[-1].seen != before:
-        old.trial.story.told_wrong = (
-            f'the older writer got "{FENCED}" back, and has written all the same'
-        )
+        old.trial.story.told_wrong = f'the older writer got "{FENCED}" back, and has written all the same'
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
@@ -155,6 +145,4 @@ def _must_be_told(old: Delivery) -> None:
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.said != FENCED:
         got = f'"{ended.said}"' if ended.said else "nothing"
-        old.trial.story.told_wrong = (
-            f'the older writer got {got} back, and not "{FENCED}"'
-        )
+        old.trial.story.told_wrong = f'the older writer got {got} back, and not "{FENCED}"'

@@ -159,9 +159,7 @@ class Folder:
 def named(name: object) -> str:
     """The name of a file of the folder. Raises `OSError` for a name that could be elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
-        raise OSError(
-            "a name has letters, digits, _, - and dots; it begins with no dot, and names no folder"
-        )
+        raise OSError("a name has letters, digits, _, - and dots; it begins with no dot, and names no folder")
     return name
 
 
@@ -186,9 +184,7 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
         return ["raised", "", f"{type(error).__name__}: {error}"[:300]]
 
 
-def serve(
-    connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int
-) -> None:
+def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int) -> None:
     """Answers one request a line until the other side has closed."""
     size = megabytes * 2**20
     for what, most in (
@@ -207,10 +203,7 @@ def serve(
         for line in lines:
             try:
                 said = json.dumps(answer(store, json.loads(line)))
-            except (
-                TypeError,
-                ValueError,
-            ) as error:  # a row with bytes, text that is no UTF-8
+            except (TypeError, ValueError) as error:  # a row with bytes, text that is no UTF-8
                 said = json.dumps(["raised", "DatabaseError", str(error)[:300]])
             lines.write(said + "\n")
             lines.flush()
@@ -218,9 +211,7 @@ def serve(
 
 def main(megabytes: int, seconds: int) -> None:
     """Forks a process for every connection, until the other side has closed."""
-    signal.signal(
-        signal.SIGCHLD, signal.SIG_IGN
-    )  # the kernel forgets its dead children
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
     control = socket.socket(fileno=0)
     while True:
         wanted, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)

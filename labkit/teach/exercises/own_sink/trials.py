@@ -38,11 +38,9 @@ LOCKED = 1.0
 MOST_REQUESTS = 40
 """Requests of one batch."""
 TORN = 0.5
-"""The part of a file that is written when a kill comes in the middle of it; nothing of it in batches behind the first."""
-ALLOWED = {
-    "table": {"execute": 2},
-    "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1},
-}
+"""The part of a file that is written when a kill comes in the middle of it; nothing of it in batches behind the first.
+"""
+ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
 """How many arguments each request of a store has."""
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
@@ -88,14 +86,7 @@ class StoreServer:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    str(PROGRAM),
-                    str(MEGABYTES),
-                    str(PROCESSOR_SECONDS),
-                ],
+                [sys.executable, "-I", "-S", str(PROGRAM), str(MEGABYTES), str(PROCESSOR_SECONDS)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -163,7 +154,8 @@ class StoreProcess:
             while self._connection.recv(1 << 16):
                 pass
         self._connection.close()
-        # The kernel closes one file after the other, so the store may be locked still; the number of a process goes last.
+        # The kernel closes one file after the other, so the store may be locked still; the number of a process goes
+        # last.
         with suppress(ProcessLookupError):
             while True:
                 os.kill(self._pid, 0)
@@ -187,7 +179,9 @@ def _said(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """Where the process dies: before request `at` of a delivery of `batch`; behind the last one: the sink has returned."""
+    """Where the process dies: before request `at` of a delivery of `batch`; behind the last one: the sink has
+    returned.
+    """
 
     batch: int
     at: int
@@ -228,9 +222,7 @@ class Ended(NamedTuple):
 class Delivery:
     """One batch, handed to the sink in one process, request by request."""
 
-    def __init__(
-        self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]
-    ) -> None:
+    def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
         self._known: list[Plain] = []
         self.ended: Ended | None = None
@@ -254,14 +246,10 @@ class Delivery:
             return None
         request = said[1] if len(said) > 1 else None
         if not _is_request(kind, request):
-            raise Unusable(
-                f"{ask.name} asked for {shown(request)}, which no {kind} does."
-            )
+            raise Unusable(f"{ask.name} asked for {shown(request)}, which no {kind} does.")
         assert isinstance(request, list)
         if self.number >= MOST_REQUESTS:
-            raise Unusable(
-                f"{ask.name} asks for more than {MOST_REQUESTS} things in one batch: does a loop never end?"
-            )
+            raise Unusable(f"{ask.name} asks for more than {MOST_REQUESTS} things in one batch: does a loop never end?")
         return request
 
     def finish(self) -> Ended:
@@ -291,9 +279,7 @@ def _is_request(kind: str, request: Plain) -> bool:
 class Trial:
     """A store, its reader, and an engine that hands batches to the sink."""
 
-    def __init__(
-        self, server: StoreServer, ask: Asker, kind: str, folder: Path
-    ) -> None:
+    def __init__(self, server: StoreServer, ask: Asker, kind: str, folder: Path) -> None:
         self.ask, self.kind, self.folder = ask, kind, folder
         self.story = Story()
         self._server = server
@@ -340,9 +326,7 @@ class Trial:
         if moment or not samples or samples[-1].seen != seen:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
-    def deliver(
-        self, arguments: Sequence[Plain], batch: int, kill: Kill | None
-    ) -> Ended:
+    def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> Ended:
         """Hands a batch to the sink, which is killed where `kill` says so."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
@@ -356,11 +340,7 @@ class Trial:
             delivery.perform(request)
         self.story.deliveries.append(delivery.number)
         assert delivery.ended is not None
-        if (
-            kill is not None
-            and kill.at == delivery.number
-            and delivery.ended.how == "returned"
-        ):
+        if kill is not None and kill.at == delivery.number and delivery.ended.how == "returned":
             self._crash(f"batch {batch}, when the sink had returned")
             return Ended("killed")
         return delivery.ended
@@ -371,13 +351,7 @@ class Trial:
         self.look(f"crash {len(self.story.kills)}")
         self.story.states.append(json.dumps(self._reader.ask("state")))
 
-    def run(
-        self,
-        query: Sequence[Plain],
-        batches: Batches,
-        kills: Sequence[Kill] = (),
-        first: int = 0,
-    ) -> bool:
+    def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
         """Hands over the batches from `first` on, each until it is noted as finished. False: the job is stuck."""
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -390,9 +364,7 @@ class Trial:
             if ended.how == "returned":
                 if isinstance(query[0], int) and ended.said != WRITTEN:
                     got = f'"{ended.said}"' if ended.said else "nothing"
-                    self.story.told_wrong = (
-                        f'the newest writer got {got} back, and not "{WRITTEN}"'
-                    )
+                    self.story.told_wrong = f'the newest writer got {got} back, and not "{WRITTEN}"'
                 number, raised, again = number + 1, 0, False
                 continue
             again = True
@@ -452,19 +424,13 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
     """What the one judge says of a story in which these batches were handed over."""
     rows = Rows(
         [
-            [
-                {"id": row["id"], "key": row["item"], "amount": row["amount"]}
-                for row in batch
-            ]
+            [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
             # A second query may have smaller numbers, and the judge reads in their order.
             for batch in sorted(batches, key=lambda each: int(str(each[0]["id"])))
         ]
     )
     due = rows.expected()
-    return judge(
-        [named(each, Shape.ROWS) for each in due],
-        history(story.samples, rows, Shape.ROWS, due),
-    )
+    return judge([named(each, Shape.ROWS) for each in due], history(story.samples, rows, Shape.ROWS, due))
 
 
 class Tried(NamedTuple):
@@ -478,7 +444,9 @@ class Tried(NamedTuple):
 
 
 Runs = dict[tuple[int, tuple[Kill, ...]], Tried]
-"""Runs of one query that were made already, by the number of its batches and the kills: the same run comes out the same."""
+"""Runs of one query that were made already, by the number of its batches and the kills: the same run comes out the
+same.
+"""
 
 
 class Bench(NamedTuple):

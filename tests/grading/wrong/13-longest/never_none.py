@@ -1,8 +1,4 @@
 # misconception: some interval is always possible
 # says: answered 0, and it is None
 def longest(job):
-    return min(
-        job["latency"] - job["commit"],
-        job["again"] // job["rate"],
-        job["timeout"] - job["commit"] - 1,
-    )
+    return min(job["latency"] - job["commit"], job["again"] // job["rate"], job["timeout"] - job["commit"] - 1)
