@@ -21,10 +21,10 @@ from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
 from labkit.search.collector import without_collector
 from labkit.search.cores import on_cores
-from labkit.sim import MODELS
 from labkit.sim.explore import Exploration, Progress, Violation, walk
 from labkit.sim.explore import explore as explore_alone
 from labkit.sim.model import Model
+from labkit.sim.models import MODELS
 from labkit.sim.symmetry import Quotient
 from labkit.sim.trace import make
 

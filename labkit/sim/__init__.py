@@ -2,7 +2,3 @@
 
 From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
 """
-
-from labkit.sim.models import MODELS
-
-__all__ = ["MODELS"]

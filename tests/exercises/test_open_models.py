@@ -5,8 +5,8 @@ from itertools import islice
 import pytest
 from exercise_sources import all_sources, run
 
-from labkit.sim import MODELS
 from labkit.sim.explore import explore, reachable
+from labkit.sim.models import MODELS
 from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.trace import blueprint, make, parse, replay
 from labkit.teach.exercises import barriers, commitment

@@ -11,9 +11,9 @@ from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.search.cores import WIDE, on_cores
-from labkit.sim import MODELS
 from labkit.sim.expansion import Expander
 from labkit.sim.explore import Exploration, Progress, Search, at_once, explore
+from labkit.sim.models import MODELS
 from labkit.sim.trace import make
 
 SEARCHES = {

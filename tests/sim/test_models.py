@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from model_cases import Cases, Given, LeftOut, Patch
 
 from labkit.core.errors import InvalidAction, InvalidInput
-from labkit.sim import MODELS
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood
+from labkit.sim.models import MODELS
 from labkit.sim.rules import RuleModel
 from labkit.sim.trace import make, parse, replay
 from labkit.sim.walk import Replay

@@ -4,8 +4,8 @@ from itertools import islice
 
 import pytest
 
-from labkit.sim import MODELS
 from labkit.sim.explore import reachable
+from labkit.sim.models import MODELS
 from labkit.sim.models.barriers.parts import State
 from labkit.sim.packing import Packer
 from labkit.sim.trace import make

@@ -13,8 +13,8 @@ from labkit.cli.explore import run_explore
 from labkit.cli.replay import run_replay
 from labkit.core.errors import InvalidInput
 from labkit.lab import show
-from labkit.sim import MODELS
 from labkit.sim.explore import violations
+from labkit.sim.models import MODELS
 from labkit.sim.scenarios import every, facts, find, say
 from labkit.sim.trace import blueprint, make, parse, replay
 from labkit.view.scenes import DRAWINGS

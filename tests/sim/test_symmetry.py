@@ -9,8 +9,8 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.search.cores import on_cores
-from labkit.sim import MODELS
 from labkit.sim.explore import explore, reachable
+from labkit.sim.models import MODELS
 from labkit.sim.symmetry import Quotient
 from labkit.sim.trace import make, parse, replay
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.core.errors import InvalidAction, InvalidInput
-from labkit.sim import MODELS
 from labkit.sim.model import Action, Mood
+from labkit.sim.models import MODELS
 from labkit.sim.open_models import OPEN_MODELS
 from labkit.sim.trace import MAX_ACTIONS, MAX_TEXT, Replay, make, parse, replay, trace_from_json
 

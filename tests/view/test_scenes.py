@@ -8,9 +8,9 @@ from itertools import combinations, islice
 import pytest
 from build_pictures import GOLDEN, STILLS, pictures, stills
 
-from labkit.sim import MODELS
 from labkit.sim.explore import reachable, walk
 from labkit.sim.model import declared
+from labkit.sim.models import MODELS
 from labkit.sim.models.two_phase_commit.parts import Participant
 from labkit.sim.scenarios import every
 from labkit.sim.trace import make, replay

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from labkit.sim import MODELS
+from labkit.sim.models import MODELS
 from labkit.sim.trace import make
 from labkit.view.live import Explorer
 from labkit.view.scenes import DRAWINGS
