@@ -1,15 +1,12 @@
-"""How long a notebook takes, and how hard its sentences are to read.
+"""Estimate how many minutes a notebook takes, so that the map of the course and each first cell can say so.
 
-Nothing here is measured on people: the numbers are an estimate that treats all notebooks alike. This module must not
-know where notebooks lie.
+Nobody was timed: the estimate counts words, questions, pictures and crashes, and treats all notebooks alike.
 """
 
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from math import ceil
-from statistics import fmean
 from typing import Any, NamedTuple
 
 from nbformat import NotebookNode
@@ -51,18 +48,6 @@ NOT_READ = {"task", "exercise", "solution", "check", "rules", "checked", "expect
 """Tags of cells that belong to the exercises or that no learner gets."""
 MOST_MINUTES = 20
 """Without exercises. Who is tired predicts nothing; what takes longer is two notebooks."""
-LONGEST = 28
-"""Words of the longest sentence. The aim is fifteen; whoever reads in a foreign language reads a longer one twice."""
-_NO_SENTENCE = re.compile(
-    r"(?s:```.*?```|<summary>.*?</summary>|\$\$.*?\$\$|^[*_]*Sources\b.*?(?=\n\s*\n|\Z))|^ *\|.*$|^#+ .*$|^\{head\}$",
-    re.MULTILINE,
-)
-"""Code, the line over a fold, formulas, the paragraph with sources, rows of tables, headings."""
-_ONLY_CODE = re.compile(r"\s\((?:Code|[\s,:;/=])+\)")
-"""What code names in brackets, with nothing else in them, is looked up and not read."""
-_NEW = re.compile(r"\n(?=\s*\n)|\n *(?:>+ *)?(?:[-*+]|\d+\.) +|<br>|</?details>|</?p>")
-"""Where a sentence begins anew without a full stop before it: a paragraph, an item of a list, a fold."""
-_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)]))(?<!\.\.)(?<!e\.g\.)(?<!i\.e\.)\s+")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
@@ -114,87 +99,26 @@ def _tags(cell: Any) -> set[str]:
 
 
 class Reading(NamedTuple):
-    """What is known of how a notebook reads."""
+    """The estimate for one notebook: minutes without exercises, minutes for them, and words of text."""
 
     minutes: int
     exercising: int
     words: int
-    mean: float
-    """Words of a sentence, on average."""
-    longest: int
-    flesch: float
-    """Flesch's reading ease: above 60 is plain English, below 30 is hard."""
-    too_long: list[str]
-    """Sentences above `LONGEST`."""
 
     def complaints(self) -> list[str]:
-        """What is beyond the limits, a sentence each."""
-        found = [
-            f"a sentence of {len(_words(each))} words, and {LONGEST} are allowed: {each[:70]}..."
-            for each in self.too_long
-        ]
-        if self.minutes > MOST_MINUTES:
-            found.append(
-                f"about {self.minutes} minutes without exercises, and {MOST_MINUTES} are allowed: make two of it"
-            )
-        return found
+        """Return one sentence if the notebook is longer than `MOST_MINUTES`."""
+        if self.minutes <= MOST_MINUTES:
+            return []
+        return [f"about {self.minutes} minutes without exercises, and {MOST_MINUTES} are allowed: make two of it"]
 
 
 def read(cells: Sequence[NotebookNode]) -> Reading:
-    """How a notebook reads, of the cells that its learners get."""
-    text = [sentence for cell in cells if cell.cell_type == "markdown" for sentence in sentences(cell.source)]
-    lengths = [len(_words(each)) for each in text] or [0]
-    return Reading(
-        *minutes(cells),
-        words([cell for cell in cells if not NOT_READ & _tags(cell)]),
-        fmean(lengths),
-        max(lengths),
-        _flesch(text),
-        [each for each in text if len(_words(each)) > LONGEST],
-    )
-
-
-def sentences(markdown: str) -> list[str]:
-    """The sentences of a cell; code within one counts as a word."""
-    text = _NO_SENTENCE.sub("\n\n", markdown)
-    text = re.sub(r"`[^`]*`|\$[^$\n]+\$", "Code", text)
-    text = _ONLY_CODE.sub("", text)
-    found = []
-    for part in _NEW.split(f"\n{text}"):
-        whole = " ".join(plain(part).split())
-        found += [each for each in _END.split(whole) if _words(each)]
-    return found
-
-
-def _words(sentence: str) -> list[str]:
-    return _WORD.findall(sentence)
-
-
-def _flesch(text: Sequence[str]) -> float:
-    """206.835 - 1.015 words a sentence - 84.6 syllables a word (Flesch 1948)."""
-    if not text:
-        return 100.0
-    inside = [word for each in text for word in _words(each)]
-    syllables = sum(_syllables(word.lower()) for word in inside)
-    return 206.835 - 1.015 * len(inside) / len(text) - 84.6 * syllables / len(inside)
-
-
-@cache
-def _syllables(word: str) -> int:
-    """About how many syllables a word has: groups of vowels, without an e that is not heard.
-
-    Counted here and not by textstat, which fetches a list of words from the network before it counts the first one.
-    """
-    groups = len(re.findall(r"[aeiouy]+", word))
-    is_silent = re.search(r"[^aeiouyl]e[sd]?$", word) and not re.search(r"([td]ed|[sxzcg]es|[sc]hes)$", word)
-    return max(1, groups - bool(is_silent))
+    """Estimate the cells that learners get."""
+    return Reading(*minutes(cells), words([cell for cell in cells if not NOT_READ & _tags(cell)]))
 
 
 def table(readings: dict[str, Reading]) -> str:
-    """A line a notebook."""
-    head = ("notebook", "minutes", "exercises", "words", "mean", "longest", "Flesch")
-    rows: list[tuple[str, ...]] = [head]
-    for name, each in readings.items():
-        times = f"{each.minutes}", f"{each.exercising}", f"{each.words}"
-        rows.append((name, *times, f"{each.mean:.1f}", f"{each.longest}", f"{each.flesch:.0f}"))
+    """Return the estimates as a table, one line per notebook."""
+    rows: list[tuple[str, ...]] = [("notebook", "minutes", "exercises", "words")]
+    rows += [(name, f"{each.minutes}", f"{each.exercising}", f"{each.words}") for name, each in readings.items()]
     return columns(rows)
