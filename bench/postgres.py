@@ -17,8 +17,9 @@ import psutil
 
 from bench import servers
 from bench.rows import Rows, median, percentile
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks import Coordinator, Vote, coordinate
 from labkit.stores import open_store
 from labkit.stores.contract import Handle, ServerBacked

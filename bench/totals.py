@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeVar
 from bench import flink, servers
 from bench.rows import Rows, by_key, median, ratio
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy, orders
 from labkit.runs.conclusion import release
 from labkit.runs.progress import silent
 from labkit.runs.run import Run, open_store_of, prepare

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order
+from labkit.core.failpoints import Order
+from labkit.core.strategies import POINTS
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java

@@ -5,7 +5,8 @@ import ast
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import POINTS, Strategy
 from labkit.runs.choices import PARTS, choose
 from labkit.runs.scenario.checks import stores_for
 from labkit.spark.options import HELLO_WORLD_HELLO

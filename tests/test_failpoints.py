@@ -7,18 +7,8 @@ from pathlib import Path
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import (
-    POINTS,
-    RECOVERY_POINTS,
-    SENTENCES,
-    Crash,
-    FailPoint,
-    Order,
-    Strategy,
-    check_crash,
-    orders,
-    parse_crash,
-)
+from labkit.core.failpoints import RECOVERY_POINTS, SENTENCES, Crash, FailPoint, Order, parse_crash
+from labkit.core.strategies import POINTS, Strategy, check_crash, orders
 
 LABKIT = Path(__file__).parent.parent / "labkit"
 

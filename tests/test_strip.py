@@ -8,8 +8,9 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, RECOVERY_POINTS, FailPoint, Order, Strategy, engine_logs
+from labkit.core.failpoints import RECOVERY_POINTS, FailPoint, Order, engine_logs
 from labkit.core.moments import NAMES, SAID, moments, number_of
+from labkit.core.strategies import POINTS, Strategy
 from labkit.runs.expected import expectations
 from labkit.view.strip import Strip
 

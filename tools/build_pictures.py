@@ -12,8 +12,9 @@ from still import Seen, seen_over_time
 from still import stepper as stepper_still
 from still import strip as strip_still
 
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.records import Observation, Reading
+from labkit.core.strategies import Strategy
 from labkit.runs.pages.diagram import of_run
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline

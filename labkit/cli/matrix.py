@@ -11,7 +11,8 @@ from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.strategies import Strategy
 from labkit.core.words import nearest
 from labkit.host.java import find_java
 from labkit.runs.expected import Cell, Expected, compared, expectations

@@ -3,7 +3,8 @@
 import json
 
 from labkit.cli.common import Json
-from labkit.core.failpoints import POINTS, FailPoint, Order
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:

@@ -7,7 +7,8 @@ The numbers are those that the course uses. Which moments a sink has, and in whi
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy, orders
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import POINTS, Strategy, orders
 
 
 class Said(NamedTuple):

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from labkit.core.explanation import Explanation, judge_and_explain, settled
 from labkit.core.exposure import Exposure
-from labkit.core.failpoints import Strategy
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
+from labkit.core.strategies import Strategy
 from labkit.host import durable
 from labkit.runs import moments
 from labkit.runs.kafka_source import drop_source

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from labkit.core.failpoints import POINTS, FailPoint, Order, Strategy
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import POINTS, Strategy
 
 COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read")
 """The parts of a verdict in which expected, simulated and real must agree."""

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 
 from labkit.core.exposure import Exposure, Sight, Span, exposure
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation, Record
+from labkit.core.strategies import Strategy
 from labkit.host import durable
 from labkit.spark.checkpoint import Checkpoint
 from labkit.stores.contract import Clocked, Shown, Store

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.exposure import Exposure
-from labkit.core.failpoints import Strategy
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation, Record
+from labkit.core.strategies import Strategy
 from labkit.runs.record import RunRecord
 from labkit.spark.outside import Mail, Outside
 from labkit.view.timeline import timeline

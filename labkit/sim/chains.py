@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy, orders
 from labkit.core.words import nearest
 
 SOURCES: Mapping[str, Mapping[str, object]] = {"log": {}, "socket": {"source": "socket"}}

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order, Reach, Strategy, pass_by
+from labkit.core.failpoints import Order, Reach, pass_by
+from labkit.core.strategies import Strategy
 from labkit.sinks.append import AppendSink
 from labkit.sinks.batch_marker import BatchMarkerSink
 from labkit.sinks.contract import Sink, Vote

@@ -6,8 +6,8 @@ This is what most hand-written sinks do, with or without printing the batch id. 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
 from labkit.stores.contract import Appendable, Handle
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks.contract import Sink, Vote, announce_first_write
 from labkit.stores.contract import Atomic, Handle
 

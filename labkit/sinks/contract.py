@@ -13,8 +13,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from labkit.core.failpoints import FailPoint, Reach, Strategy, pass_by
+from labkit.core.failpoints import FailPoint, Reach, pass_by
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.stores.contract import Handle, Transaction
 
 StoreT = TypeVar("StoreT")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import ClassVar
 
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
 from labkit.stores.contract import Handle, Keyed
 

@@ -7,7 +7,7 @@ that any process can finish, and whose commit is idempotent. It must not decide 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labkit.core.failpoints import Strategy
+from labkit.core.strategies import Strategy
 from labkit.sinks.contract import DeferredSink, Resolution, Vote
 from labkit.stores.contract import Handle, LostTransaction, Transaction, Transactional
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import ClassVar, TextIO
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import FailPoint, Strategy
+from labkit.core.failpoints import FailPoint
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.host import durable
 from labkit.sinks.contract import CHUNK, DeferredSink, Resolution, Vote
 from labkit.stores.contract import Appendable, Handle, Transaction

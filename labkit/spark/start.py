@@ -24,7 +24,8 @@ from pyspark.sql.streaming.listener import (
 )
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy, orders
 from labkit.sinks import SINKS, check_capability
 from labkit.spark.adapters.data_source import OPTION, LabkitSink, SinkOptions
 from labkit.spark.adapters.foreach_batch import ForeachBatchAdapter

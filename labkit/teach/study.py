@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order, Strategy, check_crash, orders, parse_crash
+from labkit.core.failpoints import Order, parse_crash
+from labkit.core.strategies import POINTS, Strategy, check_crash, orders
 from labkit.core.words import nearest
 from labkit.sim.chains import SOURCES
 from labkit.sim.explore import MAX_STATES

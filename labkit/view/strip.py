@@ -7,8 +7,9 @@ list, and as lines of text. It must not know what a sink does.
 from collections.abc import Sequence
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy, check_crash, orders
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.moments import Moment, moments
+from labkit.core.strategies import Strategy, check_crash, orders
 from labkit.core.words import columns, name_in, nearest
 from labkit.view.card import Html, bundle, fold, framed, joined, para, table, tag
 

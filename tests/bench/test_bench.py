@@ -19,8 +19,9 @@ from bench.registry import MEASUREMENTS, select
 from bench.rows import by_key, median, percentile, ratio, spread
 from bench.totals import Taken
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan

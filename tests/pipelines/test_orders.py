@@ -20,7 +20,8 @@ from pipeline_runs import prepared
 from pipeline_samples import copied, expected, options
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import POINTS, Strategy
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.jobs import single_job
 from labkit.crashtest.blackbox.seeing import Glance, changes

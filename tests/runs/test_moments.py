@@ -11,8 +11,8 @@ import pytest
 from ended_runs import CRASH, ROWS, ended
 
 from labkit.core.exposure import Span
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation, Record
+from labkit.core.strategies import Strategy
 from labkit.host.durable import replace
 from labkit.host.processes.events import Begun, Recovered
 from labkit.runs import moments, run

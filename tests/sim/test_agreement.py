@@ -13,9 +13,10 @@ from plain_engine import EXPECTED, QUERY, NeverReached, PlainEngine
 from plain_engine import crashed as plainly_crashed
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, PlannedBatch
+from labkit.core.strategies import POINTS, Strategy
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make

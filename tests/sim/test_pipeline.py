@@ -7,9 +7,10 @@ from plain_pipeline import pipeline
 from plain_two_phase import freeze
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Guarantee
 from labkit.core.records import Reading
+from labkit.core.strategies import POINTS, Strategy
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks import SINKS, Sink, Vote, coordinate
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle

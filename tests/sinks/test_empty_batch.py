@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.core.failpoints import POINTS, Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import POINTS, Strategy
 from labkit.sinks import coordinate
 
 

@@ -8,8 +8,9 @@ import pytest
 from plain_engine import NeverReached, PlainEngine, crashed
 
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order, Strategy, orders
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.judge import Guarantee
+from labkit.core.strategies import Strategy, orders
 from labkit.runs.expected import Cell, compared, expectations, grid
 from labkit.sinks import SINKS, coordinator, two_phase, wal
 from labkit.sinks.coordinator import DecisionOrder, HandleLog

@@ -121,7 +121,8 @@ def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
 DRIVER = """
 import json, sys
 from pathlib import Path
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy
 from labkit.spark.reach import Armed
 from labkit.spark.session import start_session
 from labkit.spark.source import LogSource

@@ -9,7 +9,8 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.runs.run import prepare

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, EngineLogs, FailPoint, Order, Strategy, engine_logs
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, EngineLogs, FailPoint, Order, engine_logs
+from labkit.core.strategies import POINTS, Strategy
 from labkit.host.processes.events import ExecutorKilled, Killed, Proof
 from labkit.runs.layout import RunFolder
 from labkit.runs.proof import record_crash, record_executor_crash

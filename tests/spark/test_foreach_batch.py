@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
 from labkit.core.judge import Guarantee, Verdict, judge
 from labkit.core.records import History, Observation, Reading
+from labkit.core.strategies import Strategy, orders
 from labkit.runs.counting import Totals, words
 from labkit.sinks.idempotent import IdempotentSink
 from labkit.spark.adapters.data_source import SinkOptions

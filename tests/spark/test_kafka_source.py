@@ -154,7 +154,8 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.kafka_source import source_options
 from labkit.spark.session import start_session
 from labkit.spark.start import launch, open_checkpoint
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy
 from labkit.stores import open_store
 from labkit.stores.kafka.input import InputTopic
 

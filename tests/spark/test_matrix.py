@@ -8,7 +8,8 @@ import pytest
 from labkit import lab
 from labkit.cli.matrix import scenario
 from labkit.core.errors import LabError
-from labkit.core.failpoints import FailPoint, Order, Strategy
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.runs.run import prepare

@@ -7,7 +7,8 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import LabError
-from labkit.core.failpoints import POINTS, RECOVERY_POINTS, Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
+from labkit.core.strategies import POINTS, Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import compared
 from labkit.runs.run import prepare

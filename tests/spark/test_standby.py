@@ -15,8 +15,9 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.host.processes import wire
 from labkit.host.processes.events import (

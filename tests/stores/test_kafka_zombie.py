@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from labkit.cli.services import run_services
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks import coordinate
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.store import KafkaStore

@@ -20,9 +20,10 @@ from plain_engine import PlainEngine
 from waiting import until
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Guarantee
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.host import addresses
 from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres import PostgresService

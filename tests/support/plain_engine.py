@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
+from labkit.core.strategies import Strategy
 from labkit.sinks import coordinate
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import open_store

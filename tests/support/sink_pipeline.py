@@ -9,8 +9,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.host import addresses, durable
 from labkit.sinks import coordinate
 from labkit.sinks.coordinator import Coordinator

@@ -14,9 +14,9 @@ from IPython.lib.pretty import pretty
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Strategy
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading
+from labkit.core.strategies import Strategy
 from labkit.host.doctor import Finding
 from labkit.host.processes.events import Begun, DriverStarts, Ended, Killed, Parked, Proof, Recovered, SessionUp
 from labkit.runs import watching

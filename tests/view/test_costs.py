@@ -4,7 +4,8 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import POINTS, Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import POINTS, Strategy
 from labkit.sim.models.pipeline.latency import undisturbed, waits
 
 

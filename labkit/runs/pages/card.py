@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit.core.errors import LabError
-from labkit.core.failpoints import FailPoint, Strategy
+from labkit.core.failpoints import FailPoint
 from labkit.core.moments import SAID, number_of
 from labkit.core.records import Record
+from labkit.core.strategies import Strategy
 from labkit.core.verdict import Verdict
 from labkit.core.words import sentence
 from labkit.runs.pages.code import Code

@@ -5,7 +5,7 @@ from functools import cached_property
 from textwrap import dedent
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Strategy
+from labkit.core.strategies import Strategy
 from labkit.core.words import name_in, nearest
 from labkit.sinks import SINKS
 from labkit.view.card import bundle, framed, para

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.strategies import Strategy
 from labkit.core.verdict import Guarantee
 from labkit.host import durable
 from labkit.runs.expected import Cell, grid

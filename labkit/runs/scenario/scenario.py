@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from labkit.core.failpoints import POINTS, Crash, FailPoint, Order, Strategy, orders
+from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.strategies import POINTS, Strategy, orders
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Ones, Prices, RunningCounts, Totals
 from labkit.runs.scenario.checks import (

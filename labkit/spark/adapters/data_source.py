@@ -17,8 +17,9 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order, Reach, Strategy, pass_by
+from labkit.core.failpoints import Order, Reach, pass_by
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sinks import Coordinator, Vote, coordinate
 from labkit.sinks.coordinator import pass_offset_log
 from labkit.spark.reach import Armed, reach_in_task, take_turns

@@ -9,7 +9,8 @@ module must not know what it is good for: a standby driver gets warm by it, an a
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy
 from labkit.spark.options import PARTITIONS, Job, default_input, default_state
 
 if TYPE_CHECKING:

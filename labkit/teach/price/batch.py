@@ -7,8 +7,9 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy, orders
 from labkit.sinks import Coordinator, coordinate
 from labkit.stores.contract import Handle
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from labkit.core.failpoints import Strategy
 from labkit.core.records import Observation
+from labkit.core.strategies import Strategy
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline

@@ -5,7 +5,8 @@ This module must not judge; a record that never becomes visible has no end.
 
 from typing import NamedTuple
 
-from labkit.core.failpoints import Order, Strategy
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import play
 from labkit.sim.models.pipeline.settings import PARAMETERS

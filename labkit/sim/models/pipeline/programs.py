@@ -9,7 +9,8 @@ from functools import cache
 from itertools import chain, dropwhile
 from typing import NamedTuple
 
-from labkit.core.failpoints import FailPoint, Order, Strategy
+from labkit.core.failpoints import FailPoint, Order
+from labkit.core.strategies import Strategy
 from labkit.sim.models.pipeline.parts import Handle, Op, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]

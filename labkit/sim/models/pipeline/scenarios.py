@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import Crash, FailPoint, Order, Strategy
+from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Verdict
 from labkit.core.records import History, Record
+from labkit.core.strategies import Strategy
 from labkit.sim.blueprint import Scenario, unasked
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge, expected

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order, Strategy, orders
+from labkit.core.failpoints import Order
+from labkit.core.strategies import Strategy, orders
 from labkit.sim.models.pipeline.parts import Faults, Outside
 from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Words
 
