@@ -1,4 +1,4 @@
-"""What everything else speaks of: records, failpoints, verdicts, errors, and the one judge.
+"""The shared vocabulary: records, failpoints, verdicts, errors, and the one judge.
 
-Standard library only: no clock, no chance, no files, no processes, no network.
+The core uses the standard library only, and neither clock, randomness, files, processes nor network.
 """

@@ -1,7 +1,7 @@
-"""Arguments that a person typed: what a function says of itself in its annotations is what it takes.
+"""Check the arguments of a call against the function's annotations, and answer a mismatch with one sentence.
 
-A decorated function answers a call that does not fit with one sentence: the argument, what may stand there, and an
-example. This module must not catch what a function raises: an error from within is a defect, and stays one.
+The sentence names the argument, the types that it may have, and an example call. Errors that the function
+itself raises pass through unchanged, because an error from within is a defect.
 """
 
 import inspect
@@ -17,7 +17,7 @@ ParamsT = ParamSpec("ParamsT")
 ReturnT = TypeVar("ReturnT")
 
 MOST_KINDS = 4
-"""Kinds that a sentence names; where there are more, the example has to do."""
+"""The largest number of types that a sentence lists; beyond it, the sentence relies on the example."""
 
 SPOKEN = {
     "str": "text in quotation marks",
@@ -29,13 +29,15 @@ SPOKEN = {
     "Sequence": "a list",
     "Callable": "a function",
 }
-"""What a kind is called in a sentence; any other by the name of its class."""
+"""How a sentence names a type. Types that are missing here appear under their class name."""
 
 
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
-    """Decorates a function of the face, which is called as in `example` (`lab.show("pipeline.jump_back")`).
+    """Decorate a public function so that it checks its arguments; `example` shows a call:
+    `lab.show("pipeline.jump_back")`.
 
-    A call whose arguments do not fit its annotations raises `InvalidInput`. Annotations in quotes are not looked at.
+    A call whose arguments do not fit the annotations raises `InvalidInput`. Annotations written as strings are
+    not checked.
     """
     place = f"{example.partition('(')[0]}()"
 
@@ -61,7 +63,7 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
 
 
 def _each(signature: inspect.Signature, given: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
-    """Every value that was given, with its name and its annotation."""
+    """Yield name, value and annotation of every argument of a call."""
     for name, value in given.items():
         parameter = signature.parameters[name]
         if parameter.kind is Parameter.VAR_POSITIONAL:
@@ -73,7 +75,7 @@ def _each(signature: inspect.Signature, given: Mapping[str, Any]) -> Iterable[tu
 
 
 def fits(value: object, annotation: object) -> bool:
-    """Whether a value is of an annotated kind. An annotation that cannot be looked at allows everything."""
+    """Return whether a value has the annotated type. An annotation that cannot be checked accepts everything."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in inside)
@@ -89,7 +91,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Whether the entries of a list, or the names and values of a dict, are of the annotated kinds."""
+    """Return whether the items of a list, or the keys and values of a dict, have the annotated types."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -100,7 +102,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """What may be written, with a comma behind it; where that would be a long list, the example says it."""
+    """Return the accepted types, followed by a comma; empty where the list would be long and the example has to do."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -118,7 +120,9 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """A value as it was typed, short; an object without a form of its own by the name of its class."""
+    """Return a value as the user typed it, shortened. An object without a readable form appears under its class
+    name.
+    """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     said = repr(value)

@@ -1,6 +1,7 @@
-"""The expected records in rows of bytes: what both the judge of long histories and the explanation look records up in.
+"""A compact table of the expected records, shared by the judge of long histories and by the explanation of a
+verdict.
 
-This module must not read files, clocks or chance, must not depend on hash order, and knows no observation.
+The table knows no observations.
 """
 
 import struct
@@ -24,12 +25,14 @@ NOWHERE = (0, -1, -1, False)
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """The error for an expected record, counted from 1, whose offset is not larger than the one before."""
+    """Return the error for expected record `number` (from 1), whose offset does not exceed the previous record's
+    offset.
+    """
     return InvalidInput(f"Expected record {number}: {offset} after {before}; sort by offset.")
 
 
 def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
-    """Raises `InvalidInput` where a planned batch ends before its start, or starts before the end of the one before."""
+    """Raise `InvalidInput` if a planned batch ends before it starts, or starts before the previous one ends."""
     for number, plan in enumerate(planned_batches):
         overlaps = number > 0 and plan.start < planned_batches[number - 1].end
         if plan.end < plan.start or overlaps:
@@ -39,7 +42,7 @@ def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
 
 
 class ExpectedRecords:
-    """The expected records in rows. Keys are numbered, since a dict of millions of keys must not outlive this."""
+    """The expected records as columns. Keys become numbers, so that no dict of millions of keys outlives the pass."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         number_of: dict[str, int] = defaultdict(count().__next__)
@@ -56,7 +59,9 @@ class ExpectedRecords:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Prepares to find records by offset: in a table as long as the span of the offsets, or else in a dict."""
+        """Index the records by offset: in an array as long as the range of offsets, or in a dict if that array
+        would be sparse.
+        """
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0
@@ -72,12 +77,12 @@ class ExpectedRecords:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def place(self, offset: int) -> int:
-        """The index of the record with an offset, or -1."""
+        """Return the index of the record with this offset, or -1."""
         position = offset - self.first
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Value, number of the key, number of the planned batch, and whether it has an effect."""
+        """Return a record's value, key number and planned batch number, and whether it has an effect already."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

@@ -1,25 +1,28 @@
-"""Whether a run without a failure gives the same observations; if none does, where the observations leave all of them.
+"""Decide whether some failure-free run produces the same observations, and if not, find where the observations
+diverge.
 
-A **failure-free run** is what a reader sees where nothing fails. It is a sequence of rows and readings in which
+A **failure-free run** is what a reader sees if nothing fails: a sequence of rows and readings in which
 
-- the **effect** of each record comes once, and the effects of a key come in the order of its records. Keys and batches
-  interleave in any way, since tasks commit by themselves and a verdict knows no order between keys;
-- with **upserts** a value may be skipped, because a later value of its key contains it, and may be written again
-  while it is the key's newest; a key never shows an older value, and ends with its newest;
-- each **row** is read after its transaction committed, and shows key and value of its record;
-- at a **reading** each planned batch is there as a whole or not at all;
-- in the **end** nothing is missing, and no open transaction holds the row of a record that never came.
+- the **effect** of each record appears once, and the effects of one key appear in the order of its records. Keys and
+  batches interleave freely, because tasks commit independently and a verdict assumes no order between keys;
+- with **upserts**, a value may be skipped, because a later value of its key contains it, and may be repeated while it
+  is the newest value of the key; a key never shows an older value, and ends with its newest;
+- each **row** is read after its transaction committed, and carries the key and value of its record;
+- at each **reading**, a planned batch is present completely or not at all;
+- at the **end** nothing is missing, and no open transaction holds a row of a record that never appeared.
 
-Batch and incarnation of a row do not count: no reader sees which driver wrote it. A record whose value is drawn at
-random or looked up has a set of **outcomes**, to which the expected value belongs; one run shows one of them. The
-outcomes of different records are independent of each other, so a total over drawn values cannot be said in this way.
+The batch and incarnation of a row do not count, because no reader sees which driver wrote it. A record whose
+value is random or looked up has a set of **outcomes**, which contains the expected value; each run shows one of
+them. Outcomes of different records are independent, so a running total over random values cannot be described
+this way.
 
-Without outcomes there is such a run just where `labkit.core.judge` finds exactly-once and nothing else: a test compares
-both, and both with all failure-free runs of small inputs. Where there is none, the **shortest prefix** is what was
-there up to the first event after which no failure-free run is left, whatever may follow.
+Without outcomes, a failure-free run exists exactly where `labkit.core.judge` finds exactly-once and no anomaly.
+A test compares the two, and compares both with an enumeration of all failure-free runs of small inputs. If no
+such run exists, the **shortest prefix** ends with the first event after which none is possible, whatever
+follows.
 
-Events are passed over once, and nothing of them is kept but a few numbers for each expected record. This module must
-not count an anomaly, which is the judge's; it must not read files, clocks or chance, and must not depend on hash order.
+The module makes one pass over the events and keeps a few numbers per expected record. It counts no anomalies,
+since that is the judge's work, and does not depend on hash order.
 """
 
 import struct
@@ -42,37 +45,39 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.core.verdict import Outcome, Verdict
 
 Outcomes = Mapping[int, Container[int]]
-"""The values that a record may show instead of the expected one, by its offset; a record without an entry has none."""
+"""The values that a record may show instead of its expected one, by offset. Records without an entry have one value."""
 
 COMMITTED = Visibility.COMMITTED
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What failure-free runs have to say of a history."""
+    """The result of comparing a history with all failure-free runs."""
 
     exists: Outcome
-    """Whether a failure-free run gives these observations; unknown where nobody looked."""
+    """Whether a failure-free run produces these observations; unknown if nobody looked."""
     events: int = 0
-    """Of the shortest prefix that no failure-free run gives, or of the whole history: its rows and readings."""
+    """The number of rows and readings in the shortest prefix that no failure-free run produces, or in the whole
+    history.
+    """
     rows: int = 0
-    """The rows before the event that refutes, or all of them."""
+    """The number of rows before the refuting event, or of all rows."""
     row: Observation | None = None
-    """The row that refutes; None where a reading or the end does."""
+    """The row that refutes; None if a reading or the end of the history does."""
     record: Record | None = None
     """The expected record that the sentence is about."""
     after: str = ""
-    """The last moment before that event at which a reader looked: `crash 1`."""
+    """The last reading before the refuting event, for example `crash 1`."""
     refuted: str = ""
-    """What the event is and why no failure-free run has it."""
+    """A description of the refuting event and the reason why no failure-free run contains it."""
     at: str = ""
-    """When that was, as somebody who knows the times says it: `at 2.31 s`."""
+    """The time of the refuting event in the words of a caller who knows times: `at 2.31 s`."""
     drawn: Mapping[int, int] = field(default_factory=dict)
-    """The values that records with outcomes have shown, by offset."""
+    """The values that records with several outcomes showed, by offset."""
 
     @property
     def because(self) -> str:
-        """One sentence, without its full stop."""
+        """Return the explanation as one sentence without its full stop."""
         if self.exists is Outcome.UNKNOWN:
             return "nobody looked, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -89,7 +94,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Whether the sentence says more than an exactly-once verdict without a flaw does."""
+        """Return whether the sentence says more than a flawless exactly-once verdict already does."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -98,7 +103,7 @@ class Explanation:
         return ", ".join(some) + (f" and {more} more" if more > 0 else "")
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `--json`; only what is known."""
+        """Return plain data for `--json`, without fields that are unknown."""
         plain: dict[str, object] = {
             "failure_free_run": self.exists.value,
             "because": self.because,
@@ -118,10 +123,7 @@ class Explanation:
 
 
 def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
-    """Compares a history with all failure-free runs.
-
-    Raises `InvalidInput` as `labkit.core.judge.judge` does.
-    """
+    """Compare a history with all failure-free runs. Raises `InvalidInput` like `labkit.core.judge.judge`."""
     with _refused():
         watch = _watch(ExpectedRecords(expected), history, outcomes)
         for _ in chain(watch.events(), watch.hidden()):
@@ -132,9 +134,10 @@ def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | N
 def judge_and_explain(
     expected: Iterable[Record], history: History, outcomes: Outcomes | None = None
 ) -> tuple[Verdict, Explanation]:
-    """The judge's verdict and the explanation, in one pass over the same events, with one table of records.
+    """Return the judge's verdict and the explanation from one pass over the events and one table of records.
 
-    The verdict is on the expected values, so a drawn one is unexpected there. Raises `InvalidInput` as `judge` does.
+    The verdict compares with expected values only, so it calls a randomly drawn value unexpected. Raises
+    `InvalidInput` like `judge`.
     """
     expected = iter(expected)
     records = list(islice(expected, LARGE))
@@ -152,9 +155,9 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """The records of the one run that a verdict is about: each with the outcome that it showed last.
+    """Return the records of the run that was observed: each with the outcome that it showed last.
 
-    A record that showed none keeps its expected value.
+    A record that never appeared keeps its expected value.
     """
     last = {
         event.offset: event.value
@@ -166,7 +169,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Says of numbers beyond 64 bits what the judge says of them."""
+    """Turn an overflow beyond 64 bits into the judge's `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
@@ -174,12 +177,12 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Passes events on, and notes the first one after which no failure-free run is left."""
+    """Pass events through, and remember the first event after which no failure-free run is possible."""
 
     may_skip: ClassVar[bool]
-    """Whether a later record of a key may come, too, and not only the next one."""
+    """Whether a key may continue with any later record (upserts), or only with the next one (rows)."""
     _following: Sequence[int]
-    """Of each record the first one of its key that may come after it, or -1."""
+    """For each record, the first record of its key that may follow it, or -1."""
 
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         check_planned(history.planned_batches)
@@ -189,38 +192,38 @@ class _Watch(ABC):
         self._after = ""
         self._drawn: dict[int, int] = {}
         self._came = bytearray(len(table.offsets))
-        """Of each record whether it has come."""
+        """For each record, whether it has appeared."""
         self._fresh = array("i")
-        """The records of planned batches that came since the last reading."""
+        """Records of planned batches that appeared since the last reading."""
         self._batch_of = array("i")
-        """Of each record the place of its planned batch, or -1; empty where no batch was planned."""
+        """For each record, the index of its planned batch, or -1; empty if the history plans no batches."""
         self._sizes: list[int] = []
-        """Of each planned batch how many records it has."""
+        """The number of records in each planned batch."""
         if history.planned_batches:
             self._plan()
         self._next = array("i", [-1]) * len(table.keys)
-        """Of each key the first of its records that may come now; where none may come any more, or all may, -1."""
+        """For each key, the first of its records that may appear next; -1 if none is left or all may appear."""
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Why no failure-free run shows a record now, though key and value are right."""
+        """Return why no failure-free run shows this record now, although its key and value are right."""
 
     @abstractmethod
     def _first_missing(self) -> int:
-        """The first record that is missing in the end, or -1."""
+        """Return the index of the first record that is missing at the end, or -1."""
 
     def watched(self) -> History:
-        """The same history, each event of which is looked at as it passes."""
+        """Return the same history with its events wrapped, so that this object sees each event as it passes."""
         return replace(self._history, events=self.events(), hidden=self.hidden())
 
     def events(self) -> Iterator[Observation | Reading]:
-        """The events, unchanged. Once no failure-free run is left, the rest passes without a look."""
+        """Yield the events unchanged. Once no failure-free run is left, the rest passes unexamined."""
         stream = iter(self._history.events)
         yield from self._follow(stream)
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """The hidden rows, unchanged, after all events. Behind them everything is known."""
+        """Yield the hidden rows unchanged; they follow all events, and after them the result is complete."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._found and row.visibility != Visibility.ABORTED:
@@ -230,12 +233,12 @@ class _Watch(ABC):
         self._found = self._found or self._end()
 
     def explanation(self) -> Explanation:
-        """What was found, after everything has passed."""
+        """Return the result after the whole history has passed."""
         assert self._found is not None, "hidden rows come after the events"
         return self._found
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Passes events on up to their end, or to the first one after which no failure-free run is left."""
+        """Yield events until the stream ends or an event leaves no failure-free run."""
         # Local names, because each look-up of an attribute would be paid for every event.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -283,7 +286,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Whether the record may show this value, and has shown no other before."""
+        """Return whether the record may show this value and has not shown a different one before."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -292,7 +295,9 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """At a reading: whether of each batch that has begun to come everything has come; notes where it has not."""
+        """Return whether every batch that had started to appear is complete at this reading, and note the first
+        that is not.
+        """
         came = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(came):
@@ -318,7 +323,7 @@ class _Watch(ABC):
         )
 
     def _refute_row(self, row: Observation, index: int, events: int) -> None:
-        """Notes the row after which no failure-free run is left, and why."""
+        """Note the row after which no failure-free run is left, and why."""
         record = self._record(index) if index >= 0 else None
         if row.visibility == Visibility.ABORTED:
             why = "is read although its transaction was aborted"
@@ -336,14 +341,14 @@ class _Watch(ABC):
         self._refute(events, said, row=row, record=record)
 
     def _refute(self, events: int, said: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Notes what refutes all failure-free runs: the last of so many events, or the end behind them."""
+        """Note what refutes every failure-free run: the last of `events` events, or the end of the history."""
         is_end = events == self._events
         before = events - (not is_end) - self._readings
         after = "" if is_end else self._after
         self._found = Explanation(Outcome.VIOLATED, events, before, row, record, after, said)
 
     def _hide(self, row: Observation) -> None:
-        """No failure-free run leaves open what becomes of a record that never came."""
+        """Refute if an open transaction holds the row of a record that never appeared."""
         index = self._table.place(row.offset)
         if index < 0 or self._came[index]:
             return
@@ -375,7 +380,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Rows that stay: each must be the one of its key that has to come next."""
+    """Append-only rows: each row must belong to the next record of its key."""
 
     may_skip = False
 
@@ -402,7 +407,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Rows that replace the one of their key: none may be older than that one."""
+    """Upserts: no row may be older than the newest row of its key."""
 
     may_skip = True
 
@@ -425,7 +430,7 @@ def _watch(table: ExpectedRecords, history: History, outcomes: Outcomes | None) 
 
 
 def _numbers(table: ExpectedRecords) -> Iterator[int]:
-    """Of each record the number of its key."""
+    """Yield the key number of each record."""
     return chain.from_iterable(NUMBER.iter_unpack(table.rows))
 
 

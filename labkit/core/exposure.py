@@ -1,17 +1,19 @@
-"""For how long a reader of each key could have read a wrong value, beside the time for which right ones were held back.
+"""Measure how long a reader of each key could have read a wrong value, and how long right values were held back.
 
-A reader of a key reads what is there of it at a moment: all its rows, or the one value of an upsert. That is **wrong**
-while no failure-free run (`labkit.core.explanation`) shows it to a reader of this key: while a row is there twice, a
-row that no input explains or that is taken back later, a later record without an earlier one; of upserts an older
-value than was there before, or none after one. A row that is read before its transaction is decided, and committed
-later, is early and not wrong. A record that never came is counted: since when it is missing, nobody can say.
+At any moment a reader of a key reads all its rows, or the one value of an upsert. What it reads is **wrong**
+while no failure-free run (`labkit.core.explanation`) shows it: while a row is there twice, while a row is there
+that no input explains or that later disappears, while a later record is there without an earlier one, and, with
+upserts, while an older value replaced a newer one or a value disappeared. A row that is read before its
+transaction commits, and commits later, is early but not wrong. Records that never appear are counted
+separately, because the moment when they should have appeared is unknown.
 
-A row is **held back** from the moment at which it was whole in the store, written or pre-committed, until it can be
-read. That is the price of not reading it too early; rows that are visible as they are written pay none.
+A row is **held back** from the moment when it is complete in the store (written or pre-committed) until it can
+be read. That is the price of not reading it too early; rows that are visible as soon as they are written pay
+nothing.
 
-A moment is known between two bounds, which are equal where a store knows the time. So each duration is at least so
-long and at most so long; it is unknown, and never zero, where one of its moments is. The unit is the caller's: seconds
-of a real run, steps of a simulated one. This module must not count anomalies, which is the judge's, nor read a clock.
+Each moment lies between two bounds, which coincide where a store knows the time. A duration therefore has a
+lower and an upper bound; it is unknown, and never zero, if one of its moments is unknown. The caller chooses
+the unit: seconds of a real run, or steps of a simulation.
 """
 
 from abc import ABC, abstractmethod
@@ -28,69 +30,69 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """A moment that lies between two bounds, or a duration that does."""
+    """A moment, or a duration, that lies between two bounds."""
 
     least: float
     most: float
 
     @classmethod
     def exactly(cls, moment: float) -> "Span":
-        """A moment that is known."""
+        """Return a moment that is known exactly."""
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
-        """How long it lies behind an earlier moment."""
+        """Return the duration from an earlier moment to this one."""
         least = max(0, self.least - earlier.most)
         return Span(least, max(least, self.most - earlier.least))
 
     def plus(self, other: "Span") -> "Span":
-        """Both durations together."""
+        """Return the sum of two durations."""
         return Span(self.least + other.least, self.most + other.most)
 
 
 class Sight(NamedTuple):
-    """A row that comes into sight, or goes out of it; None is a moment that is not known."""
+    """A row that becomes visible or stops being visible; None stands for an unknown moment."""
 
     row: Observation
     at: Span | None
     ready: Span | None = None
-    """When the row was whole in the store; the very span of `at` where it was visible as it was written."""
+    """When the row was complete in the store; the same object as `at` if it was visible as soon as it was written."""
     goes: bool = False
 
 
 class KeyExposure(NamedTuple):
-    """What a reader of one key went through. None is a duration that is not known."""
+    """The exposure of one key. None stands for an unknown duration."""
 
     wrong: Span | None
     held: Span | None
     lasts: bool = False
-    """Whether it was wrong up to the end."""
+    """Whether the key was still wrong at the end."""
     missing: int = 0
-    """Records that never came."""
+    """The number of records that never appeared."""
 
 
 NOTHING = Span(0, 0)
 MOST_KEYS = 1_000
-"""Keys that plain data lists."""
+"""The largest number of keys that `to_json` lists."""
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """Of each key how long it was wrong, and how long it was held back."""
+    """For each key, how long it was wrong and how long it was held back."""
 
     keys: Mapping[str, KeyExposure]
     unit: str = "s"
-    """In which durations are told: `s`, or `steps`."""
+    """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """The key that was wrong longest, an unknown time being the longest; None where there is no key."""
+        """Return the key that was wrong longest, where unknown counts as longest; None if there is no key."""
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """The durations of the worst key, without a full stop; where nothing was wrong, of the one that
-        waited longest.
+        """Return a sentence, without its full stop, on the worst key, or on the key that waited longest if none
+        was wrong.
         """
         worst = self.worst()
         if worst is None:
@@ -106,7 +108,7 @@ class Exposure:
         return f"{said}; right values of it were held back for {held}"
 
     def said(self, span: Span | None) -> str:
-        """A duration for a person."""
+        """Return a duration in words."""
         if span is None:
             return "an unknown time"
         least, most = (self._number(each) for each in span)
@@ -117,7 +119,7 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, key by key, of very many keys the worst; null is unknown."""
+        """Return plain data by key, limited to the worst `MOST_KEYS`; null means unknown."""
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -154,10 +156,10 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """What readers of the keys went through up to `end`, the moment of the last look.
+    """Compute what readers of each key went through up to `end`, the moment of the last reading.
 
-    `sights` come in order. `ready` says of records, by offset, when a row of theirs was whole in the store for the
-    first time, though that row may have been dropped; `held` are rows that nobody could read up to the end.
+    `sights` come in order. `ready` gives, by offset, the moment when a row of that record was first complete in
+    the store, even if that row was dropped later; `held` are rows that nobody could read up to the end.
     """
     earliest = ready or {}
     keys: dict[str, _Key] = {}
@@ -181,10 +183,11 @@ def exposure(
 
 
 def beside_verdict(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
-    """What is to be said beside a verdict, each sentence with its name and without a full stop.
+    """Return the sentences that accompany a verdict, each with its name and without a full stop.
 
-    `breaks`: where the history leaves all failure-free runs, if the verdict does not say so already; `drawn`: what each
-    record came to where several outcomes were allowed; `wrong`: for how long readers could have seen what is wrong.
+    `breaks` says where the history leaves all failure-free runs, unless the verdict says so already; `drawn`
+    says which value each record showed where several were allowed; `wrong` says for how long readers could have
+    read something wrong.
     """
     said = []
     if explanation is not None and explanation.adds:
@@ -198,12 +201,12 @@ def beside_verdict(explanation: "Explanation | None", exposed: Exposure | None) 
 class _Place(NamedTuple):
     record: Record
     place: int
-    """Among the records of its key, from 0."""
+    """The position among the records of its key, from 0."""
 
 
 @dataclass
 class _Key(ABC):
-    """What a reader of one key could read so far."""
+    """What a reader of one key has been able to read so far."""
 
     due: int = 0
     came: set[int] = field(default_factory=set)
@@ -211,15 +214,15 @@ class _Key(ABC):
     is_wrong: bool = False
     wrong: Span | None = NOTHING
     holding: list[tuple[Span | None, Span | None]] = field(default_factory=list)
-    """From when to when a row was held back."""
+    """The intervals during which a row was held back."""
 
     def place(self, record: Record) -> _Place:
-        """Takes in the next record of the key."""
+        """Register the next record of the key and return its position."""
         self.due += 1
         return _Place(record, self.due - 1)
 
     def has(self, place: int) -> bool:
-        """Whether a record has come."""
+        """Return whether the record at this position has appeared."""
         return place in self.came
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:

@@ -1,23 +1,22 @@
-"""The one judge: compares what should have come out with what an outside reader could have seen.
+"""The one judge: it compares the records that should have come out with what an outside reader could have seen.
 
-A simulated trace and a real run both end here; lost, duplicate, early and jumped-back effects are counted nowhere else.
-An observation is a row that a reader could have seen. It is *explained* by the expected record with the same offset if
-key and value are equal too. It is an *effect* unless its transaction was aborted. The properties say that there is no
+Simulated traces and real runs both end here, and no other code counts lost, duplicate, early or regressed effects. An
+*observation* is a row that a reader could have seen. An expected record *explains* it if offset, key and value agree.
+An observation is an *effect* unless its transaction was aborted. Each property forbids one anomaly:
 
-- **lost** record. Rows: a record is lost that has no effect. Upserts: a later value of a key contains the earlier ones,
-  so a record is lost if it comes after the one that its key's last effect shows, or if that effect is unexplained.
-- **duplicate**: a record with two effects or more. An upsert that is repeated is none.
-- **regression**: an explained observation before the largest offset that was already seen explained for its key.
-- **aborted_read**, **precommitted_read**: an observation of a transaction that was aborted, or not yet decided.
-- **fractured_read**: a record whose effect was there at a reading while another record of its batch had none yet.
+- **lost**: with rows, a record without an effect. With upserts, a later value of a key contains the earlier ones, so a
+  record is lost if it comes after the record that its key's last effect shows, or if nothing explains that last effect.
+- **duplicate**: a record with two or more effects. Repeating an upsert is not a duplicate.
+- **regression**: an explained observation whose offset is smaller than the largest one seen before for its key.
+- **aborted_read**, **precommitted_read**: an observation whose transaction was aborted, or was not yet decided.
+- **fractured_read**: a record that had its effect at a reading while another record of its batch had none.
 - **unexpected**: an effect that no record explains.
 
-A record that a hidden row explains is *unseen*, and not lost, if it would be lost or has no effect: the row's
-transaction is still open. An offset is listed once for each anomaly, with its first case as its witness; lists are in
-the order of offsets, regressions in the order in which they happened. A long history goes to
-`labkit.core.judge_large`, whose verdict is the same.
+A record is *unseen* rather than lost if a hidden row explains it, because that row's transaction is still open.
+Each list contains an offset once, with its first case as witness, sorted by offset; regressions keep the order
+in which they happened. Long histories go to `labkit.core.judge_large`, which returns the same verdict.
 
-This module must not read files, clocks or chance, and must not depend on hash order.
+The judge does not depend on hash order.
 """
 
 import struct
@@ -35,19 +34,18 @@ from labkit.core.verdict import ANOMALY, LISTS, TEN, Findings, Guarantee, Outcom
 __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "satisfies"]
 
 LARGE = 100_000
-"""So many expected records or events are judged by `judge_large`, which needs a tenth of the memory."""
+"""From this number of expected records or events on, `judge_large` takes over; it needs a tenth of the memory."""
 TOO_LARGE = "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
-"""What both the judge and the explanation of a verdict say of such numbers."""
+"""The message of judge and explanation for numbers beyond 64 bits."""
 _INTEGERS = struct.Struct("=qq")
-"""Two numbers that both judges can hold: whole ones of 64 bits."""
+"""Packs two signed 64-bit integers, the largest numbers that both judges can hold."""
 
 
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
-    """Judges a history.
+    """Return the verdict on a history.
 
-    Raises `InvalidInput` for expected records or planned batches out of order, and for numbers beyond 64 bits.
-
-    From `large` expected records or events on, `judge_large` judges; it gives the same verdict.
+    From `large` expected records or events on, `judge_large` judges, with the same verdict. Raises
+    `InvalidInput` if expected records or planned batches are out of order, or if a number exceeds 64 bits.
     """
     try:
         expected, events = iter(expected), iter(history.events)
@@ -81,7 +79,7 @@ def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
 
 
 class _Tally:
-    """What is remembered of a history. A record is named by its offset."""
+    """The judge's memory of a history. Offsets identify records."""
 
     def __init__(self, expected: Sequence[Record], history: History) -> None:
         for number, (before, after) in enumerate(pairwise(expected), start=2):
@@ -95,20 +93,22 @@ class _Tally:
         self.keyed = history.keyed
         self.record = {record.offset: record for record in expected}
         self.effect: dict[int, Observation] = {}
-        """Of each record that has one: rows: the first, upserts: the last."""
+        """The effect of each record that has one: its first with rows, its last with upserts."""
         self.effects = 0
         self.last: dict[str, Observation] = {}
         """The last effect of each key."""
         self.furthest: dict[str, Record] = {}
-        """Of each key, the record with the largest offset that was seen, whether that was an effect or not."""
+        """For each key, the record with the largest offset observed so far, whether or not that observation was an
+        effect.
+        """
         self.plan: dict[int, PlannedBatch] = {}
-        """The batch of each record that was planned."""
+        """The planned batch of each planned record."""
         self.absent: dict[PlannedBatch, int] = {}
-        """How many records of each batch had no effect at the last reading."""
+        """The number of records in each batch that had no effect at the last reading."""
         self.fresh: list[int] = []
-        """The records that have had an effect since the last reading only."""
+        """The records whose first effect came after the last reading."""
         self.cases: dict[str, dict[int, Witness]] = {name: {} for name in LISTS}
-        """Of each anomaly, the witness of each offset."""
+        """For each anomaly, the witness of each offset."""
         offsets = [record.offset for record in expected]
         for plan in history.planned_batches:
             start = bisect_left(offsets, plan.start)
@@ -117,7 +117,7 @@ class _Tally:
             self.absent[plan] = len(planned)
 
     def observe(self, row: Observation) -> None:
-        """Takes in what a reader could have seen next."""
+        """Take the next row that a reader could have seen."""
         record = self._explanation(row)
         if record:
             furthest = self.furthest.setdefault(record.key, record)
@@ -148,7 +148,7 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Looks for parts of planned batches. What an earlier reading saw was either complete or is listed already."""
+        """Look for incomplete planned batches. Whatever an earlier reading saw was complete, or is listed already."""
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
         for offset in planned:
@@ -159,7 +159,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Notes a row of an undecided transaction, after all events."""
+        """Take a row of an undecided transaction, after all events."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return
@@ -167,7 +167,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """Lists what is lost, after all hidden rows."""
+        """List the lost records, after all hidden rows."""
         for record in self.record.values():
             # A record whose row is still hidden is not lost: nobody knows yet what
             # becomes of its transaction.
@@ -183,7 +183,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """All that was found, in the order in which a verdict lists it."""
+        """Return everything found, in the order of a verdict."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()
@@ -203,7 +203,7 @@ class _Tally:
         return record if record == row[:3] else None
 
     def _shown(self, key: str) -> Record | None:
-        """The record that the last effect of a key shows, if it has one and that is explained."""
+        """Return the record that explains the last effect of a key, or None."""
         return self._explanation(self.last[key]) if key in self.last else None
 
     def _is_missing(self, record: Record) -> bool:

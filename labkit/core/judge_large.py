@@ -1,9 +1,8 @@
-"""The judge of long histories: the verdict of `labkit.core.judge`, within a gigabyte for millions of records.
+"""The judge for long histories: the same verdict as `labkit.core.judge`, within a gigabyte for millions of records.
 
-What each property means is said there, once; a property test compares the two judges to the last witness. This one
-keeps an expected record as a row of bytes and passes over the observations once.
-
-This module must not read files, clocks or chance, must not depend on hash order, and never holds the observations.
+`labkit.core.judge` defines the properties; a property test compares the two judges down to the last witness.
+This judge keeps each expected record as a row of bytes, and makes one pass over the observations without
+storing them.
 """
 
 from array import array
@@ -31,10 +30,10 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
 def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
-    """Judges a history in one pass. Records that are a table already are used up: the table is empty afterwards.
+    """Judge a history in one pass. A table passed as `expected` is consumed: it is empty afterwards.
 
-    Raises `InvalidInput` for expected records or planned batches out of order, `OverflowError` and `struct.error`
-    for numbers beyond 64 bits; `labkit.core.judge.judge` tells the caller of them in one sentence.
+    Raises `InvalidInput` for expected records or planned batches out of order, and `OverflowError` or
+    `struct.error` for numbers beyond 64 bits, which `labkit.core.judge.judge` turns into one sentence.
     """
     table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
@@ -47,7 +46,7 @@ def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) 
 
 
 class _PlannedBatches:
-    """Which records of a planned batch appeared while others had not, without ever scanning all of them."""
+    """Track which records of a planned batch appeared while others had not, without ever scanning all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
@@ -67,7 +66,7 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """The records that appeared since the last reading while others of their batch have not."""
+        """Yield the records that appeared since the last reading while other records of their batch are missing."""
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
@@ -76,10 +75,10 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The distinct offsets of one anomaly, as a bit in the rows of the expected records, and few witnesses."""
+    """The distinct offsets of one anomaly, as a bit per expected record, and a few witnesses."""
 
     room = 1 << 23
-    """How many offsets without a record are kept before repeated ones are taken out."""
+    """The number of offsets without a record that are kept before repeated ones are removed."""
 
     def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
         self.rows, self.bit = rows, bit
@@ -88,9 +87,9 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Lists an offset once, which may have no record; says whether its witness is to be kept.
+        """Register an offset once, even if no record has it, and return whether to keep its witness.
 
-        The ten first are kept, so that the first of a list always has its witness.
+        The first ten entries of the list keep theirs.
         """
         if index < 0:
             return self._add_other(offset)
@@ -133,7 +132,7 @@ class _Cases:
 
 
 class _Tally:
-    """What is remembered of a history: by record, by key, anomalies by offset, few witnesses."""
+    """The judge's memory: columns by record and by key, anomalies by offset, and a few witnesses."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
@@ -147,7 +146,7 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Takes in all events, in one loop and with few calls, since they may be millions."""
+        """Take all events, in one loop with few calls because there may be millions."""
         # Local names, because each look-up of an attribute would be paid for every
         # event.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
@@ -196,7 +195,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Notes a row that was read before its transaction committed."""
+        """Note a row that was read before its transaction committed, and return whether it is no effect."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -207,13 +206,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all events: a key whose last effect nothing explains shows no record."""
+        """Reset, after all events, the keys whose last effect no record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Notes a row of an undecided transaction, after all events."""
+        """Take a row of an undecided transaction, after all events."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -222,7 +221,7 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Notes what is lost, after all hidden rows; where nobody looked, nothing is known to be."""
+        """Note the lost records, after all hidden rows; if nobody looked, no record is known to be lost."""
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
@@ -234,7 +233,9 @@ class _Tally:
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
-        """The value of the last effect of each key, after all else: forgets the columns, since keys may be millions."""
+        """Return the value of each key's last effect and release the columns; the caller needs nothing else
+        afterwards.
+        """
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]

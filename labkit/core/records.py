@@ -1,7 +1,7 @@
-"""What goes into a stream, what an outside reader could have seen come out, and when it looked.
+"""The data that the judge compares: input records, observed rows, and the readings between them.
 
-A record's identity is its offset in the ordered input. A simulated trace and a real run both end in a
-`History`, and `labkit.core.judge` reads nothing else. This module holds data only: no counting, no verdicts, no I/O.
+A record's identity is its offset in the ordered input. A simulated trace and a real run both produce a
+`History`, and `labkit.core.judge` reads nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from typing import NamedTuple
 class Record(NamedTuple):
     """One record that should come out: the word count emits one for every input record.
 
-    `offset` is the position of the input record that caused it, `value` the running count of `key` after it.
+    `offset` is the position of its input record, `value` the running count of `key` after it.
     """
 
     offset: int
@@ -22,21 +22,21 @@ class Record(NamedTuple):
 
 
 class Visibility(StrEnum):
-    """How a reader came to see a row, told from the end of the row's transaction."""
+    """How a reader came to see a row, known once the row's transaction has ended."""
 
     COMMITTED = "committed"
-    """Read after its transaction committed, or written outside any transaction."""
+    """Read after its transaction committed, or written outside of any transaction."""
     PRECOMMITTED = "precommitted"
-    """Read while its transaction had not been decided; it committed later, or is undecided still."""
+    """Read before its transaction was decided; it committed later, or is still undecided."""
     ABORTED = "aborted"
-    """Read, but its transaction was aborted (Adya's G1a)."""
+    """Read although its transaction was aborted (Adya's G1a)."""
 
 
 class Observation(NamedTuple):
     """One row that an outside reader could have seen, with the batch and the incarnation that wrote it.
 
-    `incarnation` counts the drivers of the query: 1 before the first crash, 2 after it.
-    Stores write and return rows in this form, so that what is written is what can be observed.
+    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it. Stores write and
+    return rows in this form, so that what is written is what can be observed.
     """
 
     offset: int
@@ -48,18 +48,18 @@ class Observation(NamedTuple):
 
     @property
     def attempt(self) -> int:
-        """The incarnation, under the name that notebooks and the files of a run have for it."""
+        """Return the incarnation under the name that notebooks and run folders use."""
         return self.incarnation
 
 
 class Reading(NamedTuple):
-    """A moment at which an outside reader really looked while everything was quiet: `crash 1`, `end`."""
+    """A moment at which an outside reader actually looked while nothing was running: `crash 1`, `end`."""
 
     moment: str
 
 
 class PlannedBatch(NamedTuple):
-    """The half-open range of offsets [start, end) that one micro-batch was planned to process."""
+    """The half-open range of offsets [start, end) that Spark planned for one micro-batch."""
 
     batch: int
     start: int
@@ -70,10 +70,10 @@ class PlannedBatch(NamedTuple):
 class History:
     """Everything that an outside reader could have seen, in the order in which it became visible.
 
-    `events` holds observations, interrupted by readings; it may be a generator and is consumed once.
-    `keyed` says that a row replaces the earlier row of its key (an upsert), so that a repeated row is no duplicate.
-    `planned_batches` are the planned micro-batches; `hidden` are rows in transactions that are neither committed nor
-    aborted at the end.
+    `events` holds observations and, between them, readings; it may be a generator and is consumed once. `keyed`
+    means that a row replaces the earlier row of its key (an upsert), so a repeated row is no duplicate.
+    `planned_batches` are the planned micro-batches. `hidden` are rows whose transactions are neither committed
+    nor aborted at the end.
     """
 
     events: Iterable[Observation | Reading]

@@ -1,6 +1,6 @@
-"""What the judge says of a history, as data, as JSON and in sentences.
+"""The judge's verdict as data, as JSON and in sentences.
 
-This module must not look at a history: it finds no anomaly, and tells the guarantee from those that were found.
+The module derives the guarantee from anomalies that a judge found, and never looks at a history itself.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 TEN = 10
-"""Witnesses kept for each anomaly, and items of a list that `Verdict.text` prints."""
+"""The number of witnesses kept for each anomaly, and of list items that `Verdict.text` prints."""
 
 _VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
 ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
@@ -23,7 +23,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """What the history says of one property; unknown where nobody looked or an open transaction hides rows."""
+    """Whether the history satisfies one property; unknown if nobody looked or an open transaction hides rows."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 
 class Guarantee(StrEnum):
-    """How often the effect of each record is there in the end."""
+    """How often the effect of each record is present in the end."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -41,22 +41,25 @@ class Guarantee(StrEnum):
 
 
 def satisfies(held: Guarantee, asked: Guarantee) -> bool:
-    """Whether a run that held one guarantee will do where another is asked for. Unknown will do for unknown only."""
+    """Return whether a run that held `held` is good enough where `asked` is required. Unknown satisfies only
+    unknown.
+    """
     if held == Guarantee.EXACTLY_ONCE:
         return asked != Guarantee.UNKNOWN
     return asked == held or (asked == Guarantee.NONE and held != Guarantee.UNKNOWN)
 
 
 _IN_FILES = {"incarnation": "attempt"}
-"""Fields that the files of a run have always called otherwise."""
+"""Fields that have another name in the files of a run."""
 
 
 class Witness(NamedTuple):
-    """One case of an anomaly. A lost record has an incarnation only if an older value overwrote it, else its planned
-    batch.
+    """One case of an anomaly.
 
-    `earlier`: the first occurrence of a duplicate; `overwritten_by`: the older value in the place of a lost upsert;
-    `from_value`: that of the largest offset before a regression to `to_value`; `moment`: of a fractured read.
+    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is
+    the first occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert;
+    `from_value` the value of the largest offset before a regression to `to_value`; `moment` the reading of a
+    fractured read.
     """
 
     offset: int
@@ -71,7 +74,7 @@ class Witness(NamedTuple):
     moment: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, without what is not known or not used."""
+        """Return plain data, without fields that are unknown or unused."""
         parts = {_IN_FILES.get(name, name): part for name, part in self._asdict().items() if part is not None}
         return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
 
@@ -88,9 +91,10 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """The last value of each key, in the order of the keys, in two columns: they may be millions.
+    """The last value of each key, sorted by key, in two columns because there may be millions of keys.
 
-    They are sorted when they are first looked at: a sort takes more than linear time, and most of a verdict needs none.
+    The columns are sorted on first access: sorting takes more than linear time, and most uses of a verdict do
+    not need it.
     """
 
     def __init__(self, keys: Sequence[str], values: Sequence[int]) -> None:
@@ -132,7 +136,7 @@ class ByKey(Mapping[str, int]):
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, int]]:
-        """What `items` goes through: without a search for each key."""
+        """Yield the pairs of `items` without looking up each key."""
         return zip(*self._columns, strict=True)
 
 
@@ -147,7 +151,9 @@ class _Items(ItemsView[str, int]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge found. Offsets are complete, distinct and sorted; of `regression`, in order of occurrence."""
+    """The judge's result. Offsets are complete, distinct and sorted; those of `regression` keep the order of
+    occurrence.
+    """
 
     guarantee: Guarantee
     properties: Mapping[str, Outcome]
@@ -165,7 +171,7 @@ class Verdict:
     witnesses: Mapping[str, tuple[Witness, ...]]
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `--json` and `verdict.json`."""
+        """Return plain data for `--json` and `verdict.json`."""
         return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
             "guarantee": self.guarantee.value,
             "final": dict(self.final.items()),
@@ -174,7 +180,7 @@ class Verdict:
         }
 
     def text(self) -> str:
-        """A short block for a terminal."""
+        """Return a short block of lines for a terminal."""
         lines = [("guarantee", self.guarantee.value), ("because", self.because)]
         lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
         final = [f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)]
@@ -185,25 +191,25 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a judge found in a history, before anything follows from it."""
+    """What a judge found in a history, before any conclusion."""
 
     offsets: Mapping[str, tuple[int, ...]]
-    """Of each of `LISTS`, as a verdict has them."""
+    """The offsets of each list in `LISTS`, in the order of a verdict."""
     witnesses: Mapping[str, tuple[Witness, ...]]
-    """Of each of `LISTS`, those of the first `TEN` offsets."""
+    """The witnesses of the first `TEN` offsets of each list in `LISTS`."""
     final: Mapping[str, int]
-    """The value of the last effect of each key, in the order of the keys."""
+    """The value of each key's last effect, sorted by key."""
     effects: int
-    """How many rows are effects."""
+    """The number of rows that are effects."""
     records: int
-    """How many records were expected."""
+    """The number of expected records."""
     keyed: bool
     looked: bool
-    """Whether there was a reading or an observation at all."""
+    """Whether the history contains any reading or observation."""
 
 
 def conclude(findings: Findings) -> Verdict:
-    """The verdict that follows from what was found."""
+    """Return the verdict that follows from the findings."""
     offsets = findings.offsets
     properties = {name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS for name, anomaly in ANOMALY.items()}
     if not findings.looked:
@@ -223,7 +229,7 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """What lost and extra effects leave."""
+    """Derive the guarantee from the properties on lost and on extra effects."""
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
@@ -245,7 +251,7 @@ _SAID = {
 
 
 def _because(verdict: Verdict, findings: Findings) -> str:
-    """The one sentence that says why the guarantee is what it is."""
+    """Return the sentence that gives the reason for the guarantee."""
     records = findings.records
     if not findings.looked:
         return "unknown, because nobody looked: there is neither a reading nor an observation"

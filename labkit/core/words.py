@@ -1,7 +1,4 @@
-"""Words for a person: the name that was probably meant, a reason as a sentence, and rows as aligned columns.
-
-Everything that refuses or prints something uses these. This module must not know what is refused or printed.
-"""
+"""Helpers for messages: suggest the intended name, turn a reason into a sentence, align rows in columns."""
 
 import difflib
 from collections.abc import Sequence
@@ -11,25 +8,25 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """The end of a sentence that refuses `text`: the closest known name, or all of them."""
+    """Return the end of a sentence that refuses `text`: the closest known name, or all known names."""
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
 
 def name_in(given: object, example: str) -> str:
-    """A name that somebody typed, such as stands in `example`. Raises `InvalidInput` for what is no text."""
+    """Return a name that a user typed. Raises `InvalidInput`, which shows the example, if it is not text."""
     if not isinstance(given, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
     return given
 
 
 def sentence(said: str) -> str:
-    """A reason as a sentence: a capital letter at its beginning and one full stop at its end."""
+    """Return a reason as a sentence: capitalized, with one full stop."""
     return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
 def ordinal(number: int) -> str:
-    """A place in a row as a word, and from the eleventh on as a number."""
+    """Return the ordinal of a number: as a word up to ten, in digits beyond."""
     words = (*("first", "second", "third", "fourth", "fifth"), *("sixth", "seventh", "eighth", "ninth", "tenth"))
     if number <= len(words):
         return words[number - 1]
@@ -39,7 +36,7 @@ def ordinal(number: int) -> str:
 
 @takes('lab.columns([["word", "count"], ["hello", "2"]])')
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of words as lines of text, each column as wide as its widest word, without blanks at the ends."""
+    """Return rows of words as aligned lines, each column as wide as its widest word, without trailing blanks."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
