@@ -18,12 +18,11 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.drivers import DriverPool
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.runs import NEVER_REACHED, Harness, Run, check_store, forget
+from labkit.crashtest.harness.runs import Harness, Run, check_store, forget
 from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
-from labkit.crashtest.jobs import Job, pair_job, unknown
-from labkit.crashtest.judging import judged
+from labkit.crashtest.jobs import NEVER_REACHED, Job, pair_job, unknown
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.points import (
     BESIDE,
@@ -40,12 +39,14 @@ from labkit.crashtest.points import (
 )
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import LARGE, Rows, Shape
-from labkit.crashtest.settings import DEMANDED, VARIANTS, Settings, settings
+from labkit.crashtest.settings import Settings, settings
+from labkit.crashtest.sink_judging import judged
 from labkit.crashtest.sink_report import finished, sink_report
+from labkit.crashtest.sink_timeline import lines
 from labkit.crashtest.subject import Adapter, examine
-from labkit.crashtest.timeline import Line, lines, picture, text
+from labkit.crashtest.timeline import Line, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
-from labkit.crashtest.verdict import Group, Result
+from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group, Result
 from labkit.host.class_data import find_archive
 from labkit.host.java import find_java
 

@@ -12,8 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import INSTRUMENTS, VARIANTS
-from labkit.crashtest.verdict import Group, Result
+from labkit.crashtest.verdict import INSTRUMENTS, VARIANTS, Group, Result
 from labkit.view.effects import SHADES
 
 MOST_RUNS = 24

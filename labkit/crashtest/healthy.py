@@ -11,10 +11,10 @@ from pathlib import Path
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
-from labkit.crashtest.judging import ours, point_readings
 from labkit.crashtest.rows import Shape, shape_of
 from labkit.crashtest.seeing import Gap, askable, doubts, gaps, imports, read_logged, unseen_effects
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.sink_judging import ours, point_readings
 from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter
 
 

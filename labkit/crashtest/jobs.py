@@ -9,6 +9,9 @@ from labkit.crashtest.instrument.effects import Point
 from labkit.crashtest.points import Pair
 from labkit.crashtest.verdict import Group, Result
 
+NEVER_REACHED = "the point was never reached"
+"""The reason why a run proves nothing whose job ended without coming to its crash."""
+
 
 class Job(NamedTuple):
     """One run to be made."""

@@ -14,8 +14,7 @@ from labkit.core.words import sentence
 from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point
 from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import INSTRUMENTS, KERNEL, VARIANTS
-from labkit.crashtest.verdict import Group, Result
+from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, VARIANTS, Group, Result
 from labkit.view.effects import BROKE, HELD, SHADES, Row, What, effect_line
 
 STYLE = """

@@ -11,8 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import VARIANTS
-from labkit.crashtest.verdict import AXES, Group, Result, Summary
+from labkit.crashtest.verdict import AXES, VARIANTS, Group, Result, Summary
 
 SHOWN = 5
 """Runs that the text lists for an axis."""
@@ -41,7 +40,7 @@ class Report:
     adapter: str
     """How rows reach what is under test: the name of the adapter, or a command."""
     eyes: str
-    """Who saw its effects and killed it, one of `labkit.crashtest.settings.EYES`."""
+    """Who saw its effects and killed it, one of `labkit.crashtest.verdict.EYES`."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]

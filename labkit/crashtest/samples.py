@@ -15,6 +15,9 @@ from labkit.core.exposure import Sight, Span
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
+SETTLED = 4.0
+"""Seconds after which missing rows are taken to be lost."""
+
 
 class Sample(NamedTuple):
     """What was read at one moment."""

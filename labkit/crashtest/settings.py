@@ -10,9 +10,7 @@ from labkit.crashtest.instrument.effects import check_id
 from labkit.crashtest.project import Project
 from labkit.crashtest.spark_options import SparkOptions, spark_options
 from labkit.crashtest.subject import BY_NAME, Adapter, Subject
-
-EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
-"""Who sees the sink's effects: wrappers around Python's libraries, or the kernel that every program asks."""
+from labkit.crashtest.verdict import EYES, VARIANTS
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: each query of a variant has digits of its own."""
@@ -178,15 +176,3 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
 
 NAMED = ("healthy", "retry", "large")
 """Runs with a name of their own instead of a point's, beside the variants."""
-
-VARIANTS = {
-    "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
-    "two_queries": "two queries with rows of their own at the same time",
-    "copied_checkpoint": "an older copy of the checkpoint, restored behind later batches",
-    "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
-    "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
-}
-"""Faults of a query's identity, and of a driver that was thought dead."""
-
-DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""Variants that belong to the guarantee. The others are conditions: a sink cannot always meet them by itself."""

@@ -10,9 +10,9 @@ from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import INSTRUMENTS, Settings
+from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter
-from labkit.crashtest.verdict import Summary
+from labkit.crashtest.verdict import INSTRUMENTS, Summary
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "

@@ -15,8 +15,9 @@ from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.drivers import Driver
 from labkit.crashtest.harness.evidence import read_evidence
 from labkit.crashtest.harness.outcomes import Finished, Outcome, follow
-from labkit.crashtest.harness.runs import NEVER_REACHED, Harness, Run
+from labkit.crashtest.harness.runs import Harness, Run
 from labkit.crashtest.instrument.recorder import go_on
+from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.points import last_point, zombie_point
 from labkit.crashtest.rows import Rows
 from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
@@ -195,7 +196,7 @@ VARIANT_RUNS: dict[str, Callable[[Harness, Run], None]] = {
     "other_rows": other_rows,
     "stopped_driver": stopped_driver,
 }
-"""The functions by the names of `labkit.crashtest.settings.VARIANTS`."""
+"""The functions by the names of `labkit.crashtest.verdict.VARIANTS`."""
 
 TWO = ("fresh_checkpoint", "two_queries")
 """Variants with rows of two queries."""

@@ -18,6 +18,21 @@ from labkit.crashtest.instrument.effects import Point
 AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
 """`unexpected` are rows that no input explains; with duplicates they are the extra effects of the guarantee."""
 
+EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
+"""Who sees the sink's effects: wrappers around Python's libraries, or the kernel that every program asks."""
+
+VARIANTS = {
+    "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
+    "two_queries": "two queries with rows of their own at the same time",
+    "copied_checkpoint": "an older copy of the checkpoint, restored behind later batches",
+    "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
+    "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
+}
+"""Faults of a query's identity, and of a driver that was thought dead."""
+
+DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
+"""Variants that belong to the guarantee. The others are conditions: a sink cannot always meet them by itself."""
+
 
 class Group(StrEnum):
     """The kind of a run: what was done to the job."""

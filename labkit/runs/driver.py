@@ -136,7 +136,8 @@ class ScenarioQuery:
     def _recovering(self) -> Stop | None:
         if self._settled() and (self._task.socket is None or just_planned()):
             from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
-            from labkit.spark.start import launch, register
+            from labkit.spark.queries import register
+            from labkit.spark.start import launch
 
             # Only now, behind the recovery: a transaction in doubt may hold locks that
             # the replay would wait for.
@@ -306,7 +307,7 @@ def watch(query: Query, active: list[Query]) -> None:
 
 def fail(name: str, error: Exception) -> None:
     """One query's failure, in one sentence; the whole of it goes to the driver's log."""
-    from labkit.spark.start import reason
+    from labkit.spark.queries import reason
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)
     code = error.exit_code if isinstance(error, LabError) else 1

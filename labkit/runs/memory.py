@@ -81,8 +81,8 @@ class MemoryQuery:
 
     def __init__(self, spark: "SparkSession") -> None:
         from labkit.spark.jobs import keep_state, running
+        from labkit.spark.queries import register
         from labkit.spark.source import LogSource
-        from labkit.spark.start import register
 
         register(spark, LogSource)
         keep_state(spark, State.ROCKSDB)

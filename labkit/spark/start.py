@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -32,6 +31,7 @@ from labkit.spark.adapters.foreach_batch import ForeachBatchAdapter
 from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter, new_query
 from labkit.spark.cluster import check_speculation
 from labkit.spark.master import retries
+from labkit.spark.queries import reason, register
 from labkit.spark.reach import Armed
 from labkit.spark.stopwatch import Stopwatch
 
@@ -190,16 +190,6 @@ def notifier(spark: "SparkSession") -> Notifier:
     return _notifiers[id(spark)]
 
 
-def register(spark: "SparkSession", source: type[DataSource]) -> None:
-    """Registers a format for the query that is started next; to be called once for every query.
-
-    Spark hands the registered format to every query that names it, with one unsynchronised HashMap of environment
-    variables in it, and fills that map when a query first runs. Two queries doing so at once can damage it, and then
-    every task of the session fails with an OptionalDataException. A registration of its own gives each query its map.
-    """
-    spark.dataSource.register(source)
-
-
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
@@ -258,10 +248,3 @@ def start(
     except BaseException:
         opened.lock.release()
         raise
-
-
-def reason(error: BaseException) -> str:
-    """The first telling line of a query's error: the lab's own sentence if there is one."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    own = [line for line in lines if line.startswith("labkit.core.errors.")]
-    return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

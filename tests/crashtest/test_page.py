@@ -14,10 +14,10 @@ from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.page import effect_rows, page
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.settings import KERNEL, settings
+from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_report import sink_report
 from labkit.crashtest.subject import Adapter
-from labkit.crashtest.verdict import Coverage, Group, Result, summarise
+from labkit.crashtest.verdict import KERNEL, Coverage, Group, Result, summarise
 from labkit.view.effects import SHADES, Row, What, effect_line
 
 DUE = [Record(0, "k", 1)]

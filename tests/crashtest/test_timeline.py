@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit.crashtest import timeline
+from labkit.crashtest import sink_timeline
 
 
 @pytest.mark.parametrize("number_of_sigstop", [19, 17])
@@ -17,5 +17,5 @@ def test_a_stopped_job_is_told_from_a_killed_one_whatever_number_the_system_give
     monkeypatch.setattr(signal, "SIGSTOP", number_of_sigstop)
     number = number_of_sigstop if is_stopped else signal.SIGKILL
     crash = {"at": 1.0, "point": "sink.mid_write", "signal": int(number)}
-    (line,) = timeline._crashes(SimpleNamespace(crashes=[crash]))
+    (line,) = sink_timeline._crashes(SimpleNamespace(crashes=[crash]))
     assert line.said.startswith("SIGSTOP" if is_stopped else "SIGKILL")

@@ -17,11 +17,12 @@ from labkit.crashtest.harness.runs import Run
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind
 from labkit.crashtest.jobs import Job
-from labkit.crashtest.judging import explained, judged
+from labkit.crashtest.judging import explained
 from labkit.crashtest.page import page
 from labkit.crashtest.rows import Rows, Seen, Shape, generate
 from labkit.crashtest.samples import Readings, Sample
 from labkit.crashtest.settings import settings
+from labkit.crashtest.sink_judging import judged
 from labkit.crashtest.sink_report import sink_report
 from labkit.crashtest.subject import Adapter, Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise

@@ -47,8 +47,7 @@ from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.blackbox.words import because, in_their_rows
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.harness.runs import NEVER_REACHED
-from labkit.crashtest.jobs import Job, unknown
+from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown
 from labkit.crashtest.judging import explained, verdict_of
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report

@@ -8,9 +8,8 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import plain
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import KERNEL
 from labkit.crashtest.timeline import Line, picture
-from labkit.crashtest.verdict import Result, Summary
+from labkit.crashtest.verdict import KERNEL, Result, Summary
 
 UNTESTED = (
     "Not tested: {power}, several hosts, clocks that jump, the death of a server that the pipeline writes to, of one "

@@ -33,7 +33,8 @@ from labkit.crashtest.blackbox.reading import Aids, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import MARK, end, strays
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.crashtest.harness.runs import NEVER_REACHED, SETTLED
+from labkit.crashtest.jobs import NEVER_REACHED
+from labkit.crashtest.samples import SETTLED
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
 

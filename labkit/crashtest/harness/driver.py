@@ -29,7 +29,7 @@ from labkit.host.processes.parking import park
 from labkit.host.processes.protocol import Launch
 from labkit.host.processes.supervised import orders, report, serve
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.start import reason, register
+from labkit.spark.queries import reason, register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,18 +23,15 @@ from labkit.crashtest.harness.tasks import QueryTask
 from labkit.crashtest.harness.watching import Watcher
 from labkit.crashtest.instrument.effects import Effect, Kind, Point
 from labkit.crashtest.instrument.ticket import Ticket
+from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.points import read_log, unfinished
 from labkit.crashtest.rows import SCHEMA, Rows, Seen, generate, generate_large, read_rows
+from labkit.crashtest.samples import SETTLED
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter
 from labkit.host.processes.events import Died, Ending, Killed, Unwanted
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import Reached, check_death
-
-NEVER_REACHED = "the point was never reached"
-
-SETTLED = 4.0
-"""Seconds after which missing rows are taken to be lost."""
 
 SPAN = 100_000
 """The number of identities that one run may use, where identities tell runs apart."""

@@ -22,7 +22,8 @@ def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
     outside.
     """
     from labkit.spark.jobs import JOBS, keep_state
-    from labkit.spark.start import launch, open_checkpoint, register
+    from labkit.spark.queries import register
+    from labkit.spark.start import launch, open_checkpoint
 
     source = JOBS[job].source
     if source is None or job is Job.SHOP:

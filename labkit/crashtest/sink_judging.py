@@ -1,0 +1,114 @@
+"""Judges one run of a sink: selects its rows, and the rows that were due, and hands both to the judge."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from labkit.core.explanation import Explanation
+from labkit.core.exposure import Span, exposure
+from labkit.core.records import Record
+from labkit.crashtest.harness.runs import Run
+from labkit.crashtest.instrument.effects import Kind
+from labkit.crashtest.jobs import Job
+from labkit.crashtest.judging import explained, verdict_of
+from labkit.crashtest.rows import FEWEST, Shape, named
+from labkit.crashtest.samples import Readings, Sample
+from labkit.crashtest.seeing import PointReading
+from labkit.crashtest.sink_timeline import timed_effects
+from labkit.crashtest.verdict import Result
+from labkit.spark.checkpoint import Checkpoint
+
+
+def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
+    """The result of a run that is over. `resets`: whether the store was emptied before the run."""
+    result = Result(
+        job.id,
+        job.title,
+        job.group,
+        job.points,
+        stuck=run.stuck,
+        unknown=run.unknown,
+        evidence=run.crashes,
+        notes=tuple(run.notes),
+        seconds=run.seconds,
+    )
+    if result.unknown:
+        return result
+    if min(len(batch.rows) for batch in run.rows.batches) < FEWEST:
+        few = "too few rows in a batch to tell a part of it from all of it"
+        return replace(result, unknown=few)
+    samples = ours(run, run.watcher.samples, resets)
+    due = _delivered(run, samples)
+    readings = Readings(samples, run.rows, shape)
+    begun = _begun(run, samples)
+    return replace(
+        result,
+        verdict=verdict_of(samples, run.rows, shape, due),
+        explanation=_explained(readings, shape, due, begun),
+        exposure=exposure(
+            [named(each, shape) for each in due],
+            readings.sights(),
+            readings.end(),
+            keyed=readings.is_keyed,
+            ready=_handed(run),
+        ),
+    )
+
+
+def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: float) -> Explanation:
+    """What failure-free runs have to say of what was read, with the moment of the row that refutes."""
+    found = explained(readings, shape, due)
+    at = readings.born(found.rows) if found.row is not None else None
+    if at is None:
+        return found
+    least, most = (f"{moment - begun:.2f}" for moment in at)
+    said = f"at {least} s" if least == most else f"between {least} and {most} s"
+    return replace(found, at=said)
+
+
+def _begun(run: Run, samples: Sequence[Sample]) -> float:
+    """The moment from which a run's story counts its seconds."""
+    return min([sample.at for sample in samples] + [at for _, at in timed_effects(run.log)])
+
+
+def _handed(run: Run) -> dict[int, Span]:
+    """When the sink got each row for the first time, by id: as soon as that it could have been shown."""
+    first: dict[int, float] = {}
+    for effect, at in timed_effects(run.log):
+        if effect.kind is Kind.BEGIN:
+            first[effect.batch] = min(at, first.get(effect.batch, at))
+    return {
+        row["id"]: Span.exactly(first[batch.number])
+        for batch in run.rows.batches
+        if batch.number in first
+        for row in batch.rows
+    }
+
+
+def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
+    """The samples with the run's own rows. Without a `reset` earlier rows stay, and identities tell them apart."""
+    if resets:
+        return list(samples)
+    ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
+    return [each._replace(seen=tuple(row for row in each.seen if row.id is None or row.id in ids)) for each in samples]
+
+
+def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
+    """The records that are due: all; for a stuck job those of finished batches, and those that came anyway."""
+    expected = run.rows.expected()
+    if not run.stuck:
+        return expected
+    finished = {
+        row["id"]
+        for number in Checkpoint(run.checkpoint).commit_log()
+        if number < len(run.rows.batches)
+        for row in run.rows.batches[number].rows
+    }
+    read = {row.id for row in samples[-1].seen}
+    return [record for record in expected if record.offset in finished or record.offset in read]
+
+
+def point_readings(run: Run) -> list[PointReading]:
+    """Readings at the points of the healthy run, between an empty store and the last reading."""
+    size = run.log.stat().st_size if run.log.exists() else 0
+    end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
+    return [PointReading("the start", 0, ()), *run.watcher.readings, end]

@@ -1,0 +1,24 @@
+"""Registers formats and words errors for any streaming query, whatever its sink."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
+
+
+def register(spark: "SparkSession", source: "type[DataSource]") -> None:
+    """Registers a format for the query that is started next; call it once for every query.
+
+    Spark hands the registered format to every query that names it, with one unsynchronised HashMap of environment
+    variables in it, and fills that map when a query first runs. Two queries doing so at once can damage it, and then
+    every task of the session fails with an OptionalDataException. A registration of its own gives each query its map.
+    """
+    spark.dataSource.register(source)
+
+
+def reason(error: BaseException) -> str:
+    """The first telling line of a query's error: the lab's own sentence if there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("labkit.core.errors.")]
+    return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)
