@@ -24,7 +24,7 @@ CORE = ("core", "sim")
 PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy"),
     *("dataclasses", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
-    *("heapq", "inspect", "itertools", "json", "math", "operator", "re", "string", "struct"),
+    *("heapq", "inspect", "itertools", "json", "math", "operator", "re", "shlex", "string", "struct"),
     *("textwrap", "types", "typing", "zlib"),
 }
 """Of the standard library, what the core may use: no clock, no chance, no files, no processes, no network."""

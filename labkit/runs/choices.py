@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.options import check_known
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
-from labkit.runs.scenario.kinds import Crashes
-from labkit.runs.scenario.options import Option, Part, check_known, options_of
+from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:

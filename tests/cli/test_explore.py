@@ -146,7 +146,7 @@ REFUSED = {
     "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",
     "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
     "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",
-    "explore pipeline --set strategy=wall": "strategy=wall: did you mean 'wal'?",
+    "explore pipeline --set strategy=wall": "strategy=wall: unknown; did you mean 'wal'?",
     "explore pipeline --max-states 0": "--max-states, --seconds and --megabytes must be more than 0.",
     "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
     "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other: Spark's master says how "

@@ -411,7 +411,7 @@ REFUSED = {
     ("broken", "forget_to_block", "mode", "unaligned"): "broken=forget_to_block: mode=unaligned has no such rule",
     ("broken", "skip_channel_state", "mode", "aligned"): "set mode=unaligned",
     ("broken", "abort_expired", "sink", "append"): "broken=abort_expired: sink=append has no such rule",
-    ("mode", "exactly_once", "sink", "append"): "mode=exactly_once: did you mean 'at_least_once'?",
+    ("mode", "exactly_once", "sink", "append"): "mode=exactly_once: unknown; did you mean 'at_least_once'?",
     ("checkpoints", "9", "sink", "append"): "checkpoints=9: choose a whole number from 0 to 4",
 }
 

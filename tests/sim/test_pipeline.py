@@ -225,13 +225,13 @@ def test_a_vote_of_nobody_is_settled_without_a_commit():
 
 
 REFUSED = {
-    ("strategy", "two_fase"): "strategy=two_fase: did you mean 'two_phase'",
+    ("strategy", "two_fase"): "strategy=two_fase: unknown; did you mean 'two_phase'",
     ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
     ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
     ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
     ("reader", "table"): "reader=table: the store files has no table",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
-    ("store", "oracle"): "store=oracle: choose one of files, sqlite, postgres, kafka",
+    ("store", "oracle"): "store=oracle: unknown; choose one of files, sqlite, postgres, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
 }
 

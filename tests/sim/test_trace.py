@@ -113,7 +113,7 @@ BAD = {
     "two_phase_commit~1~participant.2~~start": "has no parameter 'participant'; did you mean 'participants'?",
     "two_phase_commit~1~participants.99~~start": "participants=99: choose a whole number from 1 to 8.",
     "two_phase_commit~1~textbook.yes~~start": "textbook=yes: choose true or false.",
-    "two_phase_commit~1~broken.erly~~start": "broken=erly: did you mean 'early'?",
+    "two_phase_commit~1~broken.erly~~start": "broken=erly: unknown; did you mean 'early'?",
     "two_phase_commit~1~participants~~start": "'participants' in the trace is not a parameter",
     "two_phase_commit~1~~start.re": "step 2 of the trace: re is not enabled in coordinator waiting (log: -); ",
     "two_phase_commit~1~~start.read(0)": "'read(0)' in the trace is not an action",

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
+from labkit.core.options import Need
 from labkit.core.strategies import Strategy, check_crash
-from labkit.runs.scenario.options import Need
 from labkit.sinks import check_capability
 from labkit.spark.master import check_master, check_victim
 from labkit.spark.options import STATEFUL, Fault, Job

@@ -4,14 +4,16 @@ A new option is a field here, and the code that obeys it. A scenario is plain da
 back. This module must not start anything.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TypeVar
 
 from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.kinds import Key, Name, NamedSwitch, Number, Switch, Text
+from labkit.core.options import Need, Options
 from labkit.core.strategies import POINTS, Strategy, orders
+from labkit.host.path_kinds import InputFile
 from labkit.host.servers import SERVICES
 from labkit.runs.counting import Count, Ones, Prices, RunningCounts, Totals
 from labkit.runs.scenario.checks import (
@@ -24,8 +26,7 @@ from labkit.runs.scenario.checks import (
     in_counting_jobs,
     stores_for,
 )
-from labkit.runs.scenario.kinds import Crashes, InputFile, Key, Name, NamedSwitch, Number, Plain, Switch, Text
-from labkit.runs.scenario.options import Need, Part, check_known, option, options_of
+from labkit.runs.scenario.options import Crashes, Part, option
 from labkit.spark.master import Victim
 from labkit.spark.options import (
     HELLO_WORLD_HELLO,
@@ -49,8 +50,8 @@ ScenarioT = TypeVar("ScenarioT", bound="Scenario")
 _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
 _TO_SERVER = [each for each in Fault if each not in (*ON_THIS_MACHINE, *OF_THE_SOURCE)]
-_RECORDS = Number(1, "a batch needs at least 1 record.")
-_TASKS = Number(1, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.", most=MOST_PARTITIONS)
+_RECORDS = Number(1, complaint="a batch needs at least 1 record.")
+_TASKS = Number(1, MOST_PARTITIONS, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.")
 _OTHER_TASKS = in_counting_jobs("have other numbers of tasks")
 _USUAL_TASKS = Need(
     lambda scenario: scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario), _OTHER_TASKS.otherwise
@@ -58,12 +59,14 @@ _USUAL_TASKS = Need(
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Options):
     """One run: a job over an input log, a sink on a store in a commit order, and the planned crashes.
 
     `crashes[n]` is armed in the nth driver; the driver after the last crash runs to the end. The fields stand in the
     order in which the printed command names them.
     """
+
+    VERB = "labkit run"
 
     strategy: Strategy = option(
         Name(Strategy),
@@ -71,7 +74,7 @@ class Scenario:
         f"{', '.join(list(Strategy)[:-1])} or {list(Strategy)[-1]}.",
         keyword="sink",
         always=True,
-        in_every_folder=True,
+        in_every_json=True,
         part=Part("sink", lambda _: list(Strategy)),
     )
     store: str = option(
@@ -80,7 +83,7 @@ class Scenario:
         f"{_WITHOUT_SERVER}, or a server (labkit services): {_WITH_SERVER}.",
         check=check_capable,
         always=True,
-        in_every_folder=True,
+        in_every_json=True,
         part=Part("store", lambda scenario: stores_for(scenario.strategy)),
     )
     job: Job = option(
@@ -92,7 +95,7 @@ class Scenario:
         "to every driver that will be killed, the rest to the last. kafka: the same as running, on a topic of the "
         "run's own that Spark's Kafka source reads at read_committed. shop: one row for every order, an item with "
         "the price that a file outside of the job names, and a mail for each, in another file outside.",
-        in_every_folder=True,
+        in_every_json=True,
     )
     order: Order = option(
         Name(Order, unsaid=Order.NONE),
@@ -102,11 +105,11 @@ class Scenario:
         needs=[
             Need(
                 lambda scenario: scenario.order in orders(scenario.strategy),
-                "{written}: {scenario.strategy} has nothing to defer and takes no order; leave --order out.",
+                "{written}: {chosen.strategy} has nothing to defer and takes no order; leave --order out.",
             )
         ],
         always=True,
-        in_every_folder=True,
+        in_every_json=True,
         part=Part("order of commits", lambda scenario: orders(scenario.strategy)),
     )
     input: Path = option(
@@ -115,7 +118,7 @@ class Scenario:
         'For running: JSON Lines, one {"word": ...} a line; default: hello, world, hello. For totals: any '
         "UTF-8 text; default: a poem.",
         usual=lambda scenario: default_input(scenario.job),
-        in_every_folder=True,
+        in_every_json=True,
         part=Part("input"),
     )
     crashes: tuple[Crash, ...] = option(
@@ -123,7 +126,7 @@ class Scenario:
         (),
         "Where to kill (see labkit points); given again, the nth is for the nth driver.",
         check=check_crashes,
-        in_every_folder=True,
+        in_every_json=True,
         flag_name="crash",
         part=Part(
             "failpoint",
@@ -133,7 +136,7 @@ class Scenario:
         ),
     )
     records_per_batch: int = option(
-        _RECORDS, 1_000, "Records (lines) in one micro-batch.", always=True, in_every_folder=True
+        _RECORDS, 1_000, "Records (lines) in one micro-batch.", always=True, in_every_json=True
     )
     checkpoint: CheckpointFate = option(
         NamedSwitch(CheckpointFate.KEPT, CheckpointFate.DELETED),
@@ -142,7 +145,7 @@ class Scenario:
         needs=[after_crash("it is deleted after a crash")],
         keyword="delete_checkpoint",
         json="checkpoint",
-        in_every_folder=True,
+        in_every_json=True,
     )
     state: State = option(
         Name(State),
@@ -152,23 +155,23 @@ class Scenario:
         needs=[
             Need(
                 lambda scenario: scenario.job not in STATEFUL,
-                "{written}: the job {scenario.job} needs rocksdb (transformWithState); use --job totals.",
+                "{written}: the job {chosen.job} needs rocksdb (transformWithState); use --job totals.",
             )
         ],
-        in_every_folder=True,
+        in_every_json=True,
     )
     query: str | None = option(
         Text("[a-z][a-z0-9_]{0,30}", "write a name of small letters, digits and _, as in counts_1."),
         None,
         "The query's name in markers and handles; default: new with every checkpoint.",
-        in_every_folder=True,
+        in_every_json=True,
     )
     later_records_per_batch: int | None = option(
         _RECORDS,
         None,
         "Records in one micro-batch after the first crash; default: the same.",
         needs=[in_counting_jobs("change their batches")],
-        in_every_folder=True,
+        in_every_json=True,
     )
     partitions: int = option(
         _TASKS, PARTITIONS, "Tasks that write each batch of running and kafka.", needs=[_OTHER_TASKS]
@@ -196,7 +199,7 @@ class Scenario:
             ),
             Need(
                 lambda scenario: scenario.between not in _TO_SERVER or scenario.store in SERVICES,
-                f"{{written}}: the store {{scenario.store}} has no server; use --store {_WITH_SERVER}.",
+                f"{{written}}: the store {{chosen.store}} has no server; use --store {_WITH_SERVER}.",
             ),
             after_crash("it happens after a crash"),
         ],
@@ -275,48 +278,6 @@ class Scenario:
         """Sink, store and order, as a person names them."""
         order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
-
-    def command(self) -> str:
-        """The one command that repeats this run."""
-        parts = ["labkit run"]
-        for each in options_of(type(self)):
-            if each.always or not each.is_usual(self):
-                parts += each.typed(self)
-        return " ".join(parts)
-
-    def to_json(self) -> dict[str, Plain]:
-        """The scenario as plain data."""
-        return {each.json_name: each.to_plain(self) for each in options_of(type(self))}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Self:
-        """The scenario that `to_json` gave; checked again. Raises `InvalidInput`, or `KeyError` for a damaged one."""
-        words = {}
-        for each in options_of(cls):
-            if each.in_every_folder or each.json_name in data:
-                plain = data[each.json_name]
-                words[each.keyword] = None if plain is None else each.kind.word_of(plain)
-        return cls.plan(words)
-
-    @classmethod
-    def plan(cls, words: Mapping[str, object]) -> Self:
-        """A scenario from what a person typed, by keyword; None, or nothing, means the default.
-
-        Raises `InvalidInput` for a name or a combination that cannot be, `TypeError` for an option that is unknown.
-        """
-        options = options_of(cls)
-        check_known(words, [each.keyword for each in options])
-        values: dict[str, Any] = {each.attribute: each.read(words.get(each.keyword)) for each in options}
-        chosen = cls(**values)
-        defaults: dict[str, Any] = {
-            each.attribute: each.usual(chosen)
-            for each in options
-            if each.usual is not None and words.get(each.keyword) is None
-        }
-        scenario = replace(chosen, **defaults)
-        for each in options:
-            each.refuse_misuse(scenario)
-        return scenario
 
 
 def plan(**words: object) -> Scenario:

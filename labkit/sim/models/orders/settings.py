@@ -3,12 +3,12 @@ here runs.
 """
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Checked, Unfit
 from labkit.sim.model import Word
-from labkit.sim.parameters import Choice, Parameter, Switch, Value, Values, Whole
+from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 from labkit.sim.writes import (
     AtomicSet,
     Design,
@@ -52,31 +52,24 @@ def _long(order: str) -> tuple[AtomicSet, ...]:
     return parse_order(order.replace("_", "+").replace("-", ">"))
 
 
-@dataclass(frozen=True)
-class OrderOfWrites(Parameter):
-    """Atomic sets in their order: `-` between sets, `_` within one, as in `plan-visible_marker-decision`."""
-
-    def read(self, text: str) -> Value | None:
-        """The order with its sets in the order of `Write`; None for text that is none."""
-        if not _SHORT.fullmatch(text):
-            return None
-        try:
-            steps = _long(text)
-        except InvalidInput:
-            return None
-        return short(order_text(steps))
-
-    def remedy(self, text: str) -> str:
-        """The form."""
-        words = ", ".join(Write)
-        return f"write each of {words} at most once, as in plan-visible_marker-decision."
+def _order(text: str) -> str:
+    """An order with its sets in the order of `Write`. Raises `Unfit` for a text that is none."""
+    remedy = f"write each of {', '.join(Write)} at most once, as in plan-visible_marker-decision."
+    if not _SHORT.fullmatch(text):
+        raise Unfit(remedy)
+    try:
+        return short(order_text(_long(text)))
+    except InvalidInput:
+        raise Unfit(remedy) from None
 
 
 _LEFTOVERS = {"dropped": Leftover.DROPPED, "decided": Leftover.DECIDED, "all": Leftover.ALL}
 
 PARAMETERS: dict[str, Parameter] = {
-    "order": OrderOfWrites(
-        "The writes of a step: - between two, _ where the next is atomic with the one before.", "plan-visible-decision"
+    "order": Parameter(
+        "The writes of a step: - between two, _ where the next is atomic with the one before.",
+        "plan-visible-decision",
+        Checked(_order),
     ),
     "output": Choice(
         "How output comes: append (row by row, a repeated row is there twice), upsert (row by row, a row replaces that "
