@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.failpoints import Order
-from labkit.core.strategies import POINTS
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java
@@ -23,10 +21,8 @@ from labkit.runs.pages.code import code
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
 from labkit.runs.progress import Tell, aloud, in_place, silent, words
 from labkit.runs.runner import PATIENCE
-from labkit.runs.scenario.checks import stores_for
 from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
-from labkit.sim.models.pipeline.latency import undisturbed, waits
 from labkit.spark.options import TWELVE_WORDS
 from labkit.teach.cards import Examined, Findings, Trials
 from labkit.teach.chains import Chains, chains
@@ -47,7 +43,7 @@ from labkit.teach.price.effects import SIZES as BATCHES
 from labkit.teach.price.transactions import ROWS, SIZES
 from labkit.teach.price.waiting import INTERVALS
 from labkit.teach.study import Search, Walk, explore, points, replay, simulate
-from labkit.view import charts, costs
+from labkit.view import charts
 from labkit.view.pieces import Pieces
 from labkit.view.show import explorer, show
 from labkit.view.strip import strip
@@ -86,7 +82,6 @@ __all__ = [
     "explorer",
     "finish",
     "fresh_folder",
-    "held_back",
     "hint",
     "in_place",
     "judged",
@@ -121,7 +116,6 @@ __all__ = [
     "totals",
     "try_sink",
     "try_timeouts",
-    "until_visible",
     "word",
     "words",
 ]
@@ -190,20 +184,6 @@ def matrix(folder: Path | str | None = None) -> VerdictGrid:
     return simulated() if folder is None else of_runs(Path(folder))
 
 
-@takes('lab.until_visible("hello-world", records_per_batch=2)')
-def until_visible(words: str = "hello-world-hello-world", *, records_per_batch: int = 2) -> costs.Waits:
-    """A figure of how many simulated steps each record waits until it can be read, sink by sink, and its data."""
-    walks = {(sink, order): stores_for(sink)[0] for sink, order in POINTS}
-    return costs.until_visible(
-        {
-            sink.value if order is Order.NONE else f"{sink}, {order.spoken}": waits(
-                undisturbed(sink, order, store, words, records_per_batch)
-            )
-            for (sink, order), store in walks.items()
-        }
-    )
-
-
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
     """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
@@ -213,15 +193,6 @@ def try_timeouts(interval: float, transaction: float) -> Trials:
     from labkit.stores.kafka import timeouts
 
     return Trials(timeouts.try_timeouts(interval, transaction))
-
-
-@takes('lab.held_back("barriers.alignment")')
-def held_back(*scenarios: str) -> costs.Helds:
-    """A figure of the records that barriers hold back in named scenarios, step by step, and its data.
-
-    Raises `InvalidInput` for a scenario that is unknown or not one of `barriers`.
-    """
-    return costs.held_back({name.rpartition(".")[2]: costs.held_in(replay(name).walk) for name in scenarios})
 
 
 @takes('lab.totals("changelog.retract_stream")')

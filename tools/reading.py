@@ -28,8 +28,6 @@ CALLS = {
     "strip": "picture",
     "matrix": "picture",
     "seen_over_time": "picture",
-    "until_visible": "picture",
-    "held_back": "picture",
     "done_and_left": "picture",
     "totals": "picture",
     "crash": "crash",

@@ -293,7 +293,7 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # four intervals: the cheapest, and the longest that latency, reading again and the transaction timeout each allow.
 #
 # **Your turn.** Change `intervals` at the top, and run everything again. Or measure another store: `lab.measure_rows(store="files")`, or `"postgres"` and `"kafka"` where `labkit services up`
-# has started them. `lab.until_visible()` draws how long each sink of the lab makes a record wait, in steps of a simulator.
+# has started them.
 
 # %% [markdown] tags=["task"]
 # ## Exercise: two jobs, one behind the other (`13-wait`)

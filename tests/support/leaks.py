@@ -33,7 +33,7 @@ CAUSES = {
 """Names with such a word that tell nothing, each with the reason."""
 DONE = frozenset({"kept", "twice"})
 """Of these words the ones that may also say what is done to a run, where the notebook gives it a name."""
-RUNS = {"crash", "explore", "explorer", "held_back", "replay", "show", "simulate"}
+RUNS = {"crash", "explore", "explorer", "replay", "show", "simulate"}
 """Functions of the lab that take a scenario or a moment, and whose result must not be kept under a telling name."""
 EXPECTING = re.compile(r"expect|right|should|answer|solution|correct|wanted")
 NUMBERS = [

@@ -42,11 +42,6 @@ def cost(settings: Settings, states: Sequence[State]) -> Cost:
     return Cost(held, waited, sum(stored.values()), stood)
 
 
-def waiting(settings: Settings, states: Sequence[State]) -> list[int]:
-    """After every step of a walk, how many records wait in blocked channels."""
-    return [sum(count for _, count in _blocked(settings, state)) for state in states]
-
-
 def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
     """Every blocked channel with the number of records that wait in it."""
     if state.coordinator.running:
