@@ -23,7 +23,7 @@ from labkit.search import rows
 from labkit.search.collector import without_collector
 from labkit.search.files import Files
 from labkit.sim.claims import Claims
-from labkit.sim.explore import MAX_STATES, Exploration, Progress, Violation, go_on, step_between
+from labkit.sim.explore import MAX_STATES, Exploration, Progress, Violation, expand, go_on, step_between
 from labkit.sim.model import Model, Mood
 from labkit.sim.packing import Packer
 from labkit.sim.symmetry import Quotient
@@ -266,24 +266,15 @@ class _Expansion:
 
     def expand(self, numbers: Sequence[int]) -> None:
         """Looks at the states of these numbers and, if this is not the last level, takes every action in each."""
-        actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:
             return
-        new, parents = list[int](), list[int]()
-        met, count = set[Any](), 0
-        for number, state in zip(numbers, states, strict=True):
-            enabled = actions(state)
-            if not enabled:
-                self.claims.end(state)
-            self.generated += len(enabled)
-            for action in enabled:
-                successor = apply(state, action)
-                met.add(successor)
-                if len(met) == count:  # asking first would hash the state twice
-                    continue
-                count += 1
+        pack, new, parents = self.packer.pack, list[int](), list[int]()
+        expanded = expand(self.model, self.claims, states, each_once=True)
+        for number, (enabled, successors) in zip(numbers, expanded, strict=True):
+            self.generated += enabled
+            for successor in successors:
                 try:
                     new.append(pack(successor))
                     parents.append(number)

@@ -34,19 +34,10 @@ class Progress(NamedTuple):
     depth: int
 
 
-class Strange(NamedTuple):
-    """A state without a number, since a part of it has no code: how another process has reached it."""
-
-    place: int
-    """Where it belongs among all that was reached."""
-    parent: int
-    """The place of the state before it among those that were expanded."""
-    choice: int
-
-
 class Expansion(NamedTuple):
-    """What came of some states of a level, in their order; a claim that a state breaks stands with the
-    state's place.
+    """What another process reached from some states of a level, in their order, and the claims that they break.
+
+    A claim that a state breaks stands with the state's place.
     """
 
     met: list[tuple[str, int]]
@@ -58,8 +49,9 @@ class Expansion(NamedTuple):
     counts: "array[int]"
     """How many of the states that were reached come from each state."""
     reached: Sequence[int]
-    """Their numbers; 0 stands for one that has none."""
-    strange: list[Strange]
+    """Their numbers; 0 stands for a state with a part that has no code yet."""
+    unencoded: list[tuple[int, Any]]
+    """Those states, each with its place among all that were reached: the leader gives their parts codes."""
 
 
 class Violation(NamedTuple):
@@ -175,26 +167,14 @@ class Search(Generic[StateT]):
 
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
         """Adds every new state that one action leads to from these to the next level."""
-        parents, level = self.parents, self.level
-        actions, apply, pack = self.model.actions, self.model.apply, self.packer.pack
-        are_often_met = self.are_often_met
-        met, count = set[StateT](), 0
-        for number, state in zip(numbers, states, strict=True):
-            enabled = actions(state)
-            if not enabled:
-                self.claims.end(state)
-            for action in enabled:
-                successor = apply(state, action)
-                if are_often_met:
-                    met.add(successor)
-                    if len(met) == count:  # asking first would hash the state twice
-                        continue
-                    count += 1
-                reached = pack(successor)
+        parents, level, pack = self.parents, self.level, self.packer.pack
+        expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
+        for number, (enabled, successors) in zip(numbers, expanded, strict=False):
+            for reached in map(pack, successors):
                 if reached not in parents:
                     parents[reached] = number
                     level.append(reached)
-            self.generated += len(enabled)
+            self.generated += enabled
             if self._is_over():
                 break
 
@@ -205,10 +185,8 @@ class Search(Generic[StateT]):
         if self.stopped:
             return
         reached = list(found.reached)
-        for place, parent, choice in found.strange:
-            state = packer.unpack(numbers[parent])
-            action = self.model.actions(state)[choice]
-            reached[place] = packer.pack(self.model.apply(state, action))
+        for place, state in found.unencoded:
+            reached[place] = packer.pack(state)
         last = len(numbers) - 1
         if len(parents) + len(reached) < self.max_states:
             before = chain.from_iterable(map(repeat, numbers, found.counts))
@@ -304,6 +282,32 @@ class Search(Generic[StateT]):
             steps.append(step_between(self.model, parent, reached))
             key = before
         return Trace.of(self.model, steps[::-1])
+
+
+def expand(
+    model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
+) -> Iterator[tuple[int, list[StateT]]]:
+    """Takes every action in these states: yields of each state how many it has, and the states that they lead to.
+
+    A state without an action meets the claims about ends. With `each_once` a successor is named only where these
+    states reach it first.
+    """
+    actions, apply = model.actions, model.apply
+    met, count = set[StateT](), 0
+    for state in states:
+        enabled = actions(state)
+        if not enabled:
+            claims.end(state)
+        successors = []
+        for action in enabled:
+            successor = apply(state, action)
+            if each_once:
+                met.add(successor)
+                if len(met) == count:  # asking first would hash the state twice
+                    continue
+                count += 1
+            successors.append(successor)
+        yield len(enabled), successors
 
 
 def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:

@@ -95,18 +95,18 @@ def test_what_has_no_number_yet_is_reached_once_more(name: str):
     search, blind = (Search(make(model, given), 3_000) for _ in range(2))
     blind.packer.close()
     expander, told = Expander(blind), blind.packer.news([0] * blind.packer.width)[0]
-    strange = 0
+    unencoded = 0
     while search.level:
         level, search.level = search.level, []
         for numbers in at_once(level, 50):
             told, news = search.packer.news(told)
             expander.learn(news)
             found = expander.expand(numbers, is_last=bool(search.stopped), are_often_met=search.are_often_met)
-            strange += len(found.strange)
+            unencoded += len(found.unencoded)
             search.admit(numbers, found)
         search.finish_level()
     assert search.result() == explore(make(model, given), max_states=3_000)
-    assert strange > 30
+    assert unencoded > 30
 
 
 def test_portions_are_admitted_in_their_order_whoever_was_faster():
