@@ -154,12 +154,12 @@ def strip(shown: Strip) -> str:
         x, y = EDGE + MOMENT * place, 54.0
         is_killed = moment.point is shown.killed
         kind = "bad" if is_killed else "v"
-        bar = "killed" if is_killed else "disk" if moment.said.is_on_disk else "rest"
+        bar = "killed" if is_killed else "disk" if moment.is_on_disk else "rest"
         drawn.append(_rect(x, 36, MOMENT, BAR, bar, round_by=0))
         name = f"{moment.number} {moment.name}{f' {CROSS}' if is_killed else ''}"
         room, point = MOMENT - 8, moment.point.value.replace(".", ". ").split()
         lines = [(line, kind) for line in wrap(name, TEXT, room, bold=True)]
-        lines += [(line, "s") for line in wrap(moment.said.words, TEXT, room)]
+        lines += [(line, "s") for line in wrap(moment.words, TEXT, room)]
         # A name with its dot is wider than a moment; each of its halves is not.
         lines += [(half, "p") for half in point]
         for said, look in lines:

@@ -1,21 +1,14 @@
 """One batch as nine moments in plain words, each a failpoint: what a sink has done by then, and what is on disk.
 
-The numbers are those that the course uses. Which moments a sink has, and in which order it passes them, is told by
-`POINTS`. This module holds data only and draws nothing.
+The numbers are those that the course uses. The facts of a strategy (`labkit.core.strategies`) say which moments its
+batches have, and in which order. This module holds data only and draws nothing.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.core.failpoints import FailPoint, Order
-from labkit.core.strategies import POINTS, Strategy, orders
-
-
-class Said(NamedTuple):
-    """What has happened by a moment, in a few words, and whether a crash leaves something of it on disk."""
-
-    words: str
-    is_on_disk: bool = False
+from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
@@ -24,7 +17,8 @@ class Moment(NamedTuple):
     number: int
     name: str
     point: FailPoint
-    said: Said
+    words: str
+    is_on_disk: bool = False
     is_passed: bool = True
     """Whether the sink has this moment at all."""
 
@@ -51,55 +45,19 @@ def spoken(name: str) -> str:
     return name
 
 
-_CHECKPOINT = {
-    FailPoint.AFTER_OFFSET_LOG: Said("offsets/0 is on disk", is_on_disk=True),
-    FailPoint.AFTER_HANDLES: Said("handles are on disk", is_on_disk=True),
-    FailPoint.AFTER_COMMIT_LOG: Said("commits/0 is on disk", is_on_disk=True),
-}
-"""What lies in the checkpoint, whatever the sink."""
-
-_ANY = _CHECKPOINT | {
-    FailPoint.MID_WRITE: Said("the first row is written"),
-    FailPoint.BEFORE_PRE_COMMIT: Said("one task has written all its rows"),
-    FailPoint.AFTER_PRE_COMMIT: Said("all tasks are ready, nothing is final"),
-    FailPoint.MID_COMMIT: Said("some participants have committed"),
-    FailPoint.BEFORE_CONFIRM: Said("the log is copied, not confirmed"),
-    FailPoint.AFTER_COMMIT: Said("all participants have committed"),
-}
-
-_AT_ONCE = _CHECKPOINT | {
-    FailPoint.MID_WRITE: Said("the first row is in the store", is_on_disk=True),
-    FailPoint.AFTER_PRE_COMMIT: Said("all rows are in the store", is_on_disk=True),
-}
-
-SAID = {
-    Strategy.APPEND: _AT_ONCE,
-    Strategy.IDEMPOTENT: _AT_ONCE,
-    Strategy.BATCH_MARKER: _CHECKPOINT
-    | {
-        FailPoint.MID_WRITE: Said("the first row is in an open transaction"),
-        FailPoint.AFTER_PRE_COMMIT: Said("all rows are in an open transaction"),
-        FailPoint.AFTER_COMMIT: Said("rows and marker are in the store", is_on_disk=True),
-    },
-    Strategy.WAL: _CHECKPOINT
-    | {
-        FailPoint.MID_WRITE: Said("the first row is in an open log"),
-        FailPoint.BEFORE_PRE_COMMIT: Said("one task has logged all its rows"),
-        FailPoint.AFTER_PRE_COMMIT: Said("all logs are sealed", is_on_disk=True),
-        FailPoint.MID_COMMIT: Said("half of the log is in the store", is_on_disk=True),
-        FailPoint.BEFORE_CONFIRM: Said("the whole log is in the store, not confirmed", is_on_disk=True),
-        FailPoint.AFTER_COMMIT: Said("the log is confirmed", is_on_disk=True),
-    },
-    Strategy.TWO_PHASE: _CHECKPOINT
-    | {
-        FailPoint.MID_WRITE: Said("the first row is in an open transaction"),
-        FailPoint.BEFORE_PRE_COMMIT: Said("one task has written all its rows"),
-        FailPoint.AFTER_PRE_COMMIT: Said("all transactions are prepared, none is committed", is_on_disk=True),
-        FailPoint.MID_COMMIT: Said("some transactions are committed", is_on_disk=True),
-        FailPoint.AFTER_COMMIT: Said("all transactions are committed", is_on_disk=True),
-    },
-}
-"""Of every strategy what has happened by each of its moments."""
+_OF_ANY = (
+    PLAN,
+    Step(FailPoint.MID_WRITE, "the first row is written"),
+    Step(FailPoint.BEFORE_PRE_COMMIT, "one task has written all its rows"),
+    Step(FailPoint.AFTER_PRE_COMMIT, "all tasks are ready, nothing is final"),
+    VOTES,
+    Step(FailPoint.MID_COMMIT, "some participants have committed"),
+    Step(FailPoint.BEFORE_CONFIRM, "the log is copied, not confirmed"),
+    Step(FailPoint.AFTER_COMMIT, "all participants have committed"),
+    NOTED,
+)
+_ANY = {step.point: step for step in _OF_ANY}
+"""What has happened by each moment with any sink."""
 
 
 def number_of(point: FailPoint) -> int | None:
@@ -113,19 +71,19 @@ def moments(strategy: Strategy | None = None, order: Order | None = None) -> Seq
     A moment that the sink does not have keeps its place behind the moment before it.
     """
     if strategy is None:
-        return [Moment(number, name, point, _ANY[point]) for number, (point, name) in enumerate(NAMES.items(), 1)]
-    passed = POINTS[strategy, orders(strategy)[0] if order is None else order]
-    said = SAID[strategy]
+        return [_moment(_ANY[point]) for point in NAMES]
+    facts = strategy.facts
+    steps = {step.point: step for step in facts.steps(facts.orders[0] if order is None else order)}
+    passed = list(steps)
     return [
-        Moment(
-            number,
-            NAMES[point],
-            point,
-            said.get(point, _ANY[point]) if point in passed else _ANY[point],
-            point in passed,
-        )
-        for number, point in sorted(enumerate(NAMES, 1), key=lambda each: _place(each[1], passed))
+        _moment(steps.get(point, _ANY[point]), is_passed=point in steps)
+        for point in sorted(NAMES, key=lambda point: _place(point, passed))
     ]
+
+
+def _moment(step: Step, *, is_passed: bool = True) -> Moment:
+    number = list(NAMES).index(step.point) + 1
+    return Moment(number, NAMES[step.point], step.point, step.words, step.is_on_disk, is_passed)
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:

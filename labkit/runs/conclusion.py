@@ -14,7 +14,6 @@ from labkit.core.explanation import Explanation, judge_and_explain, settled
 from labkit.core.exposure import Exposure
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
-from labkit.core.strategies import Strategy
 from labkit.host import durable
 from labkit.runs import moments
 from labkit.runs.kafka_source import drop_source
@@ -48,10 +47,7 @@ def _judged(run: Run, store: Store) -> RunRecord:
     rows = count.numbered(known.read(store))
     events = written(_with_readings(rows, run.readings), run.folder.history)
     history = History(
-        events=events,
-        keyed=run.scenario.strategy is Strategy.IDEMPOTENT,
-        planned_batches=_planned_batches(run),
-        hidden=hidden,
+        events=events, keyed=run.scenario.strategy.facts.replaces, planned_batches=_planned_batches(run), hidden=hidden
     )
     try:
         verdict, explanation = judge_and_explain(count.expected(), history, count.outcomes())

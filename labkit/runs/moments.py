@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labkit.core.exposure import Exposure, Sight, Span, exposure
 from labkit.core.records import Observation, Record
-from labkit.core.strategies import Strategy
+from labkit.core.strategies import Pending, Strategy
 from labkit.host import durable
 from labkit.spark.checkpoint import Checkpoint
 from labkit.stores.contract import Clocked, Shown, Store
@@ -24,9 +24,6 @@ MOST_ROWS = 100_000
 
 MOST_WAITING = 10_000
 """Rows that wait at a crash whose moments are kept."""
-
-AT_ONCE = (Strategy.APPEND, Strategy.IDEMPOTENT)
-"""The sinks that keep nothing back of their own before they hand rows to the store."""
 
 
 @dataclass
@@ -114,7 +111,7 @@ def frame(
     noted: Mapping[int, float] = {}
     if checkpoint is not None:
         planned = _written(checkpoint.folder / "offsets", checkpoint.offset_log())
-        if strategy in AT_ONCE:
+        if strategy.facts.pending is Pending.NOWHERE:
             noted = _written(checkpoint.folder / "commits", checkpoint.commit_log())
     return Frame(begun, ended, kills, planned, noted, started)
 
@@ -157,11 +154,9 @@ def exposed(
     `ready`: None where nobody knows what had been pre-committed before a crash; then no wait is known either.
     """
     # A write-ahead log holds rows back outside of the store, which knows nothing of that.
-    is_told = strategy is not Strategy.WAL and ready is not None
+    is_told = strategy.facts.pending is not Pending.LOG and ready is not None
     sights = (Sight(row, each.at, each.ready if is_told else None) for row, each in zip(rows, shown, strict=True))
-    return exposure(
-        expected, sights, Span.exactly(ended), keyed=strategy is Strategy.IDEMPOTENT, ready=ready, held=hidden
-    )
+    return exposure(expected, sights, Span.exactly(ended), keyed=strategy.facts.replaces, ready=ready, held=hidden)
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:

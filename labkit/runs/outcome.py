@@ -14,7 +14,6 @@ from labkit.core.errors import InvalidInput
 from labkit.core.exposure import Exposure
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation, Record
-from labkit.core.strategies import Strategy
 from labkit.runs.record import RunRecord
 from labkit.spark.outside import Mail, Outside
 from labkit.view.timeline import timeline
@@ -72,7 +71,7 @@ class Outcome:
         """Of every order how often its mail was sent, and how many rows of it a reader finds in the end."""
         sent = Counter(mail.offset for mail in self.mails())
         found = Counter(row.offset for row in self.rows())
-        if self.record.scenario.strategy is Strategy.IDEMPOTENT:
+        if self.record.scenario.strategy.facts.replaces:
             found = Counter(dict.fromkeys(found, 1))
         return [(order, sent[order.offset], found[order.offset]) for order in self.record.scenario.count.expected()]
 

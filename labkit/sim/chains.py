@@ -52,7 +52,7 @@ class Chain(NamedTuple):
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
-        if self.sink == Strategy.IDEMPOTENT:
+        if Strategy(self.sink).facts.replaces:
             chosen["store"] = "sqlite"
         if not self.keeps_checkpoint:
             chosen["deletions"] = 1

@@ -43,7 +43,7 @@ class Strip:
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
         notes += [
-            f"{CROSS} The job is killed at moment {each.number}: {each.said.words}."
+            f"{CROSS} The job is killed at moment {each.number}: {each.words}."
             for each in self.moments
             if each.point is self.killed
         ]
@@ -72,11 +72,7 @@ class Strip:
 
     def _moment(self, moment: Moment) -> Html:
         is_killed = moment.point is self.killed
-        states = {
-            "disk": moment.is_passed and moment.said.is_on_disk,
-            "without": not moment.is_passed,
-            "killed": is_killed,
-        }
+        states = {"disk": moment.is_passed and moment.is_on_disk, "without": not moment.is_passed, "killed": is_killed}
         name = f"{moment.number} {moment.name}"
         return tag(
             "li",
@@ -88,7 +84,7 @@ class Strip:
         )
 
     def _words(self, moment: Moment) -> str:
-        return moment.said.words if moment.is_passed else "not with this sink"
+        return moment.words if moment.is_passed else "not with this sink"
 
     def __str__(self) -> str:
         rows = [
@@ -97,7 +93,7 @@ class Strip:
                 f"{CROSS} killed"
                 if moment.point is self.killed
                 else "on disk"
-                if moment.is_passed and moment.said.is_on_disk
+                if moment.is_passed and moment.is_on_disk
                 else "",
                 self._words(moment),
                 moment.point.value,
@@ -114,7 +110,7 @@ class Strip:
 
 def _aside(moment: Moment) -> str:
     """What a screen reader says beside the words, because the colour says it to others."""
-    is_green = moment.is_passed and moment.said.is_on_disk
+    is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
 

@@ -54,7 +54,7 @@ def real(strategy: Strategy, order: Order, store: str, points: Sequence[FailPoin
         return None
 
 
-DEFERRING = [(strategy, order) for strategy, order in POINTS if strategy in (Strategy.WAL, Strategy.TWO_PHASE)]
+DEFERRING = [(strategy, order) for strategy, order in POINTS if strategy.facts.defers]
 IN_RECOVERY = [
     (strategy, order, first, second)
     for strategy, order in DEFERRING
@@ -184,7 +184,7 @@ BATCHES = [
     for (strategy, order), points in POINTS.items()
     for point in points
     for batch in (0, 1)
-    if strategy is not Strategy.IDEMPOTENT
+    if not strategy.facts.replaces
 ]
 
 

@@ -50,7 +50,7 @@ def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: s
         verdict = crashed(tmp_path / order, strategy, store, order, []).verdict()
         assert (verdict.guarantee, verdict.rows, verdict.regression) == (
             Guarantee.EXACTLY_ONCE,
-            2 if strategy is Strategy.IDEMPOTENT else 3,
+            2 if strategy.facts.replaces else 3,
             (),
         )
 

@@ -48,7 +48,7 @@ def test_a_log_that_is_there_or_missing_against_the_point_is_refused(
     write_logs(tmp_path / "checkpoint", planned=planned, finished=finished)
     wanted = None if order is Order.NONE else order.value
     crash = Crash(point, BATCH)
-    store = "sqlite" if strategy is Strategy.IDEMPOTENT else "files"
+    store = "sqlite" if strategy.facts.replaces else "files"
     scenario = plan(sink=strategy.value, store=store, order=wanted, crashes=[str(crash)])
     run = Run(scenario, RunFolder(tmp_path), drivers=1)
     leave_evidence(run, crash)

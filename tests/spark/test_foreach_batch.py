@@ -45,7 +45,7 @@ def run(strategy: Strategy, order: Order, folder: Path, batches: Sequence[int]) 
     count = Totals(folder / "text", 1)
     store = options.coordinator().sink.store
     events: Iterator[Observation | Reading] = iter([*count.numbered(store.history()), Reading("end")])
-    keyed = strategy is Strategy.IDEMPOTENT
+    keyed = strategy.facts.replaces
     return judge(count.expected(), History(events, keyed=keyed, hidden=count.numbered(store.hidden())))
 
 

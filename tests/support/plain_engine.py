@@ -61,7 +61,7 @@ class PlainEngine:
         store = open_store(self.store, self.location)
         hidden = list(store.hidden())
         store.close()
-        keyed = self.strategy is Strategy.IDEMPOTENT
+        keyed = self.strategy.facts.replaces
         return judge(EXPECTED, History(self._events(), keyed, (PlannedBatch(0, 0, 3),), hidden))
 
     def seen(self) -> list[Observation]:

@@ -73,9 +73,7 @@ def outcome(
     offsets.write_text('v1\n{"batchWatermarkMs":0}\n{"offset": 3}')
     scenario = plan(crashes=["sink.after_pre_commit@0"], **options)
     history = History(
-        written(events, place.history),
-        keyed=scenario.strategy is Strategy.IDEMPOTENT,
-        planned_batches=[PlannedBatch(0, 0, 3)],
+        written(events, place.history), keyed=scenario.strategy.facts.replaces, planned_batches=[PlannedBatch(0, 0, 3)]
     )
     verdict = judge(scenario.count.expected(), history)
     return Outcome(RunRecord(scenario, place, verdict, [crash], {"to_crash_1": 6.9}, 2))

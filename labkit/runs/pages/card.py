@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import LabError
 from labkit.core.failpoints import FailPoint
-from labkit.core.moments import SAID, number_of
+from labkit.core.moments import number_of
 from labkit.core.records import Record
 from labkit.core.strategies import Strategy
 from labkit.core.verdict import Verdict
@@ -112,7 +112,7 @@ def _rows(record: RunRecord) -> list[Row]:
     if expected is None or not _is_small(record.folder.history):
         return []
     verdict = record.verdict
-    if record.scenario.strategy is Strategy.IDEMPOTENT:
+    if record.scenario.strategy.facts.replaces:
         last = {each.key: each.value for each in expected}
         return [
             Row(_short(key), str(value), str(verdict.final.get(key, "nothing")), verdict.final.get(key) != value)
@@ -184,10 +184,10 @@ def _where(strategy: Strategy, point: str) -> str:
     if point not in list(FailPoint):
         return f"{point}."
     reached = FailPoint(point)
-    said = SAID[strategy].get(reached)
-    if said is None:
+    step = strategy.facts.step(reached)
+    if step is None:
         return f"{point}: {reached.sentence}"
-    return f"{point}, moment {number_of(reached)}: {said.words}."
+    return f"{point}, moment {number_of(reached)}: {step.words}."
 
 
 def _files(record: RunRecord) -> Iterable[Html]:

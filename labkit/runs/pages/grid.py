@@ -175,7 +175,7 @@ def _simulated() -> Iterator[Square]:
 def _able(store: str) -> Iterator[Strategy]:
     """The strategies that a modelled store can carry: a value by key needs a store with keys."""
     for strategy in Strategy:
-        if strategy is not Strategy.IDEMPOTENT or STORES[store].keyed:
+        if not strategy.facts.replaces or STORES[store].keyed:
             yield strategy
 
 

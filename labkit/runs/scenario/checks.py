@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from labkit.core.errors import InvalidInput
 from labkit.core.options import Need
-from labkit.core.strategies import Strategy, check_crash
+from labkit.core.strategies import Pending, Strategy, check_crash
 from labkit.sinks import check_capability
 from labkit.spark.master import check_master, check_victim
 from labkit.spark.options import STATEFUL, Fault, Job
@@ -74,7 +74,7 @@ def check_placed(scenario: "Scenario") -> None:
 
 def check_victim_there(scenario: "Scenario") -> None:
     """Refuses to kill an executor where none is a process of its own, or where it does not write."""
-    in_tasks = scenario.job is Job.RUNNING and scenario.strategy is not Strategy.BATCH_MARKER
+    in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
+from labkit.core.strategies import Pending
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
@@ -97,7 +97,7 @@ def _folder(model: Pipeline, query: Query) -> Box:
     if model.settings.defers or query.handles:
         votes = [slip(f"{batch}: {_all(map(_name, handles))}") for batch, handles in query.handles]
         rows.append(field(query, "handles", "stored votes", "" if votes else "none", votes))
-    if model.settings.strategy is Strategy.WAL:
+    if model.settings.strategy.facts.pending is Pending.LOG:
         logs = [slip(f"batch {batch}, p{partition}") for batch, partition in query.logs]
         confirmed = [slip(str(batch)) for batch in query.confirmed]
         rows.append(field(query, "logs", "sealed logs", "" if logs else "none", logs))

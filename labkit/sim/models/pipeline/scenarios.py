@@ -11,7 +11,7 @@ from labkit.core.errors import JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Verdict
 from labkit.core.records import History, Record
-from labkit.core.strategies import Strategy
+from labkit.core.strategies import Pending, Strategy
 from labkit.sim.blueprint import Scenario, unasked
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge, expected
@@ -131,7 +131,7 @@ def due(walk: Replay) -> Sequence[Record]:
 def tells_when_written(walk: Replay) -> bool:
     """Whether rows wait in transactions only: a log, and a driver that gathers rows, are no part of the store."""
     assert isinstance(walk.model, Pipeline)
-    return walk.model.settings.strategy not in (Strategy.WAL, Strategy.BATCH_MARKER)
+    return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)
 
 
 def verdict(walk: Replay) -> Verdict:

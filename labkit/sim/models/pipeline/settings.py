@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order
-from labkit.core.strategies import Strategy, orders
+from labkit.core.strategies import Pending, Strategy, orders
 from labkit.sim.models.pipeline.parts import Faults, Outside
 from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Words
 
@@ -98,7 +98,7 @@ class Settings:
     @property
     def keyed(self) -> bool:
         """Whether a row replaces the earlier row of its key."""
-        return self.strategy is Strategy.IDEMPOTENT
+        return self.strategy.facts.replaces
 
     @property
     def defers(self) -> bool:
@@ -118,8 +118,8 @@ def settings(values: Values) -> Settings:
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
         raise InvalidInput(f"order={order}: {strategy} has nothing to defer and takes no order; leave it out.")
-    if strategy is Strategy.IDEMPOTENT and not kind.keyed:
-        raise InvalidInput(f"store={values['store']}: idempotent needs a store with upserts by key; set store=sqlite.")
+    if strategy.facts.replaces and not kind.keyed:
+        raise InvalidInput(f"store={values['store']}: {strategy} needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
     if early and not kind.simulated:
         raise InvalidInput(
@@ -127,7 +127,7 @@ def settings(values: Values) -> Settings:
         )
     if values["source"] == "socket" and int(values["rollbacks"]):
         raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
-    if values["unconfirmed_log"] == "delete" and strategy is not Strategy.WAL:
+    if values["unconfirmed_log"] == "delete" and strategy.facts.pending is not Pending.LOG:
         raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")
     names = Faults._fields
     return Settings(
