@@ -9,8 +9,8 @@ import pytest
 from labkit import lab
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import RECOVERY_POINTS, FailPoint, Order, engine_logs
-from labkit.core.moments import NAMES, SAID, moments, number_of
-from labkit.core.strategies import POINTS, Strategy
+from labkit.core.moments import NAMES, moments, number_of
+from labkit.core.strategies import POINTS, Pending, Strategy
 from labkit.runs.expected import expectations
 from labkit.view.strip import Strip
 
@@ -50,19 +50,23 @@ def test_the_numbers_are_those_of_the_course():
 def test_a_sink_passes_its_own_moments_in_its_own_order(strategy, order):
     passed = [each.point for each in moments(strategy, order) if each.is_passed]
     assert tuple(passed) == POINTS[strategy, order]
-    for each in moments(strategy, order):
-        assert not each.is_passed or each.point in SAID[strategy]
+    own = {step.point: (step.words, step.is_on_disk) for step in strategy.facts.steps(order)}
+    assert {each.point: (each.words, each.is_on_disk) for each in moments(strategy, order) if each.is_passed} == own
 
 
-def test_no_sink_has_words_for_a_moment_that_it_never_passes():
-    for strategy, said in SAID.items():
-        passed = {point for (each, _), points in POINTS.items() if each is strategy for point in points}
-        always = {FailPoint.AFTER_HANDLES}  # in the checkpoint, whatever the sink
-        assert said.keys() - always == passed - always
+@pytest.mark.parametrize("strategy", Strategy)
+def test_the_steps_of_a_strategy_come_once_each_in_the_order_of_their_numbers(strategy: Strategy):
+    facts = strategy.facts
+    write, commit = ([number_of(step.point) for step in steps] for steps in (facts.write, facts.commit))
+    assert write[0] == 1
+    assert write[-1] == 4
+    assert write == sorted(set(write))
+    assert commit == sorted(set(commit) & {6, 7, 8})
+    assert bool(commit) is (facts.pending is not Pending.NOWHERE)
 
 
 def test_of_any_sink_exactly_the_files_of_the_checkpoint_are_green():
-    green = {each.point for each in lab.strip().moments if each.said.is_on_disk}
+    green = {each.point for each in lab.strip().moments if each.is_on_disk}
     assert green == {FailPoint.AFTER_OFFSET_LOG, FailPoint.AFTER_HANDLES, FailPoint.AFTER_COMMIT_LOG}
     for point in green - {FailPoint.AFTER_HANDLES}:
         logs = engine_logs(point, Order.ENGINE)
@@ -161,8 +165,9 @@ def test_what_is_on_disk_half_way_is_what_a_reader_of_the_real_runs_saw():
     compared = 0
     for cell, expected in expectations().items():
         if cell.point in half_way:
-            said = SAID[cell.strategy][cell.point]
-            assert bool(expected.fractured_read) is said.is_on_disk, cell
+            step = cell.strategy.facts.step(cell.point)
+            assert step is not None, cell
+            assert bool(expected.fractured_read) is step.is_on_disk, cell
             compared += 1
     assert compared > 10
 
