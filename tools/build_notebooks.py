@@ -24,12 +24,13 @@ cell becomes the minutes that the notebook takes and the notebooks that it needs
     #     needs: [01_guarantees]
     # ---
 
-A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a cell tagged `task`
-(its text), a stub tagged `exercise` that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell
-tagged `check`. No learner's or checked copy has a solution; the instructor's copy has it in place of the stub. The
-stubs also go into `labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. Before the first
-exercise of a notebook every copy gets the cell `RULES`, which says what counts and what to hand in; no source has it. A
-notebook that `make test` should leave to `make test-all` begins with
+A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a stub tagged `exercise`
+that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. Above the stub every
+copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a solution;
+the instructor's copy has it in place of the stub. The stubs also go into `labkit/teach/exercises/stubs.json`, from
+which `lab.reset` gives them back. Before the first exercise of a notebook every copy gets the cell `RULES`, which says
+what counts and what to hand in; no source has it. A notebook that `make test` should leave to `make test-all` begins
+with
 
     # ---
     # jupyter:
@@ -59,25 +60,18 @@ from nbformat import NotebookNode, v4
 from outputs import said
 from reading import minutes, table
 from reading import read as reading_of
+from task_cells import task_cell
 
 from labkit.teach import glossary
+from labkit.teach.exercises.registry import assignments
 from labkit.teach.questions.notes import UNATTENDED
 from labkit.teach.shipped import STEM, of_course
 
-TAGS = {
-    "parameters",
-    "nbval-check-output",
-    "expected",
-    "raises-exception",
-    "checked",
-    "task",
-    "exercise",
-    "solution",
-    "check",
-}
+TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "checked", "exercise", "solution", "check"}
 CHECK, CHECKED, EXPECTED, STUB, SOLUTION = ("nbval-check-output", "checked", "expected", "exercise", "solution")
 NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
+TEXTS = "labkit/teach/exercises/texts/NN.toml"
 HEAD = "{head}"
 """The line of a source in whose place stand the minutes and the needs."""
 GLOSSARY = Path("docs") / "glossary.md"
@@ -120,6 +114,8 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}
     for cell in notebook.cells:
+        if STUB in tags(cell):
+            cells.append(task(cell, source))
         place = f"{source}, cell {len(cells)} ({cell.source.strip().partition(chr(10))[0][:50]!r})"
         if unknown := tags(cell) - TAGS:
             raise NotebookError(
@@ -141,6 +137,15 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
                 f"{source}, cell {number}: tagged {CHECK}, so a raw cell tagged {EXPECTED} must follow it"
             )
     return cells, expected, dict(notebook.metadata.get("labkit", {}))
+
+
+def task(stub: NotebookNode, source: Path) -> NotebookNode:
+    """The cell that says what the exercise of a stub asks. Raises `NotebookError` where no such text is there."""
+    asked = assignments().get(named(stub, source))
+    if asked is None or asked.notebook != source.stem:
+        raise NotebookError(f"{source}: {named(stub, source)} has no text; write it into {TEXTS} of this notebook.")
+    made: NotebookNode = v4.new_markdown_cell(task_cell(asked), metadata={"tags": ["task"]})
+    return made
 
 
 def named(cell: NotebookNode, source: Path) -> str:

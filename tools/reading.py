@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from labkit.core.words import columns
 from labkit.teach.exercises.cells import marked, python
-from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.exercises.registry import assignments
 
 WORDS_A_MINUTE = 130
 """Half of what is read of a novel: the sentences explain, and many readers' first language is another one."""
@@ -88,7 +88,7 @@ def _taken(cell: NotebookNode) -> Iterator[str]:
 
 def _exercise_minutes(cell: NotebookNode) -> int:
     name = marked(cell.source) if "exercise" in _tags(cell) else None
-    exercise = EXERCISES.get(name or "")
+    exercise = assignments().get(name or "")
     return EXERCISE_MINUTES[exercise.level] if exercise else 0
 
 

@@ -49,9 +49,9 @@ def check(
 
 def _files(given: list[Path]) -> list[Path]:
     """The notebooks that were named, and those with exercises in folders that were. Raises `InvalidInput`."""
-    from labkit.teach.exercises.registry import EXERCISES
+    from labkit.teach.exercises.registry import assignments
 
-    asking = {exercise.notebook for exercise in EXERCISES.values()}
+    asking = {exercise.notebook for exercise in assignments().values()}
     files: list[Path] = []
     for path in given:
         if not path.is_dir():

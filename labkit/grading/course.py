@@ -59,7 +59,7 @@ def _own() -> Course:
     from labkit.teach.exercises.registry import EXERCISES
 
     notebooks = PACKAGE.parent / "notebooks"
-    sources = [*PACKAGE.rglob("*.py"), *notebooks.glob("*.ipynb")]
+    sources = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("teach/exercises/texts/*.toml"), *notebooks.glob("*.ipynb")]
     return Course("labkit", EXERCISES, notebooks, variants, _digest(sources))
 
 

@@ -606,9 +606,7 @@ def _best(chance: Random) -> Drawn:
     )
 
 
-def _handed_over(
-    chance: Random, parts: Sequence[tuple[str, int]], epochs: tuple[list[int], list[int]] = ([], [])
-) -> Drawn:
+def _handed_over(chance: Random, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Drawn:
     """For each axis of a learner's own sink other rows, of which two are alike but for their number.
 
     Few runs are made of an older checkpoint and of a second query, so these have many batches. All other axes have the
@@ -616,7 +614,7 @@ def _handed_over(
     """
     drawn = []
     crashed = _one_draw(chance, 3, chance.choice(QUERIES), epochs)
-    for axis, _ in parts:
+    for axis in parts:
         if axis in (OLDER, QUERY):
             pairs = QUERIES if axis == QUERY else [chance.choice(QUERIES)]
             each_of = [_one_draw(chance, MANY, pair, epochs) for pair in pairs]

@@ -103,7 +103,7 @@ def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequ
                 "name": exercise.name,
                 "title": exercise.title,
                 "most": exercise.points,
-                "task": exercise.task,
+                "task": exercise.task.replace("*", ""),
                 "rubric": [(part, amount(most)) for part, most in rules.rubric.get(exercise.name, {}).items()],
                 "texts": [_text(row, row.scores[exercise.name]) for row in rows],
             }

@@ -337,20 +337,6 @@ worst = {"append": "sink.after_pre_commit", "wal": "sink.mid_commit", "two_phase
 real = lab.crash_each({sink: {"sink": sink, "at": at} for sink, at in worst.items()}) if really else {}
 lab.compare(**real) if really else "not asked for"
 
-# %% [markdown] tags=["task"]
-# ## Exercise: killed in the middle of a write (`01-predict`)
-#
-# *append* gets *hello* (offset 0), *world* (1) and *hello* (2) in one batch. It writes task by task, *world*
-# first. The job is killed when the rows of offsets 1 and 0 are out and the row of offset 2 is not, and then restarted.
-# Which offsets are **lost** in the end, and which came **more than once**? Write two lists of offsets in place of the dots;
-# the run unlocks then.
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>The batch had been planned and not finished: what does the restarted job do with
-# it?</details>
-# <details><summary>Hint 2</summary>A row that is out cannot be taken back by this sink.</details>
-
 # %% tags=["exercise"]
 # exercise 01-predict
 predicted_01 = {"lost": ..., "duplicate": ...}  # two lists of offsets
@@ -365,19 +351,6 @@ lab.check("01-predict")
 # %% [raw] tags=["expected"]
 # 01-predict: not attempted (1 point); write it, and the run unlocks.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a chain that holds (`01-links`)
-#
-# Choose one of each: a source (`"log"`, `"socket"`), an engine (`"commit-then-log"`, `"log-then-commit"`, `"loses its
-# checkpoint"`), and a sink (`"append"`, `"idempotent"`, `"batch_marker"`, `"wal"`, `"two_phase"`). Whenever the job crashes,
-# **every record must come out exactly once, and no value may be seen to jump back**. The check tries every schedule.
-#
-# *configure, easy, 2 points; one line.*
-#
-# <details><summary>Hint 1</summary>lab.chains() shows every chain; which squares say exactly-once, and do not say that a value jumps back?</details>
-# <details><summary>Hint 2</summary>The source must be one that can be read again, and the sink must not show a row before
-# its batch is safe.</details>
-
 # %% tags=["exercise"]
 # exercise 01-links
 links = {"source": ..., "engine": ..., "sink": ...}
@@ -391,21 +364,6 @@ lab.check("01-links")
 
 # %% [raw] tags=["expected"]
 # 01-links: not attempted (2 points); lab.hint("01-links") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: the weakest link (`01-weakest`)
-#
-# "*The guarantee of a chain is that of its weakest link.*" Which of these shows that this is not the whole truth?
-#
-# - **a** At-most-once and at-least-once are neighbours, so a chain of both is at-most-once.
-# - **b** A good sink makes up for a source that cannot be read again.
-# - **c** A sink can raise the level: at-least-once before it, exactly-once behind it.
-# - **d** If the engine says exactly-once, the sink does not matter.
-#
-# *explain, easy, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>Look for a chain that is better than one of its links.</details>
-# <details><summary>Hint 2</summary>What does an idempotent sink make of a batch that runs again?</details>
 
 # %% tags=["exercise"]
 # exercise 01-weakest

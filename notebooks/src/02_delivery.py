@@ -305,19 +305,6 @@ lab.replay(mine.trace)
 shortest = lab.explore("delivery", dedup="connection", processes=2, records=1, drops=0, duplicates=0)
 assert len(shortest.counterexample().actions) == 8
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a crash in the middle (`02-predict`)
-#
-# Four processes, **weak** productions, and ids that are derived from the record. Process 3 has put the record out. Then
-# process **2** dies, before it has heard of that. How often do the processes 1, 2 and 3 work on the record
-# (`executions`, a list of three numbers)? And how often does it come out in the end (`effects`)?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>Who has noted the id of the record when process 2 dies?</details>
-# <details><summary>Hint 2</summary>Process 1 is still waiting, so it sends again. Whom does process 2 then send to, and with
-# which id?</details>
-
 # %% tags=["exercise"]
 # exercise 02-predict
 predicted_02 = {"executions": ..., "effects": ...}  # a list of three numbers, and a number
@@ -331,31 +318,6 @@ lab.check("02-predict")
 
 # %% [raw] tags=["expected"]
 # 02-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: know it again (`02-dedup`)
-#
-# Write the receiver. `receive(id, table, memory)` is asked for every message that comes. `id` is the message's id. `table` is
-# the list of ids in the durable table. `memory` is the list of ids in memory, which a crash empties. Return the steps that the
-# receiver takes, in order:
-#
-# - `"output"`: what comes of the message is put out, for everybody to see;
-# - `"note"`: the id goes into the durable table;
-# - `"output and note"`: both in one durable step;
-# - `"remember"`: the id goes into memory;
-# - `"acknowledge"`: the sender is told. A sender repeats until it is.
-#
-# For example, a receiver that recognises nothing answers `receive(7, table=[], memory=[])` with
-# `["output", "acknowledge"]`, and the same when 7 comes again. The check breaks that receiver.
-#
-# Between any two steps the receiver may die. The check tries every schedule with crashes, lost and doubled messages: each
-# record must come out once, and the sender must come to an end.
-#
-# *complete, medium, 4 points; about 3 lines.*
-#
-# <details><summary>Hint 1</summary>A crash can come between any two steps. Which two of them must not be apart?</details>
-# <details><summary>Hint 2</summary>What is in memory is gone after a crash, and the sender sends again whatever was not
-# acknowledged. More: <code>lab.hint("02-dedup")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -378,20 +340,6 @@ lab.check("02-dedup")
 # %% [raw] tags=["expected"]
 # 02-dedup: not attempted (4 points); lab.hint("02-dedup") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a chain that waits (`02-chain`)
-#
-# In this chain no process writes its production before it is sent: productions are **weak**, so each waits until everything
-# downstream is done. Choose whether senders repeat (`retry`) and where ids are kept (`dedup`: `"none"`, `"connection"`,
-# `"volatile"`, `"durable"`). Choose what names a production that is made again (`ids`: `"derived"` from the record, or
-# `"fresh"`). Anybody may crash and a message may get lost; **every record must come out exactly once**.
-#
-# *configure, medium, 2 points; one line.*
-#
-# <details><summary>Hint 1</summary>A production that is made again after a crash: by what can the next process know
-# it?</details>
-# <details><summary>Hint 2</summary>Where does the last process keep the ids that it has seen, if it may die too?</details>
-
 # %% tags=["exercise"]
 # exercise 02-chain
 chain_settings = {"retry": ..., "dedup": ..., "ids": ...}
@@ -405,23 +353,6 @@ lab.check("02-chain")
 
 # %% [raw] tags=["expected"]
 # 02-chain: not attempted (2 points); lab.hint("02-chain") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: does TCP take care of it? (`02-tcp`)
-#
-# A receiver dies after its write and before its acknowledgement; the sender sends again. What keeps the record from
-# counting twice?
-#
-# - **a** TCP: it delivers every byte once.
-# - **b** An id of the message, noted durably together with what came of it.
-# - **c** A timeout that is long enough.
-# - **d** Acknowledging before the write.
-#
-# *explain, easy, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>What does each of the four know after a crash?</details>
-# <details><summary>Hint 2</summary>Play <code>lab.show("delivery.broken_connection",
-# beside="delivery.table_in_the_store")</code>.</details>
 
 # %% tags=["exercise"]
 # exercise 02-tcp

@@ -310,21 +310,6 @@ mine
 # %%
 lab.replay(mine.trace)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: two transfers on their way (`03-predict`)
-#
-# Three branches have 200 each. Process 1 sends 100 to process 2, and process 2 sends 100 to process 3. Both are under way.
-# Now process 3 begins a snapshot with markers. First the 100 from process 2 reach process 3. Then the 100 from process 1
-# reach process 2. Only then do the markers of process 3 reach the two others. What does the snapshot hold: the three
-# accounts, and the money under way?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>Each process copies its account at its first marker. Who has paid, and who was paid, by
-# then?</details>
-# <details><summary>Hint 2</summary>Process 3 has copied when the 100 come, and the marker of process 2 has not come
-# yet.</details>
-
 # %% tags=["exercise"]
 # exercise 03-predict
 predicted_03 = {"accounts": ..., "under_way": ...}  # a list of three numbers, and a number
@@ -338,35 +323,6 @@ lab.check("03-predict")
 
 # %% [raw] tags=["expected"]
 # 03-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: is this copy any good? (`03-cut`)
-#
-# Write the property that makes a snapshot usable. `consistent(parts)` gets one dict a process. It holds the `"balance"`, and the
-# numbers of the transfers that the process has `"sent"` and `"received"` in its copy. Under `"channels"` are the transfers that
-# were saved from the channels that lead to it. Every transfer has a number of its own. Return `True` if the bank could have been
-# in this state, `False` if it could not. The balances always agree with these numbers, so you need not check them.
-#
-# For example, transfer 7 goes from the first process to the second. Here it was saved from its channel:
-#
-# ```python
-# consistent([
-#     {"balance": 100, "sent": [7], "received": [], "channels": []},
-#     {"balance": 200, "sent": [], "received": [], "channels": [7]},
-# ])  # True: sent, not received, and in its channel
-# ```
-#
-# Without the last `7` the answer is `False`: the transfer is sent, and nowhere.
-#
-# The check asks about **every snapshot** of systems that follow their rules, and of systems that break one. It also asks about
-# some that nobody copied: two, three or four processes, with a transfer in any place, or in several. A transfer is sent only by its
-# payer, and is received by, or saved for, only the process that it pays.
-#
-# *invariant, hard, 5 points; about 6 lines.*
-#
-# <details><summary>Hint 1</summary>A right sum is not enough: snapshot.two_transfers.</details>
-# <details><summary>Hint 2</summary>Follow one transfer. In which places of the snapshot may it appear, and in how many at
-# once? More: <code>lab.hint("03-cut")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -391,24 +347,6 @@ lab.check("03-cut")
 
 # %% [raw] tags=["expected"]
 # 03-cut: not attempted (5 points); lab.hint("03-cut") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: a shop goes back (`03-moment`)
-#
-# A shop's job has two tasks. The first one reads orders from a log, counts them, and sends a payment for each to the second
-# one, which counts payments. After a restart the first task reads on behind the orders that it has counted. The last complete
-# snapshot holds 70 orders, 69 payments, and one payment in the channel. These numbers were never there at the same time: when the
-# second task counted payment 69, the first one had already counted order 72. The job dies. What is true?
-#
-# - **a** It must not go back to this snapshot, since the job was never in this state.
-# - **b** It may go back, but the orders 71 and 72 are lost for the payments.
-# - **c** It may go back: some run leads to this state, and the payment under way returns to its channel.
-# - **d** It may go back only if both tasks had paused while they copied.
-#
-# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>Is everything received that was sent, or in the channel?</details>
-# <details><summary>Hint 2</summary>What does the first task do again after it has gone back?</details>
 
 # %% tags=["exercise"]
 # exercise 03-moment

@@ -350,18 +350,6 @@ assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_d
 # %%
 lab.explorer("barriers", words=words, counts=1, mode=mode)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: two offsets (`04-predict`)
-#
-# Source 0 reads *hello*, *world*, *hello*, and source 1 reads *world*, *hello*. One task counts, with alignment. Source 0
-# puts barrier 1 behind its first record and reads on. Source 1 puts barrier 1 behind its second record. The checkpoint
-# completes. Which offsets does it hold, one for each source, and which counts (as in `"hello=5 world=7"`)?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>An offset in a checkpoint is the next one to read, and each source has its own.</details>
-# <details><summary>Hint 2</summary>Which records lie before the barriers? Counts are written as "hello=1 world=1".</details>
-
 # %% tags=["exercise"]
 # exercise 04-predict
 predicted_04 = {"offsets": ..., "counts": ...}  # a list of two numbers, and a text
@@ -375,32 +363,6 @@ lab.check("04-predict")
 
 # %% [raw] tags=["expected"]
 # 04-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: wait for the last barrier (`04-align`)
-#
-# Write what a task with several inputs does about a barrier. `align(inputs, came, ended)` is asked before every step of a
-# task. `inputs` says how many inputs it has (0, 1, ...). `came` lists those by which the barrier has come since the task last
-# copied its state. `ended` lists those that have ended.
-#
-# Return a dict: `"read"`, the list of inputs from which it may take something now, and `"copy"`, whether it copies its state
-# now and passes the barrier on. If it copies, it does so before it reads anything else, and `"read"` does not count. Before any
-# barrier has come there is nothing to copy. An input that has ended may be in `"read"` or not. For example, with two inputs, of
-# which the first has brought its barrier and none has ended:
-#
-# ```python
-# align(2, [0], [])  # {"read": [1], "copy": False}
-# ```
-#
-# The check tries every schedule of a job with two sources, a count and a sink, in which any step may be followed by a
-# crash. The checkpoint must be exact, and the job must come to its end. It also asks about a task with more inputs.
-#
-# *complete, hard, 5 points; about 3 lines.*
-#
-# <details><summary>Hint 1</summary>What is in the copy, if the task reads on from an input whose barrier has
-# come?</details>
-# <details><summary>Hint 2</summary>It copies when no input is left from which a barrier is still to come. One that has
-# ended brings none. More: <code>lab.hint("04-align")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -423,18 +385,6 @@ lab.check("04-align")
 
 # %% [raw] tags=["expected"]
 # 04-align: not attempted (5 points); lab.hint("04-align") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: cancelled on Friday, started on Monday (`04-settings`)
-#
-# Somebody cancels the job and starts it again later, and it may die once besides. Choose the mode (`"aligned"`,
-# `"at_least_once"`, `"unaligned"`), the sink (`"append"`, `"two_phase"`) and what becomes of a cancelled job's checkpoints
-# (`"delete"`, `"keep"`), so that **every row comes out exactly once**.
-#
-# *configure, medium, 2 points; one line.*
-#
-# <details><summary>Hint 1</summary>What does a job start from whose checkpoints were deleted?</details>
-# <details><summary>Hint 2</summary>Which sink can take back what its checkpoint did not decide?</details>
 
 # %% tags=["exercise"]
 # exercise 04-settings

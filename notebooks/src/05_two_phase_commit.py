@@ -229,31 +229,6 @@ lab.replay(steering.trace)
 #
 # What the outside store must be able to do is the subject of [notebook 09c](09c_store_demands.ipynb).
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a participant comes back (`05-recovery`)
-#
-# A participant has died and starts again. Its memory is gone, its log is not. Write `recover(log)`: the log is a list with
-# its newest entry last, made of `"prepared"` (it has voted yes), `"commit"` and `"abort"` (its outcome). Return what it does:
-#
-# - `"abort"`: it undoes its part and logs that;
-# - `"commit"`: it does its part and logs that;
-# - `"wait"`: it keeps its locks and asks the coordinator.
-#
-# If the outcome is in the log already, return it once more. A participant waits only if it must. For example:
-#
-# ```python
-# recover(["prepared", "commit"])  # "commit"
-# ```
-#
-# The check tries every order of steps, with crashes of anybody and lost messages.
-#
-# *complete, medium, 4 points; about 5 lines.*
-#
-# <details><summary>Hint 1</summary>Which of the logs that a participant can have leaves it a choice of its
-# own?</details>
-# <details><summary>Hint 2</summary>Its newest entry is the last. Before its yes it may abort alone; after its yes it has
-# promised. More: <code>lab.hint("05-recovery")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 05-recovery
@@ -277,28 +252,6 @@ lab.check("05-recovery")
 # %% [raw] tags=["expected"]
 # 05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: all or nothing, as a property (`05-atomic`)
-#
-# Write the property that two-phase commit is there for. `atomic(logs)` gets the log of every participant, a list of entries
-# with the newest last. A log holds at most one outcome, and nothing after it. Entries are `"prepared"`, `"commit"`, `"abort"`, and `"abort_alone"` for an abort that a participant has
-# decided without asking. Return whether the transfer is still in one piece. It is torn when one participant has committed and
-# another has aborted; one whose outcome is still open tears nothing. For example:
-#
-# ```python
-# atomic([["prepared", "commit"], ["prepared"]])  # True: the second may still commit
-# ```
-#
-# The check asks it about **every state** of systems that follow all rules and of broken ones, with two or three participants. It
-# also asks about logs that are put together. It must reject each state in which the transfer is torn, and accept all others.
-#
-# *invariant, medium, 3 points; about 4 lines.*
-#
-# <details><summary>Hint 1</summary>It must hold in every state of a good system, also when one has committed and others
-# have not yet.</details>
-# <details><summary>Hint 2</summary>Which two entries must never be in two logs at the same time? More:
-# <code>lab.hint("05-atomic")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 05-atomic
@@ -320,28 +273,6 @@ lab.check("05-atomic")
 
 # %% [raw] tags=["expected"]
 # 05-atomic: not attempted (3 points); lab.hint("05-atomic") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: ask the neighbour (`05-blocked`)
-#
-# Participant 0 has voted yes, and the coordinator is dead. So participant 0 asks participant 1 instead. Three answers are
-# possible:
-#
-# 1. "I have been told to commit, and I did."
-# 2. "I have voted yes, too, and I have heard nothing."
-# 3. "I have not voted yet. I abort now, and I shall vote no."
-#
-# After which of these answers may participant 0 stop waiting?
-#
-# - **a** After 1 only.
-# - **b** After 1 and after 3.
-# - **c** After 1 and after 2.
-# - **d** After none: only the coordinator may tell.
-#
-# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>What could the coordinator have decided before it died, in each case?</details>
-# <details><summary>Hint 2</summary>What does a commit need from everybody?</details>
 
 # %% tags=["exercise"]
 # exercise 05-blocked

@@ -418,19 +418,6 @@ steering
 # %%
 print(lab.replay(steering.trace).seen)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: the second batch (`06-predict`)
-#
-# *wal* in log-then-commit. Now the input has four records, and a batch takes two of them: *hello* (offset 0) and *world* (1), then
-# *hello* (2) and *world* (3). Batch 0 goes well. In batch 1 the job is killed at moment 7: everything is flushed, and the second
-# confirmation is not there. Then the job starts again. Which offsets are **lost** in the end, and which came **more than
-# once**?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>Which batches have a second confirmation?</details>
-# <details><summary>Hint 2</summary>Recovery flushes the whole log of every other batch that is noted.</details>
-
 # %% tags=["exercise"]
 # exercise 06-predict
 predicted_06 = {"lost": ..., "duplicate": ...}  # two lists of offsets
@@ -444,26 +431,6 @@ lab.check("06-predict")
 
 # %% [raw] tags=["expected"]
 # 06-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: the right key (`06-key`)
-#
-# A sink upserts every count that was ever reached into a table: one row for each record of the input. `key(row)` gives the
-# key by which a row is upserted: a number, a text, or a list of these. The row is a dict with `"offset"` (of the input
-# record), `"word"`, `"count"` (the running count of the word), `"batch"` and `"attempt"` (which driver wrote it).
-#
-# The table must end with **one row for every record**: after any crash, and even if somebody deletes the checkpoint folder.
-# Then everything runs again, in other batches.
-#
-# An example of another key: if the table had to hold one row for each *word*, then
-# `key({"offset": 4, "word": "hello", "count": 2, "batch": 1, "attempt": 1})` would return `"hello"`.
-#
-# *complete, easy, 2 points; one line.*
-#
-# <details><summary>Hint 1</summary>Which fields of a row are the same when its batch runs again, and which differ between
-# two records?</details>
-# <details><summary>Hint 2</summary>A batch number is the same after a restart, and begins at 0 again when the checkpoint
-# folder is gone.</details>
 
 
 # %% tags=["exercise"]
@@ -485,27 +452,6 @@ lab.check("06-key")
 
 # %% [raw] tags=["expected"]
 # 06-key: not attempted (2 points); lab.hint("06-key") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: the second confirmation (`06-wal`)
-#
-# The rows of a batch are in a write-ahead log. This time the order is commit-then-log: the log is written out and confirmed *before*
-# Spark writes `commits/N`. `commit(batch, rows, confirmed)` is asked when the log is complete. `batch` is the number of the
-# batch. `rows` is the list of its offsets, and `confirmed` the list of batches with a second confirmation. Return the steps, in order: `["write", offset]` puts one row out,
-# `["confirm", batch]` notes durably that a batch is out.
-#
-# For example, `commit(4, [9], [])` returns `[["write", 9], ["confirm", 4]]`.
-#
-# Between any two steps the job may die; a batch without `commits/N` runs again, its log is written anew, and `commit` is
-# asked again. No row may be lost. A row may come twice **only** if the crash came between the first row of its batch and
-# the confirmation. That window stays open as long as these are two writes.
-#
-# *complete, medium, 4 points; about 4 lines.*
-#
-# <details><summary>Hint 1</summary>A crash can come between any two steps. Which of them says that all rows are
-# out?</details>
-# <details><summary>Hint 2</summary>A batch that was confirmed may run again, when the crash came before commits/N. More:
-# <code>lab.hint("06-wal")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -530,28 +476,6 @@ lab.check("06-wal")
 # %% [raw] tags=["expected"]
 # 06-wal: not attempted (4 points); lab.hint("06-wal") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: recover and commit (`06-recover`)
-#
-# A driver with *two_phase* starts again, in log-then-commit. Write `recover_and_commit(decided, stored, found)`, which is
-# asked before the query starts. `decided` is the last batch with `commits/N` (-1: none). `stored` are the votes that were
-# stored before the decision, as `{"batch": 3, "handles": [...]}`. `found` are the handles of all transactions of this query
-# in the store that are open or pre-committed. Return a list of `["commit", handle]` and `["abort", handle]`. A handle names
-# query, batch, task and driver, as `"q0-b3-p1-i2"`; you need not take it apart. A task that was tried twice has a
-# second transaction (`"q0-b3-p1-i2-a1"`), for which nobody has voted.
-#
-# For example, `recover_and_commit(3, [{"batch": 3, "handles": ["q0-b3-p0-i1"]}], ["q0-b3-p0-i1"])` returns
-# `[["commit", "q0-b3-p0-i1"]]`.
-#
-# The driver may die while it recovers, and then the next one recovers. A second commit of the same transaction changes
-# nothing. No record may be lost or come twice, and no transaction may stay open.
-#
-# *complete, hard, 5 points; about 4 lines.*
-#
-# <details><summary>Hint 1</summary>What is the decision: the pre-commit, the stored votes, or commits/N?</details>
-# <details><summary>Hint 2</summary>Votes are stored before the decision, so some of them may be undecided. More:
-# <code>lab.hint("06-recover")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 06-recover
@@ -573,22 +497,6 @@ lab.check("06-recover")
 
 # %% [raw] tags=["expected"]
 # 06-recover: not attempted (5 points); lab.hint("06-recover") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: nothing jumps back (`06-jump`)
-#
-# Write the property that an outside reader cares about. `steady(seen)` gets what the reader saw, in order, as `[word, count]`.
-# Return `False` if a word was seen to go back to a smaller count, else `True`. For example,
-# `steady([["world", 1], ["hello", 1], ["hello", 2]])` returns `True`.
-#
-# The check asks it about every end of good systems, of systems whose readers see a jump, and about rows put together. A reader
-# may miss counts, and may come late. The function must reject what jumps back, and accept all else.
-#
-# *invariant, easy, 3 points; about 6 lines.*
-#
-# <details><summary>Hint 1</summary>Another word in between changes nothing for hello.</details>
-# <details><summary>Hint 2</summary>Remember the largest count of every word so far. The same count twice is a duplicate and
-# no jump.</details>
 
 
 # %% tags=["exercise"]

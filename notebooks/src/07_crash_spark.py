@@ -295,21 +295,6 @@ assert cells["two_phase on files, commit-then-log", "sink.after_commit"].guarant
 # %% [markdown]
 # *two_phase* in log-then-commit order is exactly-once everywhere, as long as the store keeps what was prepared.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a sink that survives (`07-sink`)
-#
-# Choose a sink, a store (`"files"` or `"sqlite"`) and an order (`"engine"`, `"decision"`, or `None` for a sink that takes
-# none). The check runs it on **real Spark** and kills it by SIGKILL at moment 8: the sink has committed. In
-# commit-then-log order `commits/0` is not written yet; in log-then-commit it was on disk before any commit. A sink that shows its rows at once is killed when all of them are out. Only *wal* and *two_phase*
-# take an order; *idempotent* needs `"sqlite"`, the others take either store. Two things must hold after the restart: the guarantee
-# is *exactly-once*, and no value was seen to jump back. The check takes about twenty seconds; a grade comes from other batches and sizes.
-#
-# *configure, medium, 4 points; one line.*
-#
-# <details><summary>Hint 1</summary>Without `commits/0` the batch runs again. Which sinks know that it is there?</details>
-# <details><summary>Hint 2</summary>In commit-then-log order two_phase does not. In log-then-commit order <code>commits/0</code> is on disk
-# before any commit, so the batch does not run again.</details>
-
 # %% tags=["exercise"]
 # exercise 07-sink
 sink_settings = {"sink": ..., "store": ..., "order": ...}
@@ -323,17 +308,6 @@ lab.check("07-sink")
 
 # %% [raw] tags=["expected"]
 # 07-sink: not attempted (4 points); lab.hint("07-sink") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: explain it to a colleague (`07-why`)
-#
-# Write three to six sentences for a colleague who has not seen this notebook. Why can an *idempotent* sink be exactly-once in
-# the end and still have shown a value that jumps back? For which readers does that matter, and for which not?
-#
-# *explain, medium, 3 points from your instructor, by hand; about 4 lines.*
-#
-# <details><summary>Hint 1</summary>Name the moment of the crash, and what the reader has seen by then.</details>
-# <details><summary>Hint 2</summary>Who reads a table only at the end of the day, and who reads it all the time?</details>
 
 # %% tags=["exercise"]
 # exercise 07-why

@@ -499,18 +499,6 @@ lab.replay(steering.trace)
 # On the real server: leave an orphan with `session.run("BEGIN", ..., "PREPARE TRANSACTION 'mine'")`, and end it from another
 # session.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a crash between two commits (`08-predict`)
-#
-# *two_phase* on PostgreSQL counts **five** records, `hello world hello world world`, in **one** batch. Each record gives one row: its word and the count so far. Two tasks write: one has all *hello*, the other
-# all *world*. `commits/0` is written. Then the task with *world* commits, and the driver dies before the other commit.
-# How many rows does a reader find while the job is down, and how many in the end?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>Who sees the rows of a prepared transaction?</details>
-# <details><summary>Hint 2</summary>Is the batch decided, and does it run again?</details>
-
 # %% tags=["exercise"]
 # exercise 08-predict
 predicted_08 = {"rows_while_down": ..., "rows_in_the_end": ...}  # two numbers
@@ -524,29 +512,6 @@ lab.check("08-predict")
 
 # %% [raw] tags=["expected"]
 # 08-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: finish the orphans of one job (`08-finish`)
-#
-# Write the query with which a restarted job finishes its own orphans, and nobody else's. Many jobs share the server, and they name their
-# transactions `job/batch/task`, as `counts/7/0`. A table `job` has one row with two columns. `name` is the job that is being restarted; `decided` is
-# the number of its newest batch that was decided (-1 if there is none).
-#
-# `finish_sql` is **one SELECT with one column**. Each row is a statement that will then be sent as it is: `COMMIT PREPARED '...'` for a batch up to `decided`,
-# `ROLLBACK PREPARED '...'` for a later batch. The check prepares transactions on a real PostgreSQL, sends your query and then your statements,
-# and looks at what is left and what was committed.
-#
-# For example, `job` has the row `('counts', 7)`, and these are prepared: `counts/7/0`, `counts/8/0`, `sales/7/0`. Your query gives two rows:
-# `COMMIT PREPARED 'counts/7/0'` and `ROLLBACK PREPARED 'counts/8/0'`.
-#
-# A job's name may hold any character but `/`. The server has other databases, too, and transactions that people named as they liked, as `transfer-north`.
-#
-# *complete, medium, 4 points; about 5 lines.*
-#
-# <details><summary>Hint 1</summary>Begin with the query under "Finish the orphan"; name <code>job</code> in its <code>FROM</code>, too: its
-# row then stands beside each.</details>
-# <details><summary>Hint 2</summary><code>CASE WHEN ... THEN ... ELSE ... END</code> chooses the verb;
-# <code>split_part(gid, '/', 2)::int</code> is the batch, a number.</details>
 
 # %% tags=["exercise"]
 # exercise 08-finish
@@ -566,22 +531,6 @@ lab.check("08-finish")
 
 # %% [raw] tags=["expected"]
 # 08-finish: not attempted (4 points); lab.hint("08-finish") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: an orphan in the morning (`08-orphan`)
-#
-# In the morning `pg_prepared_xacts` lists a transaction of a job that died at night. It holds locks, and somebody
-# complains. What do you do?
-#
-# - **a** Wait; PostgreSQL ends it after a while.
-# - **b** `ROLLBACK PREPARED`, since the job is dead.
-# - **c** Start the job again with its checkpoint, and let its recovery end the transaction.
-# - **d** `COMMIT PREPARED`, since the rows were written.
-#
-# *explain, medium, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>Who knows whether it was decided?</details>
-# <details><summary>Hint 2</summary>Look at what recovery did in the two runs of two_phase.</details>
 
 # %% tags=["exercise"]
 # exercise 08-orphan

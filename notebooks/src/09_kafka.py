@@ -403,17 +403,6 @@ steering
 # %%
 lab.replay(steering.trace)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: two partitions, one marker (`09-predict`)
-#
-# A transaction has two records, one in each of **two partitions**, and each partition gets its own transaction marker. The job has decided and asked for the commit; the coordinator has noted it in its log.
-# Then the coordinator dies: partition 0 has its marker, partition 1 has none. Later another broker takes over, with the coordinator's log. How many of the two records does a reader at `read_committed` get at that moment, and how many in the end?
-#
-# *predict, easy, 1 point for predicting, right or wrong; one line.*
-#
-# <details><summary>Hint 1</summary>Which partition's last stable offset has moved?</details>
-# <details><summary>Hint 2</summary>Is the commit in the coordinator's log?</details>
-
 # %% tags=["exercise"]
 # exercise 09-predict
 predicted_09 = {"records_while_down": ..., "records_in_the_end": ...}  # two numbers
@@ -427,26 +416,6 @@ lab.check("09-predict")
 
 # %% [raw] tags=["expected"]
 # 09-predict: not attempted (1 point); write it, and the run unlocks.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: what a reader gets (`09-visible`)
-#
-# Complete `visible(log)`: the offsets that a reader at `read_committed` gets from one partition, in order. `log` is a list of entries; the place of an entry in the list is its offset.
-#
-# | entry | meaning |
-# |---|---|
-# | `["write", "a"]` | a record in the open transaction of *a*, which it opens if there is none |
-# | `["plain", ""]` | a record without a transaction |
-# | `["commit", "a"]`, `["abort", "a"]` | the transaction marker that ends the open transaction of *a* |
-#
-# For example, `visible([["write", "a"], ["plain", ""], ["commit", "a"], ["write", "b"], ["plain", ""]])` gives `[0, 1]`: *b* is open from offset 3 on, and offset 2 is a marker.
-# The same name may begin a new transaction behind its marker. The check tries every log up to a length; a grade comes from longer ones, too.
-#
-# *complete, medium, 4 points; about 9 lines.*
-#
-# <details><summary>Hint 1</summary>Two questions for each record: is its transaction still open, and how did it end?</details>
-# <details><summary>Hint 2</summary>A name is used again: the next marker of that name behind a record is the one that counts for it.
-# More: <code>lab.hint("09-visible")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -478,21 +447,6 @@ lab.check("09-visible")
 
 # %% [raw] tags=["expected"]
 # 09-visible: not attempted (4 points); lab.hint("09-visible") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: whose offsets count (`09-offsets`)
-#
-# A job with checkpoints copies from Kafka to Kafka. Overnight an operator deletes its consumer group, and the job crashes. What happens at its restart?
-#
-# - **a** It starts at the beginning, since nobody knows how far it was.
-# - **b** Nothing else than without the deletion; only the dashboard has lost its line.
-# - **c** It must not start: the offsets belong to the transaction that holds its records.
-# - **d** It starts at the end, since `auto.offset.reset` is `latest`.
-#
-# *explain, easy, 1 point for the right choice; the check gives a reason for each; one line.*
-#
-# <details><summary>Hint 1</summary>Which offsets did the job look at when it started again?</details>
-# <details><summary>Hint 2</summary>Look at the four copies above.</details>
 
 # %% tags=["exercise"]
 # exercise 09-offsets

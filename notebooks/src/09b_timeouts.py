@@ -346,28 +346,6 @@ steering
 # %%
 lab.replay(steering.trace)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: how long may a transaction be open? (`09b-timeout`)
-#
-# Choose the timeout of a transaction for any job, as a formula. `transaction_timeout(interval, checkpoint, tolerated,
-# downtime, pause)` gets whole numbers of ticks. A checkpoint starts `interval` ticks after the one before has started, and
-# not before `pause` ticks after the one before is over. A checkpoint may take up to `checkpoint` ticks. `tolerated`
-# checkpoints in a row may expire, and their transactions ride along with the next. After a crash the job is down for up to
-# `downtime` ticks. Return the transaction timeout in ticks: the broker aborts a transaction that many ticks after its first
-# record.
-#
-# For example, `transaction_timeout(2, 1, 0, 2, 0)` may return 6: the sum is 5, and the timeout must be longer.
-#
-# The check searches every order of steps of a simulated Kafka, and computes longer jobs. **No record may be lost**, and the
-# answer may be at most twice as long as needed.
-#
-# *configure, hard, 4 points; one or two lines.*
-#
-# <details><summary>Hint 1</summary>The clock starts with the first record, and that may come right after a
-# barrier.</details>
-# <details><summary>Hint 2</summary>How many ticks after a checkpoint has started can the next one start, at the latest? More:
-# <code>lab.hint("09b-timeout")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 09b-timeout

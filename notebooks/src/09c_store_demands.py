@@ -283,31 +283,6 @@ steering
 # %%
 lab.replay(steering.trace)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: which demands does this store break? (`09c-demands`)
-#
-# Write `broken(store, job)`. It reads the data sheet of a store, and returns the list of the demands (1 to 5) that the
-# store breaks for this job, in order. `store` is a dict:
-#
-# - `"shows"`: what readers get, `"committed"` rows or `"everything"`;
-# - `"open"`: after how many ticks an open transaction is dropped, `None` for never;
-# - `"sealed"`: after how many ticks a pre-committed transaction is dropped, `None` for never;
-# - `"ends"`: who can end a transaction, `"anybody"` or only `"its session"`;
-# - `"again"`: what a second commit does, `"nothing"`, `"error"` or `"next"` (it commits the next transaction).
-#
-# `job` is a dict: a transaction is open for `job["interval"]` ticks until it is pre-committed. Pre-committed, it waits for the
-# rest of the checkpoint, up to `job["checkpoint"]` ticks, and for a restart, up to `job["downtime"]` ticks. What is dropped
-# after n ticks is gone when n ticks are over.
-#
-# For example, with `job = {"interval": 10, "checkpoint": 2, "downtime": 30}` and the store
-# `{"shows": "committed", "open": None, "sealed": 20, "ends": "anybody", "again": "nothing"}`, `broken(store, job)` returns `[3]`.
-#
-# *complete, medium, 4 points; about 13 lines.*
-#
-# <details><summary>Hint 1</summary>Each demand needs one field of the store, and two of them need the job.</details>
-# <details><summary>Hint 2</summary>20 is not more than 2 + 30. And what about <code>None</code>? More:
-# <code>lab.hint("09c-demands")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 09c-demands
@@ -340,24 +315,6 @@ lab.check("09c-demands")
 
 # %% [raw] tags=["expected"]
 # 09c-demands: not attempted (4 points); lab.hint("09c-demands") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: read too early (`09c-early`)
-#
-# Write demand 1 as a property. `clean(read, ends)` gets what readers have read, in order, as `[offset, transaction]`. If the
-# row's transaction was **not yet committed** when the row was read, its name stands there. If it was committed, `""` stands
-# there. `ends` is a dict: the name of each transaction, and how it stands now: `"open"`, `"prepared"`, `"committed"` or
-# `"aborted"`. Return `False` if a row of a transaction was read that is aborted now, else `True`.
-#
-# For example, `clean([[0, "q0-b0-p0-i1"]], {"q0-b0-p0-i1": "prepared"})` returns `True`: read early, and not aborted so far.
-#
-# The check asks about every end of good and of broken systems, and about cases put together.
-#
-# *invariant, easy, 3 points; about 2 lines.*
-#
-# <details><summary>Hint 1</summary>An aborted transaction alone is no harm; nobody may have read it.</details>
-# <details><summary>Hint 2</summary>Go through all that was read, and look up how the transaction stands. More:
-# <code>lab.hint("09c-early")</code>.</details>
 
 
 # %% tags=["exercise"]

@@ -472,32 +472,6 @@ steering
 # %%
 lab.replay(steering.trace)
 
-# %% [markdown] tags=["task"]
-# ## Exercise: say what has changed (`10-messages`)
-#
-# Write `messages(way, word, before, after)`. It gives the messages that tell a receiver about one word. `way` is `"append"`,
-# `"retract"` or `"upsert"`. `before` and `after` are the word's count in the table, `None` where the word has no row. Return a list of
-# messages `[sign, word, count]` with the signs `"+"`, `"-"`, `"="` and `"x"`.
-#
-# - A row that has not changed needs no message.
-# - A retract stream takes the old row back first.
-# - A delete, `"x"`, carries the count that the row had; a receiver goes by the key alone.
-# - An append-only stream can only add a row for a word that has none. For any other change return `"refused"`.
-#
-# For example:
-#
-# ```python
-# messages("retract", "hello", 1, 2)  # [["-", "hello", 1], ["+", "hello", 2]]
-# ```
-#
-# A count may be 0, and that is a row, too: a word on a list of words that nobody has typed yet.
-#
-# *complete, medium, 4 points; about 8 lines.*
-#
-# <details><summary>Hint 1</summary>Begin with a row that has not changed: what is there to say?</details>
-# <details><summary>Hint 2</summary>An upsert stream sends one message, whatever was there before. Which sign, where the row
-# goes? More: <code>lab.hint("10-messages")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 10-messages
@@ -526,31 +500,6 @@ lab.check("10-messages")
 # %% [raw] tags=["expected"]
 # 10-messages: not attempted (4 points); lab.hint("10-messages") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: keep the table (`10-apply`)
-#
-# Write the receiver. `apply(rows, message)` gets the rows of its table, a list of `[word, count]`, and one message
-# `[sign, word, count]`. Return the rows after the message, in any order.
-#
-# - `"+"` adds one row, also where an equal row is there.
-# - `"-"` takes back **one** row with this word and this count. Where there is none, nothing happens.
-# - `"="` replaces the row of this word, or adds one where there is none.
-# - `"x"` deletes the row of this word, whatever its count is. Where there is none, nothing happens.
-#
-# A stream has `+` and `-`, or `=` and `x`. In the second kind no word ever has two rows. For example:
-#
-# ```python
-# apply([["hello", 1], ["world", 1]], ["-", "hello", 1])  # [["world", 1]]
-# ```
-#
-# The check asks about every table and message that meet in a simulated run, with lost, repeated and overtaking messages.
-#
-# *complete, medium, 4 points; about 7 lines.*
-#
-# <details><summary>Hint 1</summary>Write down what becomes of the two rows above for each of the four signs.</details>
-# <details><summary>Hint 2</summary>A row may be there twice. How many of them does one retraction take back? More:
-# <code>lab.hint("10-apply")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 10-apply
@@ -576,25 +525,6 @@ lab.check("10-apply")
 
 # %% [raw] tags=["expected"]
 # 10-apply: not attempted (4 points); lab.hint("10-apply") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: as the batch query has it (`10-prefix`)
-#
-# Write the promise of a continuous query as a property. `right(table, words)` gets the rows that a reader finds, a list of
-# `[word, count]` in any order, and all words that were counted so far, in their order. Return `True` if the table is what the batch
-# query gives for these words, else `False`. For example:
-#
-# ```python
-# right([["hello", 1]], ["hello"])  # True
-# ```
-#
-# The check asks about every state of good and of broken systems in which all messages are read, and about tables put together.
-#
-# *invariant, easy, 3 points; about 2 lines.*
-#
-# <details><summary>Hint 1</summary>What does the batch query give for no words at all, and for <code>["hello", "hello"]</code>?</details>
-# <details><summary>Hint 2</summary>No row may be wrong, none may be missing, and none may be there twice. More:
-# <code>lab.hint("10-prefix")</code>.</details>
 
 
 # %% tags=["exercise"]

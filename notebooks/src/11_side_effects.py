@@ -417,21 +417,6 @@ sent = mailed["batch_marker, moment 4"].mails()
 # > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number and rows are in one transaction. Then one
 # > execution shows, whether the batch is deterministic or not.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: the price of the order's own time (`11-price`)
-#
-# The shop keeps all its prices now. Write `price(order, versions)`. `order` is a dict: `order["at"]` is the minute of the order. `versions` is a list of
-# pairs `[begin, price]`: from the minute `begin` on, included, the item costs `price`, until the next one begins. New prices are
-# announced before they begin, in any order, and the list keeps all of them. So a replay meets a longer list, and must return the same price.
-#
-# For example, `price({"at": 7}, [[0, 10], [20, 15], [5, 11]])` returns `11`.
-#
-# *complete, easy, 3 points; about 2 lines.*
-#
-# <details><summary>Hint 1</summary>Two versions can be known early: which of them has begun at the order's time?</details>
-# <details><summary>Hint 2</summary>Of those that have begun, the one that began last is valid. More:
-# <code>lab.hint("11-price")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 11-price
@@ -453,28 +438,6 @@ lab.check("11-price")
 
 # %% [raw] tags=["expected"]
 # 11-price: not attempted (3 points); lab.hint("11-price") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: a key for a call (`11-call`)
-#
-# A payment service remembers keys, and does nothing twice for one key. The job reads Kafka and calls the service. Write
-# `key_of_call(row)`, which returns a text: the same whenever *this* call is made again, and another one for every other call.
-# `row` is a dict:
-#
-# - `"topic"`, `"partition"`, `"offset"`: where the record lies in Kafka;
-# - `"call"`: what the service is asked to do, as `"charge"` or `"refund"`; one record may need both;
-# - `"price"`: looked up when the task runs;
-# - `"batch"`, `"task"`, `"attempt"`, `"now"`: in which batch, by which task, in which try, and when the call is made.
-#
-# Somebody may delete the checkpoint, and then the batches are cut anew.
-#
-# For example, two calls whose rows differ in `"attempt"` alone get one key; two that differ in `"call"` get two.
-#
-# *complete, medium, 4 points; about 1 line.*
-#
-# <details><summary>Hint 1</summary>Which of the nine fields can never be others when the call is made again?</details>
-# <details><summary>Hint 2</summary>Partition 1 with offset 11, and partition 11 with offset 1: are their keys different? More:
-# <code>lab.hint("11-call")</code>.</details>
 
 
 # %% tags=["exercise"]

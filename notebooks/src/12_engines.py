@@ -321,27 +321,6 @@ def with_marker(db, rows, batch):
 # > **What popular notes get wrong.** "*Our engine is exactly-once.*" No engine is, alone. It is exactly-once with a store, with a certain
 # > order of writes, and for as long as its note lasts.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: an order for this store (`12-order`)
-#
-# Write `order(store, quiet)`: the durable writes of one step, in an order that is exactly-once with this store. The engine always writes
-# `"plan"` first, and always `"rows"` and `"done"`. You may add `"staged"` and `"marker"`. Join writes with a plus, as `"rows+marker"`. A restart
-# reads everything: it goes on behind `done`, skips what is marked, and finishes what is staged if `done` came before `rows`. `store` is a dict:
-#
-# - `"rows"`: `"added"` one by one, `"replaced"` by key one by one, or added `"together"` in one transaction;
-# - `"stages"`: whether it can keep rows that nobody reads yet, for as long as it takes;
-# - `"joins marker"`, `"joins done"`: whether rows can be one write with a marker, or with the engine's note. This works only where rows come together.
-#
-# With `quiet` no reader may see a value go back, or a part of a step, on the way. Return `[]` if there is no order. Several orders may be right;
-# each is searched with every crash. For example, with `{"rows": "together", "stages": False, "joins marker": True, "joins done": False}`
-# `order(store, False)` returns `["plan", "rows+marker", "done"]`.
-#
-# *complete, medium, 4 points; about 10 lines.*
-#
-# <details><summary>Hint 1</summary>Rows that are added one by one have no order. Why?</details>
-# <details><summary>Hint 2</summary>Look for the squares of the table that say exactly-once. More:
-# <code>lab.hint("12-order")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 12-order
@@ -371,25 +350,6 @@ lab.check("12-order")
 
 # %% [raw] tags=["expected"]
 # 12-order: not attempted (4 points); lab.hint("12-order") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: which step runs next? (`12-restart`)
-#
-# A job has died, and you look at what it left. Write `next_step(engine, left)`: the number of the step that runs next. `left` is a list of file
-# names, in any order.
-#
-# - `"spark"`: `offsets/N` is the plan of batch N and `commits/N` its note. Older files may be gone. Numbers begin at 0.
-# - `"flink"`: checkpoint N is complete if `chk-N/_metadata` is there. The step behind checkpoint N has the number N + 1. The first checkpoint is 1, so without any the step is 1.
-#
-# A file is written under a name of its own first: `offsets/.3.tmp`, `commits/.3.tmp`, `chk-3/._metadata.inprogress`. Such a file does not count.
-#
-# For example, `next_step("spark", ["offsets/4", "commits/4", "offsets/5"])` returns `5`, and `next_step("flink", ["chk-9/_metadata", "chk-10/state"])` returns `10`.
-#
-# *complete, medium, 4 points; about 8 lines.*
-#
-# <details><summary>Hint 1</summary>Which file says that a step is done, and which only that it was begun?</details>
-# <details><summary>Hint 2</summary>Names are text. Is chk-10 newer than chk-9? More:
-# <code>lab.hint("12-restart")</code>.</details>
 
 
 # %% tags=["exercise"]

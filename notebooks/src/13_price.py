@@ -295,23 +295,6 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # **Your turn.** Change `intervals` at the top, and run everything again. Or measure another store: `lab.measure_rows(store="files")`, or `"postgres"` and `"kafka"` where `labkit services up`
 # has started them.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: two jobs, one behind the other (`13-wait`)
-#
-# A second job reads what the first one has committed, and readers look at the rows of the second. Write `waits(first, second)`. Each argument is a list of two numbers: the job's interval, and how
-# long its commit takes, in seconds. Records arrive evenly, also at the second job. Return a list: the typical (median) and the longest wait of a record, in seconds. For example, with commits that take no time:
-#
-# ```python
-# waits([4, 0], [2, 0])  # [3.0, 6]
-# ```
-#
-# The check lets thousands of records arrive, and accepts what is within 5 %.
-#
-# *complete, easy, 3 points; about 2 lines.*
-#
-# <details><summary>Hint 1</summary>When can the second job read the record?</details>
-# <details><summary>Hint 2</summary>The record waits twice, for an interval and a commit each. More: <code>lab.hint("13-wait")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 13-wait
@@ -334,24 +317,6 @@ lab.check("13-wait")
 # %% [raw] tags=["expected"]
 # 13-wait: not attempted (3 points); lab.hint("13-wait") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: the longest interval (`13-longest`)
-#
-# Write `longest(job)`: the longest interval, in **whole** seconds, that keeps three limits; `None` if not even 1 s does. `job` is a dict of whole numbers:
-#
-# - `"latency"`: no record may wait for more than so many seconds;
-# - `"commit"`: a commit takes so many seconds;
-# - `"rate"`: so many records come in a second;
-# - `"again"`: a crash may make the job read at most so many records again, wherever in the interval it comes;
-# - `"timeout"`: the store drops a transaction after so many seconds. Ours is open for the interval and for the commit. What is dropped after n seconds is gone when n seconds are over.
-#
-# For example, with `job = {"latency": 40, "commit": 2, "rate": 10, "again": 255, "timeout": 60}`, `longest(job)` returns `25`: more than 255 records would come in 26 s.
-#
-# *complete, medium, 4 points; about 2 lines.*
-#
-# <details><summary>Hint 1</summary>Each limit alone allows a longest interval.</details>
-# <details><summary>Hint 2</summary>The shortest of the three counts. More: <code>lab.hint("13-longest")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 13-longest
@@ -373,19 +338,6 @@ lab.check("13-longest")
 
 # %% [raw] tags=["expected"]
 # 13-longest: not attempted (4 points); lab.hint("13-longest") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: the interval that costs least (`13-best`)
-#
-# Write `best_interval(cost, between)`: the interval at which a job loses least of its time. A commit takes `cost` seconds, and there are `between` seconds from crash to crash. For example,
-# `best_interval(0.5, 900)` returns `30.0`.
-#
-# The check tries thousands of intervals. Yours may cost at most a hundredth more than the cheapest.
-#
-# *complete, hard, 5 points; about 1 line.*
-#
-# <details><summary>Hint 1</summary>Where are the two parts of the sum equal?</details>
-# <details><summary>Hint 2</summary><code>x ** 0.5</code> is the square root. More: <code>lab.hint("13-best")</code>.</details>
 
 
 # %% tags=["exercise"]

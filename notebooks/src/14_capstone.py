@@ -346,83 +346,6 @@ assert not any(each.violated or each.unknown for each in kills)
 # **Your turn.** Write a sink that survives. Below `14-table` a cell makes the whole test of your own file. Print its
 # picture. [14b](14b_files_and_writers.ipynb) goes on with files, with repairs that die, and with two writers.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: eight sinks (`14-judge`)
-#
-# Judge by reading. Fill in for each letter `"exactly-once"`, `"at-least-once"`, `"at-most-once"` or `"none"`. `"none"` means
-# that rows can get lost **and** come twice. What counts are kills, older checkpoints, and a second query. The numbers `id` of rows never
-# come again in another batch; they grow from batch to batch. A second query begins when the first has ended, and has larger ones.
-#
-# Some use these two functions; the tables exist already:
-#
-# ```python
-# def insert(db, rows):
-#     for row in rows:
-#         db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
-#
-# def is_marked(db, query, batch):
-#     return db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch])
-# ```
-#
-# ```python
-# def a(db, query, batch, rows):
-#     db.execute("BEGIN")
-#     insert(db, rows)
-#     db.execute("COMMIT")
-#
-# def b(db, query, batch, rows):
-#     if not is_marked(db, query, batch):
-#         db.execute("BEGIN")
-#         insert(db, rows)
-#         db.execute("COMMIT")
-#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
-#
-# def c(db, query, batch, rows):
-#     for row in rows:
-#         db.execute("BEGIN")
-#         db.execute("DELETE FROM orders WHERE id = ?", [row["id"]])
-#         insert(db, [row])
-#         db.execute("COMMIT")
-#
-# def d(db, query, batch, rows):
-#     if not is_marked(db, query, batch):
-#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
-#         db.execute("BEGIN")
-#         insert(db, rows)
-#         db.execute("COMMIT")
-# ```
-#
-# ```python
-# def e(db, query, batch, rows):
-#     for row in rows:
-#         if not db.execute("SELECT 1 FROM orders WHERE id = ?", [row["id"]]):
-#             insert(db, [row])
-#
-# def f(db, query, batch, rows):
-#     db.execute("BEGIN")
-#     if not db.execute("SELECT 1 FROM marks WHERE batch = ?", [batch]):
-#         insert(db, rows)
-#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
-#     db.execute("COMMIT")
-#
-# def g(db, query, batch, rows):
-#     if not is_marked(db, query, batch):
-#         [[there]] = db.execute("SELECT count(*) FROM orders WHERE id >= ?", [min(row["id"] for row in rows)])
-#         insert(db, rows[there:])
-#         db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
-#
-# def h(db, query, batch, rows):
-#     db.execute("BEGIN")
-#     if not db.execute("SELECT 1 FROM orders WHERE id >= ?", [max(row["id"] for row in rows)]):
-#         insert(db, rows)
-#     db.execute("COMMIT")
-# ```
-#
-# *explain, medium, 4 points; about 4 lines.*
-#
-# <details><summary>Hint 1</summary>Put a crash between every two statements that commit. Which rows come again, and which never come?</details>
-# <details><summary>Hint 2</summary>A repeated batch may have its rows in another order. More: <code>lab.hint("14-judge")</code>.</details>
-
 # %% tags=["exercise"]
 # exercise 14-judge
 guarantees = {"a": ..., "b": ..., "c": ..., "d": ..., "e": ..., "f": ..., "g": ..., "h": ...}
@@ -439,29 +362,6 @@ lab.check("14-judge")
 
 # %% [raw] tags=["expected"]
 # 14-judge: not attempted (4 points); lab.hint("14-judge") helps.
-
-# %% [markdown] tags=["task"]
-# ## Exercise: a crash test of your own (`14-kills`)
-#
-# Write `guarantee(requests)`. `requests` is what a sink asks of its database for one batch, in order:
-#
-# - `"ROW"`: one row more of the batch is written;
-# - `"MARK"`: the marker is written;
-# - `"LOOK"`: if the marker is there, the sink returns at once, and a transaction that is open is rolled back. No LOOK comes behind MARK;
-# - `"BEGIN"`, `"COMMIT"`: what stands between them is there from COMMIT on, or not at all. Everything else is there at once.
-#
-# One kill comes before one of the requests, or behind the last one. Then the sink is called once more, with the same requests, and nobody
-# kills it. Return what it guarantees over all places of the kill: `"exactly-once"`, `"at-least-once"`, `"at-most-once"` or `"none"`.
-# For example:
-#
-# ```python
-# guarantee(["ROW"])  # "at-least-once": a kill behind ROW leaves a row, and the second call writes it again
-# ```
-#
-# *complete, medium, 4 points; about 23 lines.*
-#
-# <details><summary>Hint 1</summary>Write a function that gives what is stored after some requests, and call it twice for each place.</details>
-# <details><summary>Hint 2</summary>What a transaction holds at a kill is gone. More: <code>lab.hint("14-kills")</code>.</details>
 
 
 # %% tags=["exercise"]
@@ -509,25 +409,6 @@ lab.check("14-kills")
 # %% [raw] tags=["expected"]
 # 14-kills: not attempted (4 points); lab.hint("14-kills") helps.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: a table that survives (`14-table`)
-#
-# Write `write_batch(db, query, batch, rows)`. `db.execute(statement, parameters)` gives rows as lists. A row is a dict, as
-# `{"id": 1, "item": "pen", "amount": 2}`; two rows may differ in their `id` alone, and a second query may have smaller ones. Readers read `orders`. You may make tables of
-# your own. Remember nothing in Python: behind a crash it is gone. An item is any text, and two queries may have names that are
-# nearly alike. However old a checkpoint is, and whatever other queries did meanwhile, must not matter.
-#
-# For example, behind `write_batch(db, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds `[[1, "pen", 2]]`, and behind a second
-# call with the same arguments the same.
-#
-# The check kills at every place, and again in each recovery. Points come by axis: a crash 2, what a reader saw 2, a second
-# crash 2, an older checkpoint 1, a second query 1. It takes some seconds.
-#
-# *complete, medium, 8 points; about 9 lines.*
-#
-# <details><summary>Hint 1</summary>What tells the sink, after a restart, that a batch is in the table? It must be there when the rows are.</details>
-# <details><summary>Hint 2</summary>One commit for both. More: <code>lab.hint("14-table")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 14-table
@@ -559,17 +440,6 @@ lab.check("14-table")
 
 # %% tags=["check"]
 lab.crash_test(lab.save_sink(write_batch, "my_table.py"))  # two to three minutes, when your sink is written
-
-# %% [markdown] tags=["task"]
-# ## Exercise: what your sink guarantees (`14-report`)
-#
-# Write about 200 words for the person who pays for the sink. Say which guarantee it has, under which three conditions, what was
-# measured, and one thing that it does not survive. A person reads it.
-#
-# *explain, medium, 4 points; by hand.*
-#
-# <details><summary>Hint 1</summary>The last part of the certificate says what was not measured.</details>
-# <details><summary>Hint 2</summary>Who repeats what after a restart? More: <code>lab.hint("14-report")</code>.</details>
 
 # %% tags=["exercise"]
 # exercise 14-report

@@ -277,25 +277,6 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # **Your turn.** Write a folder that survives, and a sink that two writers may use. A cell below `14b-folder` makes the whole
 # test of your own file on real Spark; its picture is the one to print.
 
-# %% [markdown] tags=["task"]
-# ## Exercise: files and a manifest (`14b-folder`)
-#
-# Write `write_files(folder, query, batch, rows)`. Readers read `manifest.json`, a JSON list of names, and of each named file one JSON
-# object a line. `folder` has `names()`, `read(name)`, `write(name, text)`, `rename(old, new)` and `remove(name)`. A kill may come in
-# the middle of a `write`; a `rename` is all or nothing, and replaces a file of the new name. A name has letters, digits, `_`, `-` and
-# dots, and does not begin with a dot. Put nothing but files of your own there. In the end the manifest must name each of them.
-#
-# `lab.try_sink(write_files, "folder")` draws what came of each kill.
-# For example, behind `write_files(folder, "orders", 0, [{"id": 1, "item": "pen", "amount": 2}])` a reader finds that one row, also after a
-# second call.
-#
-# Points come by axis: a crash 2, what a reader saw 2, a second crash 1, nothing left over 1, an older checkpoint 1, a second query 1.
-#
-# *complete, hard, 8 points; about 8 lines.*
-#
-# <details><summary>Hint 1</summary>Which call makes a whole file visible at once?</details>
-# <details><summary>Hint 2</summary>The new manifest gets another name first. More: <code>lab.hint("14b-folder")</code>.</details>
-
 
 # %% tags=["exercise"]
 # exercise 14b-folder
@@ -327,23 +308,6 @@ lab.check("14b-folder")
 
 # %% tags=["check"]
 lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same for a folder
-
-# %% [markdown] tags=["task"]
-# ## Exercise: a writer that comes back (`14b-writers`)
-#
-# Write `write_fenced(db, epoch, query, batch, rows)`. Two writers use one table, one after the other. The newer one has the larger
-# `epoch`; each query has writers of its own. The older one may be stopped at any place, and may go on when the newer one has written. Then the older one must write nothing any more,
-# and get the text `"fenced"` back, in this call and in all that follow. Any other writer gets `"written"`. The newer one may have other rows for
-# a batch than the older one had, since its source may have more by then.
-#
-# For example, behind `write_fenced(db, 2, "orders", 0, [])` a call of `write_fenced(db, 1, "orders", 1, rows)` returns `"fenced"`.
-#
-# While an open transaction of a stopped writer holds the lock, the engine tries the newer one again. Points: a crash 1, a stopped writer goes on 3, a second query 1.
-#
-# *complete, hard, 5 points; about 14 lines.*
-#
-# <details><summary>Hint 1</summary>When may the epoch change between the look and the rows?</details>
-# <details><summary>Hint 2</summary>Look at the epoch, raise it, and insert, in one transaction. More: <code>lab.hint("14b-writers")</code>.</details>
 
 
 # %% tags=["exercise"]

@@ -4,7 +4,6 @@ import re
 from functools import cache
 
 import build_notebooks
-import jupytext
 import msgspec
 import pytest
 from terms import complaints
@@ -32,8 +31,8 @@ def texts() -> dict[str, list[str]]:
     """The text of every notebook."""
     found = {}
     for source in SOURCES:
-        notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
-        found[source.stem] = [cell.source if cell.cell_type == "markdown" else "" for cell in notebook.cells]
+        cells, _, _ = build_notebooks.read(source)
+        found[source.stem] = [cell.source if cell.cell_type == "markdown" else "" for cell in cells]
     return found
 
 

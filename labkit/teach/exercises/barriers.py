@@ -14,11 +14,9 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import search, steady, unusable
 from labkit.teach.study import replay
-
-NOTEBOOK = "04_barriers"
 
 
 def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
@@ -151,74 +149,16 @@ def _apart(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
 
 PREDICTION = Prediction("predicted_04", {"offsets": list, "counts": str}, _apart)
 
-EXERCISES = (
-    Exercise(
-        name="04-predict",
-        notebook=NOTEBOOK,
-        title="two offsets",
-        kind=Kind.PREDICT,
-        level=Level.EASY,
-        points=1,
-        answer="predicted_04",
-        task="Source 0 reads hello, world, hello and puts its barrier behind the first; source 1 reads world, hello "
-        "and puts it behind the second. Which offsets and which counts does the checkpoint hold?",
-        hints=(
-            "An offset in a checkpoint is the next one to read, and each source has its own.",
-            'Which records lie before the barriers? Counts are written as "hello=1 world=1".',
-        ),
-        lines=1,
-        public=(Variant("two offsets"),),
-        judge=PREDICTION.judge,
+JUDGES = {
+    "04-predict": by(PREDICTION.judge, variant("two offsets")),
+    "04-align": by(
+        judge_alignment,
+        variant("two sources, one count", sources=2, counts=1, words="hello-hello", crashes=1),
+        variant("one source longer than the other", sources=2, counts=1, words="hello-hello-hello", crashes=0),
+        variant("a task with three inputs", inputs=3),
     ),
-    Exercise(
-        name="04-align",
-        notebook=NOTEBOOK,
-        title="wait for the last barrier",
-        kind=Kind.COMPLETE,
-        level=Level.HARD,
-        points=5,
-        answer="align",
-        task="align(inputs, came, ended) says which inputs a task may read now, and whether it copies its state.",
-        hints=(
-            "What is in the copy, if the task reads on from an input whose barrier has come?",
-            "It copies when no input is left from which a barrier is still to come. One that has ended brings none.",
-            "Where no barrier has come, everything may be read and nothing is copied.",
-        ),
-        lines=3,
-        public=(
-            Variant(
-                "two sources, one count", (("sources", 2), ("counts", 1), ("words", "hello-hello"), ("crashes", 1))
-            ),
-            Variant(
-                "one source longer than the other",
-                (("sources", 2), ("counts", 1), ("words", "hello-hello-hello"), ("crashes", 0)),
-            ),
-            Variant("a task with three inputs", (("inputs", 3),)),
-        ),
-        judge=judge_alignment,
-        withheld=("labkit.sim.models.barriers.operators", "labkit.sim.models.barriers.schedule"),
+    "04-settings": by(
+        SETTINGS.judge,
+        variant("a crash and a cancellation", words="hello-hello", sources=2, counts=1, crashes=1, cancels=1),
     ),
-    Exercise(
-        name="04-settings",
-        notebook=NOTEBOOK,
-        title="cancelled on Friday, started on Monday",
-        kind=Kind.CONFIGURE,
-        level=Level.MEDIUM,
-        points=2,
-        answer="job_settings",
-        task="Choose mode, sink and what becomes of a cancelled job's checkpoints, so that every row comes out exactly "
-        "once although the job may die once and may be cancelled once and started again.",
-        hints=(
-            "What does a job start from whose checkpoints were deleted?",
-            "Which sink can take back what its checkpoint did not decide?",
-        ),
-        lines=1,
-        public=(
-            Variant(
-                "a crash and a cancellation",
-                (("words", "hello-hello"), ("sources", 2), ("counts", 1), ("crashes", 1), ("cancels", 1)),
-            ),
-        ),
-        judge=SETTINGS.judge,
-    ),
-)
+}

@@ -15,12 +15,10 @@ from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Row, Tabl
 from labkit.sim.models.changelog.table import applied, visible
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Level, Plain, Variant
-from labkit.teach.exercises.contract import Kind as ExerciseKind
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
-NOTEBOOK = "10_dynamic_tables"
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
 Change = tuple[str, str, int | None, int | None]
@@ -234,107 +232,37 @@ TWICE: dict[str, object] = {**QUIET, "words": "hello-hello"}
 THREE: dict[str, object] = {**QUIET, "words": "hello-hello-hello"}
 UPSERT: dict[str, object] = {"encoding": "upsert"}
 
-EXERCISES = (
-    Exercise(
-        name="10-messages",
-        notebook=NOTEBOOK,
-        title="say what has changed",
-        kind=ExerciseKind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="messages",
-        task="messages(way, word, before, after) gives the messages of a change in an append-only, retract or upsert "
-        'stream, or "refused".',
-        hints=(
-            "Begin with a row that has not changed: what is there to say?",
-            "An upsert stream sends one message, whatever was there before. Which sign, where the row goes?",
-            "A retract stream takes back what was there, if anything was, and then adds what is there, if anything is.",
-        ),
-        lines=8,
-        public=(
-            Variant("hello, 1 and 2", (("words", ("hello",)), ("counts", (1, 2)))),
-            Variant("two words", (("words", ("world", "hi")), ("counts", (0, 3, 12)))),
-        ),
-        judge=judge_messages,
-        withheld=("labkit.sim.models.changelog.query",),
+JUDGES = {
+    "10-messages": by(
+        judge_messages,
+        variant("hello, 1 and 2", words=("hello",), counts=(1, 2)),
+        variant("two words", words=("world", "hi"), counts=(0, 3, 12)),
     ),
-    Exercise(
-        name="10-apply",
-        notebook=NOTEBOOK,
-        title="keep the table",
-        kind=ExerciseKind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="apply",
-        task="apply(rows, message) gives the rows of a table after a message of a retract or upsert stream.",
-        hints=(
-            "Write down what becomes of [['hello', 1], ['world', 1]] for each of the four signs.",
-            "A row may be there twice. How many of them does one retraction take back?",
-            "Take out what the sign takes out, each sign in its own way. Then + and = put one row in.",
-        ),
-        lines=7,
-        public=(
-            Variant("a retract stream, a message is lost", (("systems", ({**THREE, "losses": 1},)),)),
-            Variant("a retract stream, a message comes twice", (("systems", ({**THREE, "repeats": 1},)),)),
-            Variant(
-                "an upsert stream, a message overtakes",
-                (("systems", ({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),),
-            ),
-            Variant("any three rows", (("tables", {"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),)),
-        ),
-        judge=judge_apply,
-        withheld=("labkit.sim.models.changelog.table",),
+    "10-apply": by(
+        judge_apply,
+        variant("a retract stream, a message is lost", systems=({**THREE, "losses": 1},)),
+        variant("a retract stream, a message comes twice", systems=({**THREE, "repeats": 1},)),
+        variant("an upsert stream, a message overtakes", systems=({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),
+        variant("any three rows", tables={"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),
     ),
-    Exercise(
-        name="10-prefix",
-        notebook=NOTEBOOK,
-        title="as the batch query has it",
-        kind=ExerciseKind.INVARIANT,
-        level=Level.EASY,
-        points=3,
-        answer="right",
-        task="right(table, words) says whether a table is what the batch query gives for these words.",
-        hints=(
-            "What does the batch query give for no words at all, and for ['hello', 'hello']?",
-            "No row may be wrong, none may be missing, and none may be there twice.",
-            "Put together what the batch query gives, and compare both in one order.",
-        ),
-        lines=2,
-        public=(
-            Variant(
-                "nothing fails", (("good", (("retract stream", QUIET), ("upsert stream, the receiver dies", UPSERT))),)
-            ),
-            Variant(
-                "the query forgets, or an upsert is lost",
-                (
-                    (
-                        "bad",
-                        (
-                            ("upserts of a query that forgets", {**TWICE, **UPSERT, "expiries": 1}),
-                            ("retractions of a query that forgets", {**TWICE, "expiries": 1}),
-                            ("an upsert is lost", {**QUIET, **UPSERT, "words": "hello-world", "losses": 1}),
-                        ),
-                    ),
-                ),
-            ),
-            Variant(
-                "any two rows",
-                (("assembled", (("any two rows", QUIET, {"others": (), "counts": (1, 2), "rows": 2}),)),),
-            ),
-            Variant(
-                "a retraction is lost, or comes again",
-                (
-                    (
-                        "bad",
-                        (
-                            ("a retraction is lost", {**THREE, "losses": 1}),
-                            ("the query dies and sends again", {**TWICE, "query_crashes": 1}),
-                        ),
-                    ),
-                ),
+    "10-prefix": by(
+        WATCH.judge,
+        variant("nothing fails", good=(("retract stream", QUIET), ("upsert stream, the receiver dies", UPSERT))),
+        variant(
+            "the query forgets, or an upsert is lost",
+            bad=(
+                ("upserts of a query that forgets", {**TWICE, **UPSERT, "expiries": 1}),
+                ("retractions of a query that forgets", {**TWICE, "expiries": 1}),
+                ("an upsert is lost", {**QUIET, **UPSERT, "words": "hello-world", "losses": 1}),
             ),
         ),
-        judge=WATCH.judge,
-        withheld=("labkit.sim.models.changelog.query",),
+        variant("any two rows", assembled=(("any two rows", QUIET, {"others": (), "counts": (1, 2), "rows": 2}),)),
+        variant(
+            "a retraction is lost, or comes again",
+            bad=(
+                ("a retraction is lost", {**THREE, "losses": 1}),
+                ("the query dies and sends again", {**TWICE, "query_crashes": 1}),
+            ),
+        ),
     ),
-)
+}

@@ -14,10 +14,10 @@ from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises.alone import Alone, alone
-from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, NotPassed
+from labkit.teach.exercises.contract import AnswerFailed, Assignment, Exercise, Finding, Kind, NotPassed
 from labkit.teach.exercises.moved import sentence_on
 from labkit.teach.exercises.namespace import InNotebook
-from labkit.teach.exercises.registry import EXERCISES, find
+from labkit.teach.exercises.registry import assignments, find
 from labkit.teach.shipped import released_cells
 from labkit.view.card import BAD, DIM, GOOD, Card, para, table
 from labkit.view.front_end import present
@@ -212,7 +212,7 @@ def hint(name: str) -> None:
     level = min(int(notes.of(name).get("hints", 0)) + 1, len(exercise.hints))
     notes.note(name, hints=level)
     for number, said in enumerate(exercise.hints[:level], start=1):
-        print(f"Hint {number} of {len(exercise.hints)}: {said}")
+        print(f"Hint {number} of {len(exercise.hints)}: {said.replace('`', '')}")
     lines = f"about {exercise.lines} lines" if exercise.lines > 1 else "one line"
     print(f"A solution has {lines}.")
 
@@ -221,7 +221,7 @@ def progress(notebook: str | None = None) -> None:
     """Prints every exercise, or those of one notebook (`"05"`, `"09b"`), with kind, level, state and points."""
     rows = [("exercise", "kind", "level", "state", "points")]
     got = most = 0
-    for exercise in EXERCISES.values():
+    for exercise in assignments().values():
         if notebook is not None and not is_of(exercise, notebook):
             continue
         known = notes.of(exercise.name)
@@ -235,7 +235,7 @@ def progress(notebook: str | None = None) -> None:
     _say(card, text)
 
 
-def is_of(exercise: Exercise, notebook: str) -> bool:
+def is_of(exercise: Assignment, notebook: str) -> bool:
     """Whether an exercise is of the notebook with this number or name: `"09"` is not `"09b"`."""
     number = exercise.notebook.partition("_")[0]
     return number == notebook or ("_" in notebook and exercise.notebook.startswith(notebook))
@@ -255,7 +255,7 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
     if name is not None:
         _say_where(name)
         name = find(name).name
-    exercises = [find(name)] if name is not None else list(EXERCISES.values())
+    exercises = [find(name)] if name is not None else list(assignments().values())
     call = f'lab.reset("{name}", confirm=True)' if name is not None else "lab.reset(confirm=True)"
     what = name or f"all {len(exercises)} exercises"
     if not confirm:

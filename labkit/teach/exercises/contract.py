@@ -8,10 +8,10 @@ answer, what is none, and what was not attempted. This module must not judge, an
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from labkit.core.errors import LabError, MissingSolution
 
@@ -206,9 +206,14 @@ class Variant:
         return dict(self.parameters)[name]
 
 
+def variant(name: str, **parameters: Any) -> Variant:
+    """A variant with these parameters."""
+    return Variant(name, tuple(parameters.items()))
+
+
 @dataclass(frozen=True)
-class Exercise:
-    """One graded item. Adding one is a module with its `EXERCISES` and a line in the registry."""
+class Assignment:
+    """What an exercise asks of a learner, and how it counts; the lab's own are read from `texts/NN.toml`."""
 
     name: str
     """`NN-word`, where NN is the notebook's number, as 05 or 09b; unique, and what `check` takes."""
@@ -221,23 +226,49 @@ class Exercise:
     answer: str
     """The Python name that the learner assigns or defines."""
     task: str
-    """What is asked, in a few sentences; the notebook says more."""
+    """What is asked, in Markdown, as the notebook has it above the learner's cell."""
     hints: Sequence[str]
-    """At least two, each giving away more than the one before."""
+    """At least two in Markdown, each giving away more than the one before."""
     lines: int
     """About how many lines a solution has."""
-    public: Sequence[Variant]
-    """What the visible check judges by."""
-    judge: Callable[[Answer, Variant], Finding]
-    """Judges an answer by one variant. Must not raise for anything that an answer does, except what `Answer` raises."""
     withheld: Sequence[str] = ()
     """Modules that would answer the exercise: a learner's code does not get them while it is graded."""
     needs_spark: bool = False
     by_hand: bool = False
-    """A text that a person reads: the judge only says whether something was written, and no points come of it."""
+    """A text that a person reads: the judge only checks that something was written, and gives no points."""
     axes: Sequence[tuple[str, int]] = ()
     """Parts of the exercise with their points, which are given apart: a variant's parameter `axis` names its part."""
-    judge_together: Callable[[Answer, Sequence[Variant]], list[Finding]] | None = None
-    """Judges by several variants at once, where that is faster; else as `judge`. What it raises is true of none of
-    them.
-    """
+    statements: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Statements to choose from by their letters, each with the reason why it is right or wrong."""
+    right: str = ""
+    """The letter of the right statement."""
+
+
+Judge: TypeAlias = Callable[[Answer, Variant], Finding]
+"""Judges an answer by one variant. Must not raise for anything that an answer does, except what `Answer` raises."""
+JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
+"""Judges by several variants at once, where that is faster. If it raises, treat none of the variants as judged."""
+
+
+class Judging(NamedTuple):
+    """How the answers to an exercise are judged."""
+
+    judge: Judge
+    public: Sequence[Variant]
+    """The variants of the visible check."""
+    judge_together: JudgeTogether | None = None
+
+
+def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
+    """Judged by this function, publicly by these variants."""
+    return Judging(judge, public, together)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise(Assignment):
+    """An assignment with its judge."""
+
+    public: Sequence[Variant]
+    """The variants of the visible check."""
+    judge: Judge
+    judge_together: JudgeTogether | None = None

@@ -11,10 +11,9 @@ from labkit.runs.lifecycle import crash_each
 from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.constants import Chosen, Text, named_values, said
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.constants import Chosen, named_values, said
+from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
 
-NOTEBOOK = "07_crash_spark"
 CHOSEN = {
     "sink": tuple(each.value for each in Strategy),
     "store": ("files", "sqlite"),
@@ -85,53 +84,10 @@ def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[
         return [(outcome, outcome.seen) for outcome in found.values()]
 
 
-TEXT = Text("why_text")
-
-EXERCISES = (
-    Exercise(
-        name="07-sink",
-        notebook=NOTEBOOK,
-        title="a sink that survives",
-        kind=Kind.CONFIGURE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="sink_settings",
-        task="Choose sink, store and order so that real Spark, killed when the sink has committed, "
-        "gives exactly-once and shows no value that jumps back.",
-        hints=(
-            "Without commits/0 the batch runs again. Which sinks know that it is there?",
-            (
-                "In commit-then-log order two_phase does not. In log-then-commit order commits/0 is on disk before any "
-                "commit, so the batch does not run again."
-            ),
-        ),
-        lines=1,
-        public=(
-            Variant(
-                "committed, not noted", (("point", "sink.after_commit"), ("batch", 0), ("records_per_batch", 1_000))
-            ),
-        ),
-        judge=judge_sink,
-        needs_spark=True,
-        judge_together=judge_sinks,
-    ),
-    Exercise(
-        name="07-why",
-        notebook=NOTEBOOK,
-        title="explain it to a colleague",
-        kind=Kind.EXPLAIN,
-        level=Level.MEDIUM,
-        points=3,
-        answer="why_text",
-        task="In three to six sentences: why can an idempotent sink be exactly-once in the end and still show a value "
-        "that jumps back, and for whom does that matter?",
-        hints=(
-            "Name the moment of the crash, and what the reader has seen by then.",
-            "Who reads a table only at the end of the day, and who reads it all the time?",
-        ),
-        lines=4,
-        public=(Variant("a text"),),
-        judge=TEXT.judge,
-        by_hand=True,
-    ),
-)
+JUDGES = {
+    "07-sink": by(
+        judge_sink,
+        variant("committed, not noted", point="sink.after_commit", batch=0, records_per_batch=1_000),
+        together=judge_sinks,
+    )
+}

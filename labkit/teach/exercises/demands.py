@@ -8,11 +8,10 @@ from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.searching import steady, unusable
 
-NOTEBOOK = "09c_store_demands"
 SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
 AGAIN = ("nothing", "error", "next")
 DEMANDS = {
@@ -119,53 +118,16 @@ def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}
 
-EXERCISES = (
-    Exercise(
-        name="09c-demands",
-        notebook=NOTEBOOK,
-        title="which demands does this store break?",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="broken",
-        task="broken(store, job) reads the data sheet of a store and returns the demands, from 1 to 5, that it breaks "
-        "for this job.",
-        hints=(
-            "Each demand needs one field of the store, and two of them need the job.",
-            "20 is not more than 2 + 30. And what about None?",
-            "Demand 2 compares open with the interval, demand 3 compares sealed with checkpoint and downtime together.",
-        ),
-        lines=13,
-        public=(
-            Variant("a short interval", (("interval", 10), ("checkpoint", 2), ("downtime", 30))),
-            Variant("a long interval, never down", (("interval", 60), ("checkpoint", 5), ("downtime", 0))),
-        ),
-        judge=judge_demands,
+JUDGES = {
+    "09c-demands": by(
+        judge_demands,
+        variant("a short interval", interval=10, checkpoint=2, downtime=30),
+        variant("a long interval, never down", interval=60, checkpoint=5, downtime=0),
     ),
-    Exercise(
-        name="09c-early",
-        notebook=NOTEBOOK,
-        title="read too early",
-        kind=Kind.INVARIANT,
-        level=Level.EASY,
-        points=3,
-        answer="clean",
-        task="clean(read, ends) says whether nobody read a row of a transaction that is aborted now.",
-        hints=(
-            "An aborted transaction alone is no harm; nobody may have read it.",
-            "Go through all that was read, and look up how the transaction stands.",
-            'A row with "" belongs to no transaction that could still be aborted.',
-        ),
-        lines=2,
-        public=(
-            Variant(
-                "no harm",
-                (("good", (("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),),
-            ),
-            Variant("any two transactions", (("assembled", (("any two", {}, {"transactions": 2, "rows": 2}),)),)),
-            Variant("an open table", (("bad", (("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),)),
-        ),
-        judge=WATCH.judge,
-        withheld=("labkit.core.judge", "labkit.core.judge_large", "labkit.core.explanation"),
+    "09c-early": by(
+        WATCH.judge,
+        variant("no harm", good=(("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),
+        variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),
+        variant("an open table", bad=(("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),
     ),
-)
+}

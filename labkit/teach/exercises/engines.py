@@ -13,10 +13,9 @@ from labkit.sim.orders.killing import killing
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
 
-NOTEBOOK = "12_engines"
 OUTPUTS = {"added": Output.APPEND, "replaced": Output.UPSERT, "together": Output.TRANSACTION}
 WRITES = {
     "plan": Write.PLAN,
@@ -230,50 +229,17 @@ def _orders_of(rows: str, *, quiet: bool) -> Variant:
     return Variant(f"rows {rows}{end}", (("rows", rows), ("quiet", quiet)))
 
 
-EXERCISES = (
-    Exercise(
-        name="12-order",
-        notebook=NOTEBOOK,
-        title="an order for this store",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="order",
-        task="order(store, quiet) returns the writes of a step in an order that is exactly-once with this store, or [] "
-        "where there is none.",
-        hints=(
-            "Rows that are added one by one have no order. Why?",
-            "Look for the squares of the table that say exactly-once, and ask what each needs of the store.",
-            "Rows together: marker with rows, or done with rows, or staged, done, rows. quiet excludes replaced rows.",
-        ),
-        lines=10,
-        public=(
-            _orders_of("added", quiet=False),
-            _orders_of("replaced", quiet=False),
-            _orders_of("together", quiet=True),
-            _orders_of("replaced", quiet=True),
-        ),
-        judge=judge_order,
+JUDGES = {
+    "12-order": by(
+        judge_order,
+        _orders_of("added", quiet=False),
+        _orders_of("replaced", quiet=False),
+        _orders_of("together", quiet=True),
+        _orders_of("replaced", quiet=True),
     ),
-    Exercise(
-        name="12-restart",
-        notebook=NOTEBOOK,
-        title="which step runs next?",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="next_step",
-        task="next_step(engine, left) says which step runs next after a crash, from the files that are left.",
-        hints=(
-            "Which file says that a step is done, and which only that it was begun?",
-            "Names are text: chk-10 is newer than chk-9. A name that begins with a dot is not finished.",
-            "Spark: the largest number in offsets, plus one if commits has it. Flink: one behind the last _metadata.",
-        ),
-        lines=8,
-        public=(
-            Variant("Spark, a young job", (("engine", "spark"), ("first", 0))),
-            Variant("Flink, past checkpoint 9", (("engine", "flink"), ("first", 8))),
-        ),
-        judge=judge_restart,
+    "12-restart": by(
+        judge_restart,
+        variant("Spark, a young job", engine="spark", first=0),
+        variant("Flink, past checkpoint 9", engine="flink", first=8),
     ),
-)
+}

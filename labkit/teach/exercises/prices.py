@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
 
-NOTEBOOK = "13_price"
 ARRIVALS = 50
 """Places of an interval at which records arrive on the judge's clock."""
 NEAR = 0.05
@@ -130,76 +129,22 @@ def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 
-EXERCISES = (
-    Exercise(
-        name="13-wait",
-        notebook=NOTEBOOK,
-        title="two jobs, one behind the other",
-        kind=Kind.COMPLETE,
-        level=Level.EASY,
-        points=3,
-        answer="waits",
-        task="waits(first, second) returns the typical and the longest wait of a record that goes "
-        "through two jobs, as a "
-        "list of two numbers.",
-        hints=(
-            "The second job cannot read a record before the first one has committed it.",
-            "The record waits for both intervals, and for both commits.",
-            "Longest: both whole intervals, and both commits. Typical: half of both intervals.",
-        ),
-        lines=2,
-        public=(
-            Variant("short commits", (("cases", (((1, 0.2), (2, 0.5)),)),)),
-            Variant("a commit that takes long", (("cases", (((3, 4), (0.5, 2)),)),)),
-        ),
-        judge=_judge("waits", _wrong_wait),
+JUDGES = {
+    "13-wait": by(
+        _judge("waits", _wrong_wait),
+        variant("short commits", cases=(((1, 0.2), (2, 0.5)),)),
+        variant("a commit that takes long", cases=(((3, 4), (0.5, 2)),)),
     ),
-    Exercise(
-        name="13-longest",
-        notebook=NOTEBOOK,
-        title="the longest interval that keeps all limits",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="longest",
-        task="longest(job) returns the longest interval in whole seconds that keeps the three "
-        "limits of a job, or None.",
-        hints=(
-            "Each limit alone allows a longest interval. Which of the three counts?",
-            "Allowed up to 500 records again at 20 records a second: 500 // 20 seconds.",
-            (
-                "A transaction is open for the interval and for the commit, and its timeout must be "
-                "longer than both together."
-            ),
-        ),
-        lines=2,
-        public=(
-            Variant("readers do not wait", (("cases", (job(12, 2, 5, 900, 600),)),)),
-            Variant("little is read again", (("cases", (job(90, 1, 20, 510, 600),)),)),
-            Variant("a short timeout", (("cases", (job(900, 3, 1, 900, 60),)),)),
-            Variant("just possible, and not", (("cases", (job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),)),
-        ),
-        judge=_judge("longest", _wrong_longest),
+    "13-longest": by(
+        _judge("longest", _wrong_longest),
+        variant("readers do not wait", cases=(job(12, 2, 5, 900, 600),)),
+        variant("little is read again", cases=(job(90, 1, 20, 510, 600),)),
+        variant("a short timeout", cases=(job(900, 3, 1, 900, 60),)),
+        variant("just possible, and not", cases=(job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),
     ),
-    Exercise(
-        name="13-best",
-        notebook=NOTEBOOK,
-        title="the interval that costs least",
-        kind=Kind.COMPLETE,
-        level=Level.HARD,
-        points=5,
-        answer="best_interval",
-        task="best_interval(cost, between) returns the interval, in seconds, at which a job loses least of its time.",
-        hints=(
-            "Write down the lost part of one second: commits first, then what is read again.",
-            "cost / interval falls, and interval / (2 * between) grows. Where are the two equal?",
-            "interval * interval = 2 * cost * between",
-        ),
-        lines=1,
-        public=(
-            Variant("a crash a day", (("cases", ((0.5, 86_400), (30, 86_400))),)),
-            Variant("a crash an hour", (("cases", ((2, 3_600),)),)),
-        ),
-        judge=_judge("best_interval", _wrong_best),
+    "13-best": by(
+        _judge("best_interval", _wrong_best),
+        variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
+        variant("a crash an hour", cases=((2, 3_600),)),
     ),
-)
+}

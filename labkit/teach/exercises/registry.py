@@ -1,57 +1,99 @@
-"""Every exercise by its name: one module a notebook, one line here to register it."""
+"""Finds an exercise by its name: `texts/NN.toml` holds what it asks, and names the module that judges the answers.
+
+A file of texts is read, and a module imported, when an exercise of its notebook is asked for.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
-from labkit.teach.exercises import (
-    barriers,
-    capstone,
-    changes,
-    commitment,
-    crashes,
-    delivery,
-    demands,
-    engines,
-    guarantees,
-    kafka,
-    postgres,
-    prices,
-    side_effects,
-    sinks,
-    snapshots,
-    timeouts,
-)
-from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.contract import Assignment, Exercise, Judging, Kind, Level, variant
 from labkit.teach.exercises.moved import now
 
-__all__ = ["EXERCISES", "find"]
+__all__ = ["EXERCISES", "assignments", "find"]
 
-EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise
-    for module in (
-        guarantees,
-        delivery,
-        snapshots,
-        barriers,
-        commitment,
-        sinks,
-        crashes,
-        postgres,
-        kafka,
-        timeouts,
-        demands,
-        changes,
-        side_effects,
-        engines,
-        prices,
-        capstone,
-    )
-    for exercise in module.EXERCISES
-}
+_FOLDER = files("labkit.teach.exercises").joinpath("texts")
+_NUMBER = re.compile(r"(\d\d[a-z]?)-")
+
+
+def assignments() -> dict[str, Assignment]:
+    """What every exercise asks, in the order of the course; imports no judge."""
+    numbers = sorted(each.name.removesuffix(".toml") for each in _FOLDER.iterdir() if each.name.endswith(".toml"))
+    return {name: each for number in numbers for name, (each, _) in _of_notebook(number).items()}
 
 
 def find(name: str) -> Exercise:
     """The exercise of this name, or of the name that it had before. Raises `InvalidInput` with the nearest one."""
-    name = now(name_in(name, 'lab.check("05-recovery")'), EXERCISES)
-    if name not in EXERCISES:
-        raise InvalidInput(f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(EXERCISES))}")
-    return EXERCISES[name]
+    name = name_in(name, 'lab.check("05-recovery")')
+    name = now(name, _beside(name))
+    if name not in _beside(name):
+        raise InvalidInput(f"there is no exercise {name[:40]!r}; {nearest(name[:40], list(assignments()))}")
+    return _exercise(name)
+
+
+def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
+    """The exercises of the notebook whose number an exercise's name begins with."""
+    number = _NUMBER.match(name)
+    return _of_notebook(number[1]) if number else {}
+
+
+@cache
+def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
+    """The exercises of a notebook, each with the name of the module that judges it; empty where there are none."""
+    file = _FOLDER.joinpath(f"{number}.toml")
+    if not file.is_file():
+        return {}
+    tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    notebook, module = tables.pop("notebook"), tables.pop("module")
+    return {name: (_assignment(name, notebook, table), module) for name, table in tables.items()}
+
+
+def _assignment(name: str, notebook: str, table: dict[str, Any]) -> Assignment:
+    given = table | {"kind": Kind(table["kind"]), "level": Level(table["level"]), "task": table["task"].strip()}
+    return Assignment(name, notebook, **given | {"axes": tuple(table.get("axes", {}).items())})
+
+
+@cache
+def _exercise(name: str) -> Exercise:
+    asked, module = _beside(name)[name]
+    return Exercise(**vars(asked), **_judging(asked, module)._asdict())
+
+
+def _judging(asked: Assignment, module: str) -> Judging:
+    """The judge of a choice or of a text for a person; every other exercise has one in its module."""
+    from labkit.teach.exercises.constants import Statements, Text
+
+    if asked.by_hand:
+        return Judging(Text(asked.answer).judge, [variant("a text")])
+    if asked.statements:
+        reasons = {letter: reason for letter, (_, reason) in asked.statements.items()}
+        return Judging(Statements(asked.answer, reasons, asked.right).judge, [variant("statements")])
+    judging: Judging = import_module(f"labkit.teach.exercises.{module}").JUDGES[asked.name]
+    return judging
+
+
+class _Exercises(Mapping[str, Exercise]):
+    """Every exercise with its judge, each loaded when it is looked up."""
+
+    def __getitem__(self, name: str) -> Exercise:
+        if name not in _beside(name):
+            raise KeyError(name)
+        return _exercise(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in _beside(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(assignments())
+
+    def __len__(self) -> int:
+        return len(assignments())
+
+
+EXERCISES: Mapping[str, Exercise] = _Exercises()

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
 
-NOTEBOOK = "11_side_effects"
 Version = list[int]
 """When a price begins, and the price."""
 LOSES = "Two different calls have one key: the service drops the second."
@@ -139,56 +138,21 @@ def _named(row: dict[str, Plain]) -> str:
     return ", ".join(f"{name} {row[name]!r}" for name in SAME)
 
 
-EXERCISES = (
-    Exercise(
-        name="11-price",
-        notebook=NOTEBOOK,
-        title="the price of the order's own time",
-        kind=Kind.COMPLETE,
-        level=Level.EASY,
-        points=3,
-        answer="price",
-        task="price(order, versions) returns the price that was valid at the order's own time.",
-        hints=(
-            "Two versions can be known early: which of them has begun at the order's time?",
-            "Of those that have begun, the one that began last is valid; the list is in another order.",
-            "A pair [begin, price] is compared by its begin first, so max() finds the newest.",
-        ),
-        lines=2,
-        public=(
-            Variant("one edit", (("versions", ((0, 10), (5, 11))),)),
-            Variant("announced early", (("versions", ((0, 10), (4, 12), (9, 8), (15, 9))),)),
-        ),
-        judge=judge_price,
+JUDGES = {
+    "11-price": by(
+        judge_price,
+        variant("one edit", versions=((0, 10), (5, 11))),
+        variant("announced early", versions=((0, 10), (4, 12), (9, 8), (15, 9))),
     ),
-    Exercise(
-        name="11-call",
-        notebook=NOTEBOOK,
-        title="a key for a call",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="key_of_call",
-        task="key_of_call(row) returns a text: the same whenever this call is made again, and another one for every "
-        "other call.",
-        hints=(
-            "Which of the nine fields are written down before the call, and can never be others?",
-            "A new checkpoint cuts the batches anew, and somebody may edit the price. The record stays where it is.",
-            "Partition 1 with offset 11, and partition 11 with offset 1: are their keys different?",
+    "11-call": by(
+        judge_key,
+        variant(
+            "two partitions",
+            topics=("orders", "returns"),
+            partitions=(1, 11),
+            offsets=(1, 11, 111),
+            calls=("charge", "mail"),
+            again=4,
         ),
-        lines=1,
-        public=(
-            Variant(
-                "two partitions",
-                (
-                    ("topics", ("orders", "returns")),
-                    ("partitions", (1, 11)),
-                    ("offsets", (1, 11, 111)),
-                    ("calls", ("charge", "mail")),
-                    ("again", 4),
-                ),
-            ),
-        ),
-        judge=judge_key,
     ),
-)
+}

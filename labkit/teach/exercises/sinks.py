@@ -15,13 +15,11 @@ from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
 from labkit.teach.exercises.searching import search
 from labkit.teach.results import Walk
-
-NOTEBOOK = "06_sinks"
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
@@ -79,164 +77,51 @@ def _second_batch(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
 
 PREDICTION = Prediction("predicted_06", {"lost": list, "duplicate": list}, _second_batch)
 
-EXERCISES = (
-    Exercise(
-        name="06-predict",
-        notebook=NOTEBOOK,
-        title="the second batch",
-        kind=Kind.PREDICT,
-        level=Level.EASY,
-        points=1,
-        answer="predicted_06",
-        task="wal, log-then-commit, hello (offset 0), world (1), hello (2), world (3), two records "
-        "a batch: killed when "
-        "batch 1 is flushed and not yet confirmed. Which offsets are lost, which come more than once?",
-        hints=(
-            "Which batches have a second confirmation?",
-            "Recovery flushes the whole log of every other batch that is noted.",
+JUDGES = {
+    "06-predict": by(PREDICTION.judge, variant("wal, sink.before_confirm of batch 1")),
+    "06-key": by(
+        judge_key,
+        variant("one crash", words="hello-world-hello", crashes=1),
+        variant(
+            "the checkpoint folder is deleted", words="hello-hello-world", records_per_batch=1, crashes=1, deletions=1
         ),
-        lines=1,
-        public=(Variant("wal, sink.before_confirm of batch 1"),),
-        judge=PREDICTION.judge,
+        variant("five records of words with one initial", words="spark-stream-spark-spark-stream", crashes=0),
     ),
-    Exercise(
-        name="06-key",
-        notebook=NOTEBOOK,
-        title="the right key",
-        kind=Kind.COMPLETE,
-        level=Level.EASY,
-        points=2,
-        answer="key",
-        task="key(row) gives the key by which a row is upserted, so that the table ends with one row for every record.",
-        hints=(
-            "Which fields of a row are the same when its batch runs again, and which differ between two records?",
-            "A batch number is the same after a restart, and begins at 0 again when the checkpoint folder is gone.",
-        ),
-        lines=1,
-        public=(
-            Variant("one crash", (("words", "hello-world-hello"), ("crashes", 1))),
-            Variant(
-                "the checkpoint folder is deleted",
-                (("words", "hello-hello-world"), ("records_per_batch", 1), ("crashes", 1), ("deletions", 1)),
-            ),
-            Variant(
-                "five records of words with one initial", (("words", "spark-stream-spark-spark-stream"), ("crashes", 0))
-            ),
-        ),
-        judge=judge_key,
+    "06-wal": by(
+        judge_confirmation,
+        variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
+        variant("one batch of three, two crashes", words="hello-hello-world", records_per_batch=3, crashes=2),
     ),
-    Exercise(
-        name="06-wal",
-        notebook=NOTEBOOK,
-        title="the second confirmation",
-        kind=Kind.COMPLETE,
-        level=Level.MEDIUM,
-        points=4,
-        answer="commit",
-        task="commit(batch, rows, confirmed) returns the steps with which a write-ahead log writes a batch out.",
-        hints=(
-            "A crash can come between any two steps. Which of them says that all rows are out?",
-            "A batch that was confirmed may run again, when the crash came before commits/N.",
-            "Only this batch's own confirmation says anything about it.",
+    "06-recover": by(
+        judge_recovery,
+        variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
+        variant(
+            "a lost notification, two crashes", words="hello-world", records_per_batch=1, crashes=2, lost_notices=1
         ),
-        lines=4,
-        public=(
-            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
-            Variant(
-                "one batch of three, two crashes",
-                (("words", "hello-hello-world"), ("records_per_batch", 3), ("crashes", 2)),
-            ),
-        ),
-        judge=judge_confirmation,
-        withheld=("labkit.sim.models.pipeline.programs", "labkit.sinks.wal"),
+        variant("a task is tried twice, one crash", words="hello-world", records_per_batch=1, retries=1),
     ),
-    Exercise(
-        name="06-recover",
-        notebook=NOTEBOOK,
-        title="recover and commit",
-        kind=Kind.COMPLETE,
-        level=Level.HARD,
-        points=5,
-        answer="recover_and_commit",
-        task="recover_and_commit(decided, stored, found) returns what a restarted driver does with each transaction.",
-        hints=(
-            "What is the decision: the pre-commit, the stored votes, or commits/N?",
-            "Votes are stored before the decision, so some of them may be undecided.",
-            "A transaction that no decided vote names would stay open for ever, and hide its rows.",
-        ),
-        lines=4,
-        public=(
-            Variant("two batches, one crash", (("words", "hello-world-hello"), ("records_per_batch", 2))),
-            Variant(
-                "a lost notification, two crashes",
-                (("words", "hello-world"), ("records_per_batch", 1), ("crashes", 2), ("lost_notices", 1)),
+    "06-jump": by(
+        WATCH.judge,
+        variant(
+            "one word at a time",
+            good=(
+                ("two_phase", WORDS),
+                ("two_phase, two batches", {"words": "hello-hello-world", "records_per_batch": 2}),
+                ("append, each word once", {"words": "hello-world", "strategy": "append"}),
             ),
-            Variant(
-                "a task is tried twice, one crash", (("words", "hello-world"), ("records_per_batch", 1), ("retries", 1))
+            bad=(
+                ("a driver that was thought dead wakes up", {**UPSERT, "crashes": 0, "zombies": 1}),
+                ("append", {"words": "hello-hello", "strategy": "append"}),
             ),
         ),
-        judge=judge_recovery,
-        withheld=("labkit.sim.models.pipeline.programs", "labkit.sinks.coordinator", "labkit.sinks.two_phase"),
+        variant(
+            "two words",
+            good=(("batch_marker", {**WORDS, "strategy": "batch_marker"}),),
+            bad=(("idempotent", {**UPSERT, **WORDS}), ("wal", {**WORDS, "strategy": "wal"})),
+        ),
+        variant(
+            "rows of others between",
+            assembled=(("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),),
+        ),
     ),
-    Exercise(
-        name="06-jump",
-        notebook=NOTEBOOK,
-        title="nothing jumps back",
-        kind=Kind.INVARIANT,
-        level=Level.EASY,
-        points=3,
-        answer="steady",
-        task="steady(seen) says whether no key was seen to go back to a smaller count.",
-        hints=(
-            "Another word in between changes nothing for hello.",
-            "Remember the largest count of every word so far. The same count twice is a duplicate and no jump.",
-        ),
-        lines=6,
-        public=(
-            Variant(
-                "one word at a time",
-                (
-                    (
-                        "good",
-                        (
-                            ("two_phase", WORDS),
-                            ("two_phase, two batches", {"words": "hello-hello-world", "records_per_batch": 2}),
-                            ("append, each word once", {"words": "hello-world", "strategy": "append"}),
-                        ),
-                    ),
-                    (
-                        "bad",
-                        (
-                            ("a driver that was thought dead wakes up", {**UPSERT, "crashes": 0, "zombies": 1}),
-                            ("append", {"words": "hello-hello", "strategy": "append"}),
-                        ),
-                    ),
-                ),
-            ),
-            Variant(
-                "two words",
-                (
-                    ("good", (("batch_marker", {**WORDS, "strategy": "batch_marker"}),)),
-                    ("bad", (("idempotent", {**UPSERT, **WORDS}), ("wal", {**WORDS, "strategy": "wal"}))),
-                ),
-            ),
-            Variant(
-                "rows of others between",
-                (
-                    (
-                        "assembled",
-                        (
-                            (
-                                "any two counts of hello",
-                                {"words": "hello-hello-hello-hello-world-world"},
-                                {"between": 4},
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        ),
-        judge=WATCH.judge,
-        withheld=("labkit.core.judge", "labkit.core.judge_large", "labkit.core.explanation", "labkit.view.charts"),
-    ),
-)
+}

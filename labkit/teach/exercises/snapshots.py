@@ -6,12 +6,10 @@ from typing import Any
 
 from labkit.sim.model import Model
 from labkit.sim.models.snapshot.parts import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
-from labkit.teach.exercises.constants import Prediction, Statements
-from labkit.teach.exercises.contract import Exercise, Kind, Level, Plain, Variant
+from labkit.teach.exercises.constants import Prediction
+from labkit.teach.exercises.contract import Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.study import replay
-
-NOTEBOOK = "03_snapshots"
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
@@ -88,98 +86,24 @@ def _two_on_their_way(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
 
 PREDICTION = Prediction("predicted_03", {"accounts": list, "under_way": int}, _two_on_their_way)
 
-STATEMENTS = Statements(
-    "moment_answer",
-    {
-        "a": "Nobody can tell afterwards. In snapshot.crossing_transfers the bank was never in the state that the "
-        "snapshot holds, and the snapshot is right: another order of the same steps leads to it.",
-        "b": "Both tasks go back. The first one counts the orders 71 and 72 again, and sends their payments again.",
-        "c": "Whatever was received in it was sent in it: 69 payments and the one in the channel make 70. So some run "
-        "leads to this state, and a restore continues that run.",
-        "d": "Stopping everybody is one way to such a copy and not a demand: markers reach it while all go on.",
-    },
-    "c",
-)
 
-EXERCISES = (
-    Exercise(
-        name="03-predict",
-        notebook=NOTEBOOK,
-        title="two transfers on their way",
-        kind=Kind.PREDICT,
-        level=Level.EASY,
-        points=1,
-        answer="predicted_03",
-        task="Three branches with 200 each; 1 pays 2 and 2 pays 3, both under way. Process 3 begins a snapshot with "
-        "markers; the money arrives before its markers do. What do the accounts and the channels of the snapshot hold?",
-        hints=(
-            "Each process copies its account at its first marker. Who has paid, and who was paid, by then?",
-            "Process 3 has copied when the 100 come, and the marker of process 2 has not come yet.",
-        ),
-        lines=1,
-        public=(Variant("two transfers on their way"),),
-        judge=PREDICTION.judge,
-    ),
-    Exercise(
-        name="03-cut",
-        notebook=NOTEBOOK,
-        title="is this copy any good?",
-        kind=Kind.INVARIANT,
-        level=Level.HARD,
-        points=5,
-        answer="consistent",
-        task="consistent(parts) says whether a snapshot holds a state that the bank could have reached.",
-        hints=(
-            "A right sum is not enough: snapshot.two_transfers.",
-            "Follow one transfer. In which places of the snapshot may it appear, and in how many at once?",
-            "What is received or in a channel was sent; what was sent is in exactly one of these two places.",
-        ),
-        lines=6,
-        public=(
-            Variant(
-                "two processes",
-                (
-                    ("good", (("markers", TWO), ("the world stops", {**TWO, "algorithm": "stop_the_world"}))),
-                    (
-                        "bad",
-                        (
-                            ("everybody copies when it likes", {**TWO, "algorithm": "naive"}),
-                            ("channels are not saved", {**TWO, "broken": "forget_channels"}),
-                        ),
-                    ),
-                ),
-            ),
-            Variant(
-                "three processes",
-                (
-                    ("good", (("markers", THREE),)),
-                    ("bad", (("markers are sent late", {**THREE, "broken": "late_markers"}),)),
-                ),
-            ),
-            Variant(
-                "one transfer each way",
-                (("assembled", (("in any of the places, or in several", TWO, {"any": (0, 1)}),)),),
+JUDGES = {
+    "03-predict": by(PREDICTION.judge, variant("two transfers on their way")),
+    "03-cut": by(
+        WATCH.judge,
+        variant(
+            "two processes",
+            good=(("markers", TWO), ("the world stops", {**TWO, "algorithm": "stop_the_world"})),
+            bad=(
+                ("everybody copies when it likes", {**TWO, "algorithm": "naive"}),
+                ("channels are not saved", {**TWO, "broken": "forget_channels"}),
             ),
         ),
-        judge=WATCH.judge,
-        withheld=("labkit.sim.models.snapshot.parts",),
-    ),
-    Exercise(
-        name="03-moment",
-        notebook=NOTEBOOK,
-        title="a shop goes back",
-        kind=Kind.EXPLAIN,
-        level=Level.MEDIUM,
-        points=1,
-        answer="moment_answer",
-        task="A snapshot holds 70 orders, 69 payments and one payment in the channel, and the job never was in that "
-        "state. May it go back to it?",
-        hints=(
-            "Is everything received that was sent, or in the channel?",
-            "What does the first task do again after it has gone back?",
+        variant(
+            "three processes",
+            good=(("markers", THREE),),
+            bad=(("markers are sent late", {**THREE, "broken": "late_markers"}),),
         ),
-        lines=1,
-        public=(Variant("statements"),),
-        judge=STATEMENTS.judge,
+        variant("one transfer each way", assembled=(("in any of the places, or in several", TWO, {"any": (0, 1)}),)),
     ),
-)
+}

@@ -21,9 +21,9 @@ from labkit.core.errors import InvalidInput
 from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.cells import Selection, said_exercise, select, troubles
 from labkit.teach.exercises.check import judged
-from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.contract import Assignment
 from labkit.teach.exercises.moved import now
-from labkit.teach.exercises.registry import EXERCISES
+from labkit.teach.exercises.registry import assignments, find
 from labkit.teach.shipped import PlainCell, code_cells, released_cells
 
 SECONDS = 900.0
@@ -47,7 +47,7 @@ class Checked(msgspec.Struct, frozen=True):
 class Opened(NamedTuple):
     """A notebook with what counts of it."""
 
-    exercises: list[Exercise]
+    exercises: list[Assignment]
     cells: Sequence[PlainCell]
     released: Sequence[PlainCell]
     chosen: Selection
@@ -87,7 +87,7 @@ def opened(path: Path) -> Opened:
     asked = (
         _asking(said)
         or _asking(map(now, said))
-        or {each.notebook for each in EXERCISES.values() if each.notebook == path.stem}
+        or {each.notebook for each in assignments().values() if each.notebook == path.stem}
     )
     if len(asked) != 1:
         raise InvalidInput(
@@ -97,14 +97,15 @@ def opened(path: Path) -> Opened:
     released = released_cells(notebook)
     if released is None:
         raise InvalidInput(f"{path}: the released copy of {notebook} is missing; install the lab again.")
-    exercises = [each for each in EXERCISES.values() if each.notebook == notebook]
+    exercises = [each for each in assignments().values() if each.notebook == notebook]
     answers = {each.name: each.answer for each in exercises}
     return Opened(exercises, cells, released, select(cells, released, answers))
 
 
 def _asking(names: Iterable[str]) -> set[str]:
     """The notebooks that ask these exercises."""
-    return {EXERCISES[name].notebook for name in names if name in EXERCISES}
+    asked = assignments()
+    return {asked[name].notebook for name in names if name in asked}
 
 
 def check_all(path: Path) -> Iterator[Checked]:
@@ -118,13 +119,13 @@ def check_all(path: Path) -> Iterator[Checked]:
         yield _judged(exercise, notebook, namespace, failed)
 
 
-def _judged(exercise: Exercise, notebook: Opened, namespace: dict[str, object], failed: dict[int, str]) -> Checked:
+def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object], failed: dict[int, str]) -> Checked:
     place = notebook.chosen.counts.get(exercise.name)
     if place is None:
         return Checked(exercise.name, "not attempted")
     if exercise.answer not in namespace and failed[place]:
         return Checked(exercise.name, "failed", f"{failed[place]}.")
-    found = judged(exercise, namespace)
+    found = judged(find(exercise.name), namespace)
     if found is None:
         return Checked(exercise.name, "not attempted")
     last = found[-1]

@@ -7,10 +7,9 @@ from labkit.sim.explore import Violation, explore
 from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Exercise, Finding, Kind, Level, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
 from labkit.teach.exercises.searching import steady, unusable
 
-NOTEBOOK = "09b_timeouts"
 TICKS = ("interval", "checkpoint", "tolerated", "downtime")
 LONGEST = 20
 """Ticks of the longest timeout that the simulator takes; what the variants need is shorter by far."""
@@ -106,37 +105,14 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
     return next((each for each in found.violations if each.property == "no_loss"), None)
 
 
-EXERCISES = (
-    Exercise(
-        name="09b-timeout",
-        notebook=NOTEBOOK,
-        title="how long may a transaction be open?",
-        kind=Kind.CONFIGURE,
-        level=Level.HARD,
-        points=4,
-        answer="transaction_timeout",
-        task="transaction_timeout(interval, checkpoint, tolerated, downtime, pause) gives a timeout, in ticks, with "
-        "which no schedule loses a record, and which is at most twice as long as needed.",
-        hints=(
-            "The clock starts with the first record, and that may come right after a barrier.",
-            (
-                "How many ticks after a checkpoint has started can the next one start? An expired one "
-                "leaves its transaction."
-            ),
-            "Then the job may die before the commit, and be down. At the last tick it is too late.",
-        ),
-        lines=1,
-        public=(
-            Variant("nothing fails", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 0))),
-            Variant("the job may be down", (("interval", 2), ("checkpoint", 1), ("tolerated", 0), ("downtime", 2))),
-            Variant(
-                "a checkpoint may take long", (("interval", 1), ("checkpoint", 3), ("tolerated", 0), ("downtime", 0))
-            ),
-            Variant("a checkpoint may expire", (("interval", 1), ("checkpoint", 1), ("tolerated", 1), ("downtime", 0))),
-            Variant("jobs with longer times", (("jobs", ((10, 25, 2, 0, 0), (30, 10, 0, 60, 0), (7, 3, 3, 20, 0))),)),
-            Variant("jobs with a pause", (("jobs", ((12, 4, 0, 0, 20), (40, 10, 0, 0, 5), (6, 9, 2, 30, 8))),)),
-        ),
-        judge=judge_timeout,
-        withheld=("labkit.sim.models.kafka_log.timeouts", "labkit.sim.models.kafka_log.model"),
-    ),
-)
+JUDGES = {
+    "09b-timeout": by(
+        judge_timeout,
+        variant("nothing fails", interval=2, checkpoint=1, tolerated=0, downtime=0),
+        variant("the job may be down", interval=2, checkpoint=1, tolerated=0, downtime=2),
+        variant("a checkpoint may take long", interval=1, checkpoint=3, tolerated=0, downtime=0),
+        variant("a checkpoint may expire", interval=1, checkpoint=1, tolerated=1, downtime=0),
+        variant("jobs with longer times", jobs=((10, 25, 2, 0, 0), (30, 10, 0, 60, 0), (7, 3, 3, 20, 0))),
+        variant("jobs with a pause", jobs=((12, 4, 0, 0, 20), (40, 10, 0, 0, 5), (6, 9, 2, 30, 8))),
+    )
+}
