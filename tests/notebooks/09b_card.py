@@ -31,15 +31,12 @@ Card()
 # %% tags=["checked"]
 assert count == 3
 
-# %% [markdown] tags=["task"]
-# Give a number.
-
 # %% tags=["exercise"]
-# exercise 09b-number
+# exercise 09b-timeout
 number = ...
 
 # %% tags=["solution"]
-# exercise 09b-number
+# exercise 09b-timeout
 number = 3
 
 # %% tags=["check"]

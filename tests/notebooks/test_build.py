@@ -209,7 +209,7 @@ def test_a_number_may_have_a_letter_and_comes_after_the_same_without(tree: Path,
     shutil.copy(VERDICT, carded.with_name("09_kafka.py"))
     shutil.copy(VERDICT, carded.with_name("notes.py"))
     assert [path.stem for path in build_notebooks.sources(tree)] == ["01_verdict", "09_kafka", "09b_card"]
-    assert list(build_notebooks.exercises(carded)) == ["09b-number"]
+    assert list(build_notebooks.exercises(carded)) == ["09b-timeout"]
 
 
 def test_an_assertion_is_in_the_checked_copy_alone(carded: Path) -> None:
@@ -222,11 +222,11 @@ def test_an_assertion_is_in_the_checked_copy_alone(carded: Path) -> None:
 
 def test_the_head_says_the_minutes_and_what_comes_before(carded: Path) -> None:
     said = cells(build_notebooks.build(carded)[0])[0].source.splitlines()[-1]
-    assert said == "*About 1 minute. Read [01_verdict](01_verdict.ipynb) before.*"
+    assert said == "*About 1 minute, and 25 for the exercises. Read [01_verdict](01_verdict.ipynb) before.*"
     without = carded.read_text().replace("[01_verdict]", "[]")
     carded.write_text(without)
     said = cells(build_notebooks.build(carded)[0])[0].source
-    assert said.endswith("*About 1 minute. It needs no other notebook.*")
+    assert said.endswith("*About 1 minute, and 25 for the exercises. It needs no other notebook.*")
 
 
 @pytest.mark.parametrize("name", ["09b_card", "09_kafka", "00_none"])
