@@ -23,10 +23,12 @@ def check(
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted. The code runs as your own.
     """
+    from labkit.host.processes.own_python import check_python_path
     from labkit.teach.exercises.moved import sentence_on
     from labkit.teach.exercises.registry import EXERCISES, find
     from labkit.teach.exercises.standalone import checked
 
+    check_python_path()
     for sentence in filter(None, map(sentence_on, only or ())):
         print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}

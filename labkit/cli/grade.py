@@ -85,6 +85,9 @@ def grade(
     Exit 0 when everything was graded, whatever the grades; 70 when grading itself failed for a submission.
     """
     need_grader("labkit grade")
+    from labkit.host.processes.own_python import check_python_path
+
+    check_python_path()
     from labkit.grading import policy
     from labkit.grading.asking import Patience
     from labkit.grading.batch import Order, on_spark, run

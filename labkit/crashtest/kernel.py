@@ -7,7 +7,6 @@ not run anything.
 """
 
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter, examine
 from labkit.host.java import find_java
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Checksums beside files, which only repeat them, and Python's caches of sources."""
@@ -90,7 +90,7 @@ def _rows(wanted: Settings) -> Rows:
 
 def _words(verb: str, job: Path) -> str:
     module = "labkit.crashtest.harness.plain_job"
-    words = shlex.join([sys.executable, "-B", "-m", module, verb, str(job)])
+    words = shlex.join(own_python("-B", "-m", module, verb, str(job)))
     return f"exec {words}"
 
 

@@ -23,6 +23,7 @@ from msgspec import Struct
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.project import package_root
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
 """The environment variable that tells a driver's workers the user's project (`labkit.crashtest.project`)."""
@@ -219,7 +220,7 @@ class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
 
 def examine(subject: Subject) -> Adapter:
     """How Spark would call the sink, told by a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
-    command = [sys.executable, "-m", "labkit.crashtest.subject", subject.file, subject.name]
+    command = own_python("-m", "labkit.crashtest.subject", subject.file, subject.name)
     try:
         process = subprocess.run(
             command, capture_output=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL

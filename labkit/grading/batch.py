@@ -7,7 +7,6 @@ into submissions.
 import queue
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded, settle
 from labkit.host.cores import cores
+from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.moved import now
 
 _TRIES = 2
@@ -279,7 +279,7 @@ class _WorkerThread(threading.Thread):
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "labkit.grading.worker"], stdin=theirs.fileno(), stdout=subprocess.DEVNULL
+                own_python("-m", "labkit.grading.worker"), stdin=theirs.fileno(), stdout=subprocess.DEVNULL
             )
             theirs.close()
             send(self._connection, tasks.encode(self._setting))

@@ -8,7 +8,6 @@ shard that died, or ran twice, changes no grade. This module must not grade.
 import hashlib
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from labkit.grading.course import Course
 from labkit.grading.outputs import HEAD, Head, is_kept, record_path, stands
 from labkit.grading.submissions import Submission
 from labkit.host import durable
+from labkit.host.processes.own_python import own_python
 
 MOST = 10_000
 SCRATCH = ".scratch-"
@@ -112,7 +112,7 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
         # An earlier try may still be ending, so each has a folder of its own.
         own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
         more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
-        tasks.append(Task((sys.executable, "-m", "labkit", *words, *more), FINE))
+        tasks.append(Task((*own_python("-m", "labkit"), *words, *more), FINE))
     # In that folder, and not in the system's: there nobody would remove what a killed command leaves.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parts) as scratch:
         run_each(master, tasks, Path(scratch))

@@ -29,6 +29,7 @@ from labkit.grading.asking import Unanswered
 from labkit.grading.marking import KnownAnswer
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.host import durable
+from labkit.host.processes.own_python import own_python
 from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
 
@@ -136,7 +137,7 @@ class SparkJudge:
         if self._connection is None:
             self._connection, theirs = socket.socketpair()
             self._work.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", "labkit.grading.spark_judging", str(self._work.absolute())]
+            command = own_python("-m", "labkit.grading.spark_judging", str(self._work.absolute()))
             command += [] if self._file is None else [str(self._file.absolute())]
             self._worker = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

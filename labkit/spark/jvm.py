@@ -6,6 +6,7 @@ must get none of them. This module must not know any of the faster starts (`labk
 """
 
 import os
+import shlex
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import USED, find_archive, spark_jars
 from labkit.host.java import Java
+from labkit.host.processes.own_python import own_python
 from labkit.spark import cluster
 from labkit.spark.master import is_loopback
 
@@ -225,6 +227,18 @@ def _environment(scratch: Path) -> dict[str, str]:
     # agent than the profile asks for.
     environment.pop("JAVA_TOOL_OPTIONS", None)
     return environment
+
+
+def own_interpreter(scratch: Path) -> dict[str, str]:
+    """The environment in which a JVM starts Python processes that import nothing from the working folder.
+
+    Spark takes the name of a program and no options for it, so a script in `scratch` adds the option.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    program = scratch / "python"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(own_python())} "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    return {"PYSPARK_PYTHON": str(program), "PYSPARK_DRIVER_PYTHON": str(program)}
 
 
 def python_path() -> str:

@@ -18,7 +18,7 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 from labkit.host.servers.spark_cluster import linked_home
 from labkit.spark import cluster
 from labkit.spark.fast.zygote import interpreter
-from labkit.spark.jvm import PROFILES, Profile, connect, every_run, python_path, start_jvm, use_archive
+from labkit.spark.jvm import PROFILES, Profile, connect, every_run, own_interpreter, python_path, start_jvm, use_archive
 from labkit.spark.master import is_local
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ def _started(
     if chosen.connector:
         configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
     python = interpreter(scratch) if chosen.forks and is_local(master) else {}
+    if is_local(master) and not python:  # executors elsewhere work in folders of their own
+        python = own_interpreter(scratch)
     process = start_jvm(java, scratch, chosen, configuration, log, python=python, apart=apart)
     return process, connect(process, scratch, java, python)
 

@@ -20,6 +20,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.engines import ENGINES, Pipeline
 from labkit.host import addresses
+from labkit.host.processes.own_python import own_python
 from labkit.host.servers.tethered import tethered_kafka
 from labkit.host.syscalls.calls import Answer, Call
 from labkit.host.syscalls.watching import watch
@@ -93,7 +94,7 @@ def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapp
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"
-    return _run([sys.executable, "-c", code], work, environment)
+    return _run(own_python("-c", code), work, environment)
 
 
 def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:

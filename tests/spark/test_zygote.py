@@ -124,4 +124,5 @@ def test_only_small_runs_on_this_machine_get_one(
         patch.setattr(os, "environ", dict(os.environ))
         session.start_session(master, tmp_path, 3, sys.stderr.buffer, profile)
     assert bool(asked_for) == forks
-    assert given == [{"PYSPARK_PYTHON": "it"} if forks else {}] * 2
+    alone = jvm.own_interpreter(tmp_path) if not master.startswith("spark:") else {}
+    assert given == [{"PYSPARK_PYTHON": "it"} if forks else alone] * 2

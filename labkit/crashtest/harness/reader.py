@@ -27,6 +27,7 @@ from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.rows import Seen
 from labkit.crashtest.subject import LOAD_SECONDS, Subject, load
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import end_with_parent
 
@@ -133,7 +134,7 @@ class Reader:
         return answer
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "labkit.crashtest.harness.reader", self._subject.file, self._subject.name]
+        command = own_python("-m", "labkit.crashtest.harness.reader", self._subject.file, self._subject.name)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,

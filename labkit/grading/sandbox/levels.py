@@ -19,6 +19,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.sandbox.inside.frames import FrameError, receive
 from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
 from labkit.grading.sandbox.sandbox import environment
+from labkit.host.processes.own_python import own_python
 
 _SECONDS = 60.0
 _FIRST_USER = 64_000
@@ -46,14 +47,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 def _tried(job: Job, lab: Path) -> str | None:
     """The error when a sandbox of this level starts Python, in a sentence; None without an error."""
     mine, theirs = socket.socketpair()
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "labkit.grading.sandbox.inside.probe",
-        str(theirs.fileno()),
-        json.dumps(asdict(job)),
-    ]
+    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(theirs.fileno()), json.dumps(asdict(job)))
     with mine, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, env=environment(str(lab), lab), cwd=lab, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,

@@ -26,6 +26,7 @@ from labkit.grading.sandbox.inside.confine import HOME
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
 from labkit.grading.sandbox.limits import Watch
+from labkit.host.processes.own_python import own_python
 
 START_SECONDS = 180.0
 _END_SECONDS = 20.0
@@ -60,7 +61,7 @@ class Sandbox:
         self.level, self.place, self.limits = level, place, limits
         self._control, theirs = socket.socketpair()
         self._server = subprocess.Popen(
-            [sys.executable, "-P", "-m", "labkit.grading.sandbox.inside.forkserver"],
+            own_python("-m", "labkit.grading.sandbox.inside.forkserver"),
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

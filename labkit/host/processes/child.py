@@ -9,7 +9,6 @@ import contextlib
 import os
 import selectors
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Self
 from labkit.core.errors import JobFailed
 from labkit.host.processes import wire
 from labkit.host.processes.events import AnyEvent, AwaitsKill, Started, Struck
+from labkit.host.processes.own_python import own_python
 from labkit.host.processes.protocol import Conversation, Launch, RunQueries
 from labkit.host.processes.sessions import empty_session
 
@@ -41,7 +41,7 @@ class SupervisedDriver:
         path.write_bytes(wire.encode(launch))
         with Path(launch.log).open("ab") as log:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-m", "labkit.host.processes.supervisor", str(path)],
+                own_python("-m", "labkit.host.processes.supervisor", str(path)),
                 # The supervisor's standard input is the tether: the kernel closes it
                 # when this process dies of whatever.
                 stdin=subprocess.PIPE,

@@ -33,6 +33,7 @@ from labkit.host.processes.events import (
     Unwanted,
 )
 from labkit.host.processes.executors import Executors
+from labkit.host.processes.own_python import own_python
 from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Launch, ProtocolError
 from labkit.host.processes.sessions import empty_session
 
@@ -55,7 +56,7 @@ class Supervisor:
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
         with Path(self._launch.log).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", self._launch.module, str(path)],
+                own_python("-m", self._launch.module, str(path)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -24,6 +24,7 @@ import msgspec
 
 from labkit.core.errors import LabError, ServiceUnavailable
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 
 Value = TypeVar("Value", bound=msgspec.Struct)
 _EVERY = 0.2
@@ -53,7 +54,7 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
 
     Raises `ServiceUnavailable` with the guard's reason when it could not begin.
     """
-    command = [sys.executable, "-m", module, *arguments]
+    command = own_python("-m", module, *arguments)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
     ) as guard:

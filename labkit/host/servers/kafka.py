@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from labkit.host.class_data import USED, archive_path, find_archive, keep
 from labkit.host.fast_start import fast_start
 from labkit.host.java import Java, find_java
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 from labkit.host.processes.start_server import Mode, ServerStarted
 from labkit.host.servers.contract import State, Status, Stopped
 from labkit.host.servers.kafka_jars import BROKER, VERSION
@@ -266,7 +266,7 @@ class KafkaService:
 
     def _launch(self, command: list[str]) -> int:
         mode: Mode = "tethered" if self._tethered else "detached"
-        starter = [sys.executable, "-m", "labkit.host.processes.start_server", mode, str(self.log), *command]
+        starter = own_python("-m", "labkit.host.processes.start_server", mode, str(self.log), *command)
         process = subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         assert process.stdout is not None
         pid = wire.decode(process.stdout.readline(), ServerStarted).pid

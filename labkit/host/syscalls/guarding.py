@@ -6,7 +6,6 @@ This module must not look at calls.
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import labkit
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
+from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.dialogue import Launch, Listening, Refused, Said
 from labkit.host.syscalls.filters import Listener
@@ -54,8 +54,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
     with ours, theirs, output.open("ab") as log:
         process = subprocess.Popen(
-            # -P: a module of the user's folder must not stand in for one of Python's.
-            [sys.executable, "-P", "-m", "labkit.host.syscalls.guard"],
+            own_python("-m", "labkit.host.syscalls.guard"),
             stdin=theirs.fileno(),
             stdout=log,
             stderr=log,

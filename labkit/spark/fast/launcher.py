@@ -25,12 +25,12 @@ def main() -> None:
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
             except OSError:
-                os.execv(python, [python, *words])  # noqa: S606 - no shell is wanted
+                os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted
             # Nothing is ever sent: this returns when the forked child ends, and Spark
             # watches this process for that.
             connection.recv(1)
             return
-    os.execv(python, [python, *words])  # noqa: S606 - no shell is wanted
+    os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted
 
 
 main()

@@ -24,6 +24,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+from labkit.host.processes.own_python import own_python
 from labkit.spark.fast.daemon import EVERY_WORKER, STATEFUL
 
 RUNNERS = (
@@ -62,7 +63,7 @@ def interpreter(scratch: Path) -> dict[str, str]:
         # finished its imports, and then waits in the queue.
         listener.bind(str(place))
         listener.listen(64)
-        command = [sys.executable, "-m", "labkit.spark.fast.zygote", str(listener.fileno())]
+        command = own_python("-m", "labkit.spark.fast.zygote", str(listener.fileno()))
         pipe, kept = subprocess.PIPE, [listener.fileno()]
         seeded = {"PYTHONHASHSEED": "0", **os.environ}  # as Spark's context gives it to every worker
         process = subprocess.Popen(command, stdin=pipe, pass_fds=kept, cwd=scratch, env=seeded)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from labkit.core.errors import InvalidInput
+from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.cells import Selection, said_exercise, select, troubles
 from labkit.teach.exercises.check import judged
@@ -56,7 +57,7 @@ class Opened(NamedTuple):
 def checked(path: Path) -> list[Checked]:
     """Every exercise of a notebook. Raises `InvalidInput` where it is none of the lab's or cannot be read."""
     exercises = opened(path).exercises
-    words = [sys.executable, "-m", "labkit.teach.exercises.standalone", str(path)]
+    words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
     try:
         ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
         said, why = ended.stdout, "a cell of the notebook has ended the process"

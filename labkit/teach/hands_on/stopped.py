@@ -8,7 +8,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,6 +22,7 @@ from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.core.words import columns
+from labkit.host.processes.own_python import own_python
 from labkit.stores.kafka.reader import READ_COMMITTED
 from labkit.teach.hands_on.kafka import kafka
 from labkit.teach.hands_on.stopped_writer import ROWS
@@ -137,7 +137,7 @@ class _Writer:
     def __init__(self, store: str, place: str) -> None:
         module = "labkit.teach.hands_on.stopped_writer"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, store, place],
+            own_python("-m", module, store, place),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -7,11 +7,11 @@ Jupyter: it says how to start it.
 
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
+from labkit.host.processes.own_python import own_python
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2]
@@ -60,7 +60,8 @@ def check_port(port: int) -> None:
 def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
     """What starts JupyterLab on a folder; without a port it takes 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
-    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
+    words = own_python("-m", "jupyterlab")
+    words += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
     words += ["--ServerApp.ip=127.0.0.1", "--ServerApp.log_level=WARN"]
     if port is not None:
         words += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]

@@ -6,7 +6,6 @@ elsewhere (`counted.json`) are shown, and it is said.
 
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns, nearest
 from labkit.crashtest.blackbox.xray import Recorder
+from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import Call, CallKind
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
@@ -132,7 +132,7 @@ def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
         folder.mkdir()
         recorder = Recorder([folder], LIMIT)
         watched = watch(
-            [sys.executable, "-c", _COMMAND, str(folder), *cases],
+            own_python("-c", _COMMAND, str(folder), *cases),
             folder=folder,
             environment=dict(os.environ),
             output=output,

@@ -8,7 +8,6 @@ waited for the lock. All use the machine's monotonic clock. This module must not
 import sqlite3
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns
+from labkit.host.processes.own_python import own_python
 from labkit.teach.price import writer
 from labkit.teach.price.expected import noted
 from labkit.teach.price.place import scratch
@@ -198,7 +198,7 @@ def _said(interval: float) -> Iterator[None]:
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     """A job that waits for its orders; it is gone when the block is left."""
     # By its path, and without the lab: so it starts soon.
-    command = [sys.executable, "-P", writer.__file__, way]
+    command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":

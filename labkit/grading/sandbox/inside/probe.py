@@ -13,6 +13,7 @@ import sys
 from labkit.grading.sandbox.inside import confine
 from labkit.grading.sandbox.inside.frames import send
 from labkit.grading.sandbox.inside.jobs import Job, job_of
+from labkit.host.processes.own_python import own_python
 
 _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
@@ -55,7 +56,7 @@ def _python(environment: dict[str, str]) -> str:
 
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _TRIED], env=environment, capture_output=True, timeout=50, cwd="/", check=False
+            own_python("-c", _TRIED), env=environment, capture_output=True, timeout=50, cwd="/", check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"Python does not start in it: {error}"

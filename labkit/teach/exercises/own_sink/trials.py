@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from labkit.core.errors import LabError
 from labkit.core.judge import Verdict, judge
 from labkit.crashtest.rows import Rows, Seen, Shape, named
 from labkit.crashtest.samples import Sample, history
+from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Plain
 
@@ -86,7 +86,7 @@ class StoreServer:
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(PROGRAM), str(MEGABYTES), str(PROCESSOR_SECONDS)],
+                own_python("-I", "-S", str(PROGRAM), str(MEGABYTES), str(PROCESSOR_SECONDS)),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
