@@ -38,7 +38,7 @@ _NEEDS = {
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
-    """Refuses a strategy that the store cannot carry, naming the capability that is missing."""
+    """Raise `InvalidInput`, naming the missing capability, if the store cannot support the strategy."""
     needed = SINKS[strategy].capability
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
@@ -58,7 +58,7 @@ def coordinate(
     log: Path,
     reach: Reach = pass_by,
 ) -> Coordinator:
-    """The coordinator of one query in this process, over a store that it opens. Raises `InvalidInput`."""
+    """Return the coordinator of one query in this process, over a store that it opens. Raises `InvalidInput`."""
     check_capability(strategy, store)
     sink = SINKS[strategy](open_store(store, location), query, incarnation, log, reach)
     return DecisionOrder(sink) if order is Order.DECISION else EngineOrder(sink)

@@ -1,6 +1,6 @@
-"""Append: every row is written at once and stays, so a re-run batch is written again.
+"""Append: every row is written at once and stays, so a repeated batch is written again.
 
-This is what most hand-written sinks do, with or without printing the batch id. It must not look at what is there.
+Most hand-written sinks work this way, with or without printing the batch id. The sink never reads what is there.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class AppendSink(Sink[Appendable]):
     capability: ClassVar[str] = "Appendable"
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Appends every row, the first by itself; nothing is left to commit."""
+        """Append every row, the first one separately; nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch)):
             self.store.append(*some)
         return None

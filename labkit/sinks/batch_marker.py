@@ -1,8 +1,8 @@
-"""Batch marker: the rows of a batch and (query, batch) in one transaction; a batch whose marker is there is skipped.
+"""Batch marker: the rows of a batch and (query, batch) in one transaction; a batch whose marker exists is skipped.
 
-One transaction needs one writer, so tasks hand their rows to the driver, which is right for small results only.
-The marker names the query: batch ids start again at 0 in a fresh checkpoint, and a marker without the query would
-then skip new data.
+One transaction needs one writer, so tasks hand their rows to the driver, which suits small results only. The
+marker names the query, because batch ids start again at 0 in a fresh checkpoint, and a marker without the query
+would skip new data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,20 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """What careful Spark users write in foreachBatch."""
+    """The sink that careful Spark users write in foreachBatch."""
 
     strategy: ClassVar[Strategy] = Strategy.BATCH_MARKER
     capability: ClassVar[str] = "Atomic"
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Hands the rows to the driver; nothing is written by the task."""
+        """Hand the rows to the driver; the task writes nothing."""
         kept = tuple(rows)
         return Vote(handle, kept) if kept else None
 
     @contextmanager
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
-        """The one transaction, with all rows and the marker in it; it commits when the block is left."""
+        """Open the one transaction with all rows and the marker; it commits when the block ends."""
         # A batch without rows sets no marker: there is nothing that a replay could
         # write twice.
         if not votes or self.store.has_marker(self.query, batch):

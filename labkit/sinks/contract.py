@@ -1,8 +1,8 @@
-"""What a sink strategy is: how it pre-commits in a task, commits on the driver, and resolves what a crash left.
+"""The contract of a sink strategy: pre-commit in a task, commit on the driver, resolve the remains of a crash.
 
-The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit, recoverAndAbort).
-A strategy knows its store's capability and nothing of Spark, of checkpoints, or of which order commits come in:
-that is `labkit.sinks.coordinator`.
+The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit,
+recoverAndAbort). A strategy knows its store's capability, and neither Spark, nor checkpoints, nor the commit
+order, which belongs to `labkit.sinks.coordinator`.
 """
 
 from abc import ABC, abstractmethod
@@ -23,30 +23,30 @@ ItemT = TypeVar("ItemT")
 
 
 class Vote(NamedTuple):
-    """A participant's yes: what one task hands to the coordinator when it has pre-committed.
+    """A participant's yes: one task's message to the coordinator after its pre-commit.
 
-    `handle` names the task's transaction or log. `rows` are the rows themselves where the driver writes them
-    (batch_marker); everywhere else they are in the store already, and this is empty.
+    `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
+    (batch_marker); otherwise it is empty, because the rows are in the store already.
     """
 
     handle: Handle
     rows: tuple[Observation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The vote as plain data, for a commit message or a handle file."""
+        """Return the vote as plain data, for a commit message or a handle file."""
         return {"handle": str(self.handle), "rows": [list(row) for row in self.rows]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Vote":
-        """The vote that `to_json` gave."""
+        """Return the vote that `to_json` encoded."""
         return cls(Handle.parse(data["handle"]), tuple(Observation(*row) for row in data["rows"]))
 
 
 class Resolution(NamedTuple):
-    """One step of recovery about one transaction or log in doubt, and the sentence that says so.
+    """One step of recovery on one in-doubt transaction or log, with the sentence that reports it.
 
-    `carry_out` returns None, or another sentence where the step has turned out to be impossible for ever, because a
-    store did not keep its promise.
+    `carry_out` returns None, or another sentence if the step turns out to be impossible forever because a store
+    broke its promise.
     """
 
     sentence: str
@@ -55,9 +55,9 @@ class Resolution(NamedTuple):
 
 @dataclass
 class Sink(ABC, Generic[StoreT]):
-    """One strategy at work on one store for one query.
+    """One strategy on one store for one query.
 
-    `log` is a folder of the sink's own beside the engine's checkpoint; `incarnation` counts the query's drivers.
+    `log` is the sink's own folder beside the engine's checkpoint; `incarnation` numbers the query's drivers.
     """
 
     store: StoreT
@@ -69,42 +69,44 @@ class Sink(ABC, Generic[StoreT]):
     strategy: ClassVar[Strategy]
     capability: ClassVar[str]
     bears_speculation: ClassVar[bool] = False
-    """Whether two attempts at one task may run at once (spark.speculation) without their rows being mixed."""
+    """Whether two attempts of one task may run at once (spark.speculation) without mixing their rows."""
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Writes the rows of one task as far as can be promised; runs in the task. None: nothing to commit."""
+        """Write the rows of one task as far as the sink can promise; runs in the task. None means nothing to commit."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """A block around the commit, for what the driver has open meanwhile; only batch_marker has anything."""
+        """Return a block around the commit, for a transaction that the driver keeps open meanwhile (batch_marker
+        only).
+        """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Makes the batch visible; runs on the driver. A strategy whose rows are visible already does nothing."""
+        """Make the batch visible; runs on the driver. Strategies whose rows are already visible do nothing."""
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Drops what earlier attempts at the task of this handle have open or prepared, before it begins.
+        """Before a task attempt begins, drop what earlier attempts of the task left open or prepared.
 
-        An executor that died leaves such transactions, and they may hold locks that this attempt would wait for.
+        A dead executor leaves such transactions behind, and they may hold locks that this attempt would wait for.
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Drops what attempts without a vote have left in this batch and earlier ones, once the votes are taken."""
+        """Once the votes are in, drop what attempts without a vote left in this batch and earlier ones."""
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """The steps that a restarted driver takes before it replays: finish decided batches, drop everything else."""
+        """Return the steps of a restarted driver before it replays: finish decided batches, drop everything else."""
         return []
 
 
 class DeferredSink(Sink[StoreT]):
-    """A strategy whose rows stay invisible until it is told to commit: the log, and two-phase commit."""
+    """A strategy whose rows stay invisible until the coordinator commits: the write-ahead log and two-phase commit."""
 
     @abstractmethod
     def begin(self, handle: Handle) -> Transaction:
-        """Opens what the rows of one task are written into."""
+        """Open the transaction or log for the rows of one task."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Writes all rows, then seals them. A task without rows takes no part."""
+        """Write all rows, then seal them. A task without rows does not participate."""
         # Opening a transaction for a task that has nothing to write would cost a vote
         # and a commit, and give a participant that nobody can see.
         first = next(rows, None)
@@ -118,13 +120,13 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
-        """Passes the rows on; the failpoint in the middle of a write is passed after the first."""
+        """Yield the rows, and pass the failpoint in the middle of a write after the first."""
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Passes the items on in two halves; the failpoint in the middle of a commit is passed between them.
+        """Yield the items in two halves, and pass the failpoint in the middle of a commit between them.
 
-        One item cannot be half done, so a commit of a single participant or row has no middle.
+        A single participant or row has no middle, so it passes no such failpoint.
         """
         half = len(items) // 2
         if half:
@@ -134,14 +136,14 @@ class DeferredSink(Sink[StoreT]):
 
 
 CHUNK = 1_000
-"""Rows that are written together where it makes no difference to a reader."""
+"""The number of rows that are written together where a reader cannot tell the difference."""
 
 
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
-    """The rows in lists, for a consumer that writes each list before it asks for the next.
+    """Yield the rows in lists, for a consumer that writes each list before it asks for the next.
 
-    The first row comes alone, since a failpoint lies behind it, then at most `CHUNK` together; rows of which
-    `distinct` says the same are never in one list.
+    The first row comes alone, because a failpoint follows it; later lists have at most `CHUNK` rows. Rows for
+    which `distinct` returns the same value never share a list.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -155,9 +157,10 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Passes the rows on to a consumer that writes each before it asks for the next.
+    """Yield the rows to a consumer that writes each before it asks for the next, and pass the failpoint after the
+    first write.
 
-    When the consumer comes back for the second row, the first has been written: that is the failpoint.
+    When the consumer asks for the second row, it has written the first.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

@@ -1,9 +1,9 @@
-"""The two commit orders: who decides that a batch counts, and what a restarted driver does about it.
+"""The two commit orders: who decides that a batch counts, and how a restarted driver proceeds.
 
 Engine order is Spark's: the sink commits, then the engine writes `commits/N`. Decision order is Flink's
-(CheckpointCoordinator, CommitterOperator): the handles of a batch are stored, `commits/N` is the decision, and then
-everything up to N commits, told by a notification that may be late or lost. This module must not know which store
-or strategy it coordinates, nor kill anything.
+(CheckpointCoordinator, CommitterOperator): the coordinator stores the handles of a batch, `commits/N` is the
+decision, and then every batch up to N commits on a notification that may be late or lost. The coordinator does
+not know which store or strategy it coordinates, and kills nothing.
 """
 
 import json
@@ -20,24 +20,26 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """The votes of a batch in one atomically replaced file, kept until the batch has committed."""
+    """The votes of each batch in one atomically replaced file, kept until the batch has committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Stores the votes durably, replacing those of an earlier attempt at the batch."""
+        """Store the votes durably, replacing those of an earlier attempt of the batch."""
         self._folder.mkdir(parents=True, exist_ok=True)
         durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
 
     def batches(self) -> list[int]:
-        """The batches that have votes stored, in order."""
+        """Return the batches that have stored votes, in order."""
         if not self._folder.is_dir():
             return []
         return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
 
     def read(self, batch: int) -> list[Vote]:
-        """The stored votes. Raises `JobFailed` when the file is damaged: guessing could lose or double rows."""
+        """Return the stored votes. Raises `JobFailed` if the file is damaged, since a guess could lose or double
+        rows.
+        """
         path = self._path(batch)
         try:
             return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
@@ -45,7 +47,7 @@ class HandleLog:
             raise JobFailed(f"{path}: the handles of batch {batch} are damaged ({error}); restore the file.") from error
 
     def forget(self, batch: int) -> None:
-        """Drops the votes of a batch that is finished, or that was never decided."""
+        """Drop the votes of a batch that is finished, or that was never decided."""
         self._path(batch).unlink(missing_ok=True)
 
     def _path(self, batch: int) -> Path:
@@ -60,16 +62,16 @@ class Coordinator(ABC):
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Takes the votes of a batch when every task has voted yes. After a crash the same batch comes again."""
+        """Take the votes of a batch once every task has voted yes. After a crash the same batch arrives again."""
         with self.sink.gathered(batch, votes):
             self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Resolves everything in doubt before the query starts; yields a sentence after each step.
+        """Resolve everything in doubt before the query starts, and yield a sentence after each step.
 
-        `decided` is the last batch with a `commits/N`; None where there is none. Earlier drivers are fenced first,
-        where the store can: what they began is then all that there is to resolve. The iterator must be run to its end
+        `decided` is the last batch with a `commits/N`, or None. If the store can fence, earlier drivers are
+        fenced first, so that only their existing transactions need resolving. Run the iterator to its end
         before anything is replayed.
         """
         if isinstance(self.sink.store, Fencing):
@@ -88,7 +90,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Takes the notification that `commits/N` exists for every batch up to this one; it may come again, or late."""
+        """Take the notification that `commits/N` exists for every batch up to this one; it may be late or repeated."""
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -97,7 +99,7 @@ class Coordinator(ABC):
     def _resolutions(self, decided: int | None) -> list[Resolution]: ...
 
     def _resolved(self) -> None:
-        """Forgets the votes after a recovery, where an order keeps votes."""
+        """Forget the votes after a recovery, in an order that keeps votes."""
 
     def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
         self.sink.commit(batch, votes)
@@ -105,10 +107,10 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """The sink commits inside the engine's call; a crash before `commits/N` re-runs the batch."""
+    """The sink commits inside the engine's call; a crash before `commits/N` repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Does nothing but pass the failpoint: in this order no commit waits for the notification."""
+        """Pass the failpoint only: in this order no commit waits for the notification."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -126,7 +128,9 @@ class DecisionOrder(Coordinator):
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commits every stored batch up to this one, in order. One process at a time: a flush must not run twice."""
+        """Commit every stored batch up to this one, in order and in one process at a time, because a flush must
+        not run twice.
+        """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
             # A notification may have been lost, so it stands for every batch before it
@@ -160,10 +164,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Passes the failpoint behind the plan: `offsets/N` is durable, and nobody has written. Adapters do this first."""
+    """Pass the failpoint after the plan: `offsets/N` is durable and nothing is written. Adapters call this first."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Passes the failpoint behind `commits/N`, which the next batch's plan or the notification notices first."""
+    """Pass the failpoint after `commits/N`, which the next batch's plan or the notification notices first."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

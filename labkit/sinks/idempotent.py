@@ -1,7 +1,7 @@
-"""Idempotent writes: every row is upserted at once under its key, so writing it again changes nothing in the end.
+"""Idempotent writes: every row is upserted at once under its key, so a repeated write changes nothing in the end.
 
-Exactly-once in the end state only while keys and values are deterministic; a reader who looks during a replay sees
-values jump back. This module must not add to a value (n = n + x is not idempotent).
+The end state is exactly-once only while keys and values are deterministic, and a reader during a replay sees
+values jump back. The sink sets values and never adds to one, because n = n + x is not idempotent.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class IdempotentSink(Sink[Keyed]):
     capability: ClassVar[str] = "Keyed"
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upserts every row, so that a reader can see every value of a key; nothing is left to commit."""
+        """Upsert every row, so that a reader can see every value of a key; nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

@@ -1,8 +1,9 @@
-"""Write-ahead log: rows are logged first, flushed when told to commit, then confirmed a second time.
+"""Write-ahead log: rows are logged first, flushed at the commit, and confirmed afterwards.
 
-After Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can append, and that is
-its limit: a flush that was interrupted is repeated whole, so it is at-least-once, whatever its name promises.
-A log must be kept until its confirmation is durable, or a failed flush would lose it.
+The design follows Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can
+append, which is also its limit: an interrupted flush is repeated from its start, so the sink is at-least-once,
+whatever its name promises. A log stays until its confirmation is durable, because a failed flush would
+otherwise lose it.
 """
 
 import json
@@ -28,11 +29,11 @@ class LogSegment:
         self._file: TextIO = open_path.open("w", encoding="utf-8")
 
     def write(self, row: Observation) -> None:
-        """Logs one row."""
+        """Log one row."""
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Seals the log: fsync, then a rename that replaces the log of an earlier attempt at the same batch."""
+        """Seal the log: fsync, then a rename that replaces the log of an earlier attempt of the same batch."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -43,23 +44,23 @@ class LogSegment:
 
 
 class WriteAheadLogSink(DeferredSink[Appendable]):
-    """The log is keyed by batch and partition; the confirmation by batch."""
+    """A sink whose logs are named by batch and partition, and whose confirmations are named by batch."""
 
     strategy: ClassVar[Strategy] = Strategy.WAL
     capability: ClassVar[str] = "Appendable"
 
     @property
     def folder(self) -> Path:
-        """The folder of the logs and the confirmations."""
+        """Return the folder of the logs and the confirmations."""
         return self.log / "wal"
 
     def begin(self, handle: Handle) -> Transaction:
-        """An open log for one task."""
+        """Open a log for one task."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Flushes the logs unless the batch is confirmed, then confirms it."""
+        """Flush the logs unless the batch is confirmed, then confirm it."""
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]
@@ -71,7 +72,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Flushes every decided batch that is not confirmed, log by log. Other logs are replaced by the re-run."""
+        """Flush every decided batch that is not confirmed, log by log. The repeated batch replaces all other logs."""
         return [
             step
             for batch, votes in decided
@@ -100,7 +101,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._forget_before(batch)
 
     def _forget_before(self, batch: int) -> None:
-        """Removes logs and confirmations of earlier batches: a commit of this one means theirs are decided."""
+        """Remove logs and confirmations of earlier batches: committing this batch means that theirs are decided."""
         for path in self.folder.iterdir():
             number = path.name.partition(".")[0].partition("-")[0]
             if number.isdigit() and int(number) < batch:

@@ -1,6 +1,6 @@
-"""External systems to write to: one file a store, one line in `STORES` to register it.
+"""The external systems that a sink writes to: one module per store, registered by one line in `STORES`.
 
-A store's module is imported when the store is asked for. Nothing here may import a client library.
+A store's module is imported when somebody opens the store, so this module imports no client library.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
-    """The class of a store: opened by its location, in every process anew."""
+    """The constructor of a store: every process opens the store anew from its location."""
 
     def __call__(self, location: Path, /) -> Store: ...
 
@@ -50,13 +50,13 @@ STORES: dict[str, Callable[[], StoreClass]] = {
     "postgres": _postgres,
     "kafka": _kafka,
 }
-"""Every store by its name, with the function that imports its class."""
+"""The function that imports each store's class, by the name of the store."""
 
 _CAPABILITIES = (Appendable, Keyed, Atomic, Transactional, Fencing, Expiring)
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """The store of this kind at this place; nothing is created before it is written to.
+    """Open the store of this kind at this location. Nothing is created before the first write.
 
     Raises `InvalidInput` for an unknown kind.
     """
@@ -64,7 +64,9 @@ def open_store(kind: str, location: Path) -> Store:
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """The names of the protocols that a store of this kind offers; nothing is opened. Raises `InvalidInput`."""
+    """Return the names of the protocols that a store of this kind implements, without opening one. Raises
+    `InvalidInput`.
+    """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _CAPABILITIES if issubclass(offered, protocol))
 

@@ -1,7 +1,7 @@
-"""What an external system can do, as small protocols, and the name of a transaction in it.
+"""The capabilities of an external system, as small protocols, and the name of a transaction in it.
 
-A sink strategy asks for one capability; a store offers those that it really has. Nothing here knows of Spark,
-of failpoints, or of how batches are ordered.
+A sink strategy requires one capability; a store implements those that it really has. The protocols know nothing
+about Spark, failpoints or the order of batches.
 """
 
 import re
@@ -19,9 +19,9 @@ _HANDLE = re.compile(
 
 
 class Handle(NamedTuple):
-    """The name of one transaction: plain data, so that any process may finish it.
+    """The name of one transaction: plain data, so that any process can finish the transaction.
 
-    `incarnation` counts the drivers that ran the query and `attempt` the task attempts of one driver, so that a
+    `incarnation` numbers the drivers that ran the query and `attempt` the task attempts of one driver, so a
     second attempt can neither be mistaken for the first nor abort it.
     """
 
@@ -36,7 +36,7 @@ class Handle(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Handle":
-        """The handle that `str` gave. Raises `InvalidInput` for any other text."""
+        """Return the handle that `str` produced. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{text!r} is not the name of a transaction of the lab.")
@@ -45,35 +45,37 @@ class Handle(NamedTuple):
 
 
 class LostTransaction(JobFailed):
-    """A transaction that was prepared is aborted all the same: the store did not keep its promise."""
+    """The store aborted a prepared transaction and so broke its promise."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """What every store can do: say what an outside reader could have seen."""
+    """Every store can report what an outside reader could have seen."""
 
     def history(self) -> Iterator[Observation]:
-        """Every row that was ever visible, in the order in which it became visible."""
+        """Yield every row that was ever visible, in the order in which rows became visible."""
 
     def hidden(self) -> Iterator[Observation]:
-        """Rows of transactions that are neither committed nor aborted."""
+        """Yield the rows of transactions that are neither committed nor aborted."""
 
     def close(self) -> None:
-        """Closes files and connections. A closed store is not used again."""
+        """Close files and connections. Nobody uses the store afterwards."""
 
 
 class Shown(NamedTuple):
-    """When rows became visible, in seconds since the epoch, by the clock of the store; None is not known."""
+    """When rows became visible, in seconds since the epoch, by the store's clock; None if unknown."""
 
     at: Span | None = None
     ready: Span | None = None
-    """When the rows were whole in the store, in a transaction that was pre-committed."""
+    """When the rows were complete in the store, in a pre-committed transaction."""
     at_once: bool = False
-    """Whether the rows were visible as soon as they were whole in the store."""
+    """Whether the rows were visible as soon as they were complete in the store."""
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """What a store has noted: when rows became visible, and, of rows in a transaction, when they were whole."""
+        """Return the times that a store recorded: when rows became visible and, inside a transaction, when they
+        were complete.
+        """
         if at is None:
             return cls()
         if ready is None:
@@ -82,36 +84,38 @@ class Shown(NamedTuple):
 
 
 Tell = Callable[[Shown], None]
-"""Is told when the rows that follow became visible."""
+"""A callback that receives the times of the rows that follow it."""
 
 
 @runtime_checkable
 class Clocked(Protocol):
-    """The store knows when rows became visible, or were pre-committed. What it does not know it leaves out."""
+    """The store records when rows became visible or were pre-committed. It omits what it does not know."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """The rows of `history`, each behind what was told of it; of rows that follow each other, once."""
+        """Yield the rows of `history`, and call `tell` with their times before each group of rows that share them."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The hidden rows that were pre-committed, each with the moment of that; where nobody knows, all,
-        when written.
+        """Yield the hidden rows that were pre-committed, each with that moment. A store that does not know which
+        hidden rows were pre-committed yields all of them with the moment of their write.
         """
 
 
 @runtime_checkable
 class Appendable(Protocol):
-    """Rows can be added, visible as soon as they are written."""
+    """Writers add rows that are visible as soon as they are written."""
 
     def append(self, *rows: Observation) -> None:
-        """Adds rows in order, at once where the store can. When this returns, they survive the death of the process."""
+        """Add rows in order, in one step if the store can. When this returns, the rows survive the death of the
+        process.
+        """
 
 
 @runtime_checkable
 class Keyed(Protocol):
-    """A row replaces the earlier row of its key, visible as soon as it is written."""
+    """A row replaces the earlier row of its key and is visible as soon as it is written."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Sets the row of every key, at once where the store can; rows of one call have different keys.
+        """Set the row of each key, in one step if the store can; the rows of one call have distinct keys.
 
         When this returns, the rows survive the death of the process.
         """
@@ -119,66 +123,67 @@ class Keyed(Protocol):
 
 @runtime_checkable
 class Atomic(Protocol):
-    """Rows and a marker can be written in one transaction of one writer."""
+    """One writer can put rows and a marker into one transaction."""
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Whether a transaction with this marker has committed."""
+        """Return whether a transaction with this marker has committed."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """A transaction that writes rows through the yielded function and sets the marker (query, batch).
+        """Open a transaction that sets the marker (query, batch); the yielded function writes rows into it.
 
-        Leaving the block commits everything at once; leaving it by an exception, or dying in it, leaves nothing.
-        Raises `JobFailed` when the marker is there already.
+        Leaving the block commits everything at once; leaving it by an exception, or dying inside it, leaves
+        nothing behind. Raises `JobFailed` if the marker already exists.
         """
 
 
 class Transaction(Protocol):
-    """An open transaction of one writer: invisible until it is committed by its handle."""
+    """One writer's open transaction: invisible until somebody commits it by its handle."""
 
     def write(self, row: Observation) -> None:
-        """Writes one row into the transaction."""
+        """Write one row into the transaction."""
 
     def prepare(self) -> None:
-        """Pre-commits: when this returns, `commit` must succeed later, from any process."""
+        """Pre-commit: when this returns, a later `commit` must succeed from any process."""
 
 
 @runtime_checkable
 class Transactional(Protocol):
-    """Transactions that outlive their writer and are finished by handle."""
+    """Transactions outlive their writer, and any process finishes them by handle."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Opens a transaction under a name that was never used before."""
+        """Open a transaction under a name that was never used before."""
 
     def commit(self, handle: Handle) -> None:
-        """Makes a prepared transaction visible. Idempotent: committing it again changes nothing.
+        """Make a prepared transaction visible. The call is idempotent.
 
-        Raises `JobFailed` when the transaction is neither prepared nor committed, `LostTransaction` when it was
-        prepared and the store has dropped it since.
+        Raises `JobFailed` if the transaction is neither prepared nor committed, and `LostTransaction` if the
+        store dropped it after it was prepared.
         """
 
     def abort(self, handle: Handle) -> None:
-        """Drops a transaction, open or prepared. Idempotent; never undoes a commit."""
+        """Drop an open or prepared transaction. The call is idempotent and never undoes a commit."""
 
     def prepared(self, query: str) -> list[Handle]:
-        """Every transaction of `query` that is not finished, in the order of their names' numbers.
+        """Return every unfinished transaction of `query`, sorted by the numbers in their names.
 
-        An open transaction whose writer may be dead is listed too, since nobody else would ever remove it.
+        The list includes open transactions whose writer may be dead, because nobody else would ever remove them.
         """
 
 
 @runtime_checkable
 class Fencing(Protocol):
-    """Transactions of a driver that was replaced are refused by the store itself, wherever its processes may live."""
+    """The store itself refuses transactions of a replaced driver, wherever its processes still run."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuses, from now on, what earlier incarnations of the query begin; what they began is left to recovery.
+        """Refuse from now on every transaction that earlier incarnations of the query begin; recovery handles
+        those already begun.
 
-        Raises `JobFailed` when a later incarnation has done so already.
+        Raises `JobFailed` if a later incarnation has already fenced this one.
         """
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """The error for a driver that was replaced and still wants to write."""
+    """Return the error for a replaced driver that still tries to write."""
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
     )
@@ -186,24 +191,26 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 @runtime_checkable
 class Expiring(Protocol):
-    """Transactions that the store aborts by itself once they have been open for too long, prepared or not."""
+    """The store aborts transactions, prepared or not, that stay open for too long."""
 
     def expire_after(self, seconds: float) -> None:
-        """Sets for how many seconds a transaction may be open from now on, counted from its first row."""
+        """Set how many seconds a transaction may stay open, counted from its first row."""
 
     def unfinished(self) -> list[str]:
-        """What the server itself says is open now."""
+        """Return the transactions that the server itself lists as open."""
 
     def expired(self) -> list[str]:
-        """What the server itself says it has aborted, of all that nobody has finished."""
+        """Return the unfinished transactions that the server itself reports as aborted."""
 
 
 @runtime_checkable
 class ServerBacked(Protocol):
-    """The rows are in a server: deleting the location, which only names the store, does not delete them."""
+    """The rows live in a server: deleting the location, which only names the store, does not delete them."""
 
     def check(self, capability: str) -> None:
-        """Asks the server, before anything is run, whether it can carry this. Raises a sentence; writes nothing."""
+        """Ask the server before a run whether it supports this capability. Writes nothing; raises an error with
+        one sentence.
+        """
 
     def destroy(self) -> None:
-        """Drops every transaction and every row of the store. Idempotent."""
+        """Drop every transaction and every row of the store. The call is idempotent."""

@@ -1,13 +1,14 @@
-"""A folder of plain files as a store: an append file, and transactions that become visible by one rename.
+"""A folder of plain files as a store: an append file, and transactions that one rename makes visible.
 
     appended.jsonl                   rows that were visible at once, in order
     staging/HANDLE.open              a transaction that is being written
     staging/HANDLE.prepared          a transaction that waits for its commit
-    staging/HANDLE.atomic            a transaction of one writer, worth nothing if the writer dies
-    committed/NUMBER-HANDLE.jsonl    a visible transaction; the numbers are the order in which they became visible
+    staging/HANDLE.atomic            a single writer's transaction, worthless if the writer dies
+    committed/NUMBER-HANDLE.jsonl    a visible transaction; the numbers give the order of visibility
 
-The folder is its own history. A lock on `staging` lets one process at a time name files; whoever dies lets go of it.
-This module must not upsert, and must not keep in memory what another process has to know.
+The folder is its own history. A lock on `staging` lets one process at a time rename files; the kernel releases
+the lock when its holder dies. Nothing that another process needs is kept in memory, and a folder of files
+cannot upsert.
 """
 
 import os
@@ -29,7 +30,7 @@ _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """One row as it stands in a file."""
+    """One row as stored in a file."""
 
     offset: int
     key: str
@@ -42,12 +43,14 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def encode(row: Observation) -> bytes:
-    """A row as one line of JSON, without the line's end."""
+    """Return a row as one line of JSON without its newline."""
     return msgspec.json.encode(Line(row.offset, row.key, row.value, row.batch, row.incarnation))
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
-    """The rows of a file, none if it is missing. Raises `InvalidInput` for a line that the store did not write."""
+    """Yield the rows of a file, or none if it is missing. Raises `InvalidInput` for a line that the store did not
+    write.
+    """
     for number, raw in durable.read_lines(path):
         try:
             line = _decoder.decode(raw)
@@ -58,7 +61,7 @@ def read_rows(path: Path) -> Iterator[Observation]:
 
 
 def names(folder: Path) -> list[str]:
-    """What is in the folder; nothing if it is missing."""
+    """Return the names in a folder, or none if it is missing."""
     try:
         return [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -66,7 +69,7 @@ def names(folder: Path) -> list[str]:
 
 
 class StagedFile:
-    """A transaction that is being written, in a file that no reader looks at."""
+    """A transaction that is being written, in a file that no reader opens."""
 
     def __init__(self, handle: Handle, path: Path) -> None:
         self.handle, self.path = handle, path
@@ -75,17 +78,17 @@ class StagedFile:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be written to it any more."""
+        """Return whether the file no longer accepts rows."""
         return self._file.closed
 
     def write(self, row: Observation) -> None:
-        """Writes one row. Raises `JobFailed` once the transaction is prepared, or its store closed."""
+        """Write one row. Raises `JobFailed` if the transaction is prepared or its store is closed."""
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Makes the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
+        """Make the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
             # Under the lock an abort comes either before the rename, which then finds
@@ -94,7 +97,7 @@ class StagedFile:
             durable.sync_folder(self.path.parent)
 
     def seal(self) -> None:
-        """Makes the rows durable."""
+        """Make the rows durable."""
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
@@ -104,7 +107,7 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Moves the sealed file; the caller holds the lock. Raises `JobFailed` if someone else has removed it."""
+        """Move the sealed file; the caller holds the lock. Raises `JobFailed` if somebody else has removed the file."""
         if not self._is_there():
             raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
         # The descriptor is closed after the rename: until then it keeps the inode alive
@@ -113,13 +116,15 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Removes the file unless it has moved on, or is another writer's by now; the caller holds the lock."""
+        """Remove the file unless it has been renamed or now belongs to another writer; the caller holds the lock."""
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Closes the file. Rows that find no room now belong to no transaction that counts: that is no error."""
+        """Close the file. A full disk is no error here, because rows that are still buffered belong to no valid
+        transaction.
+        """
         with suppress(OSError):
             self._file.close()
 
@@ -138,7 +143,7 @@ class StagedFile:
 
 
 class FilesStore:
-    """Appendable, Atomic and Transactional. Nothing is created before the first write."""
+    """A store that is Appendable, Atomic and Transactional. It creates nothing before the first write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -149,13 +154,14 @@ class FilesStore:
         self._staged: list[StagedFile] = []
 
     def history(self) -> Iterator[Observation]:
-        """The appended rows, then the committed transactions in the order of their numbers."""
+        """Yield the appended rows, then the committed transactions by number."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """The same. Of a transaction, the file's last write is its pre-commit, and the rename (ctime) shows it.
+        """Yield the history with times: a transaction's last write is its pre-commit, and the rename (ctime) makes
+        it visible.
 
-        When an appended row was written, the file does not say.
+        A file does not record when each appended row was written.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))
@@ -168,7 +174,7 @@ class FilesStore:
                 yield from read_rows(path)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The rows of prepared transactions, with the last write of their files."""
+        """Yield the rows of prepared transactions with the time of the last write to their files."""
         with durable.explained(self.folder):
             for path in sorted(self._staged_paths(PREPARED)):
                 ready = Span.exactly(path.stat().st_mtime)
@@ -176,14 +182,14 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """The rows of open and prepared transactions, as far as their writers have handed them to the kernel."""
+        """Yield the rows of open and prepared transactions that their writers have handed to the kernel."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):
                     yield from read_rows(self._path(handle, suffix))
 
     def close(self) -> None:
-        """Makes the appended rows durable and lets go of all files. A transaction that is open stays unfinished."""
+        """Sync the appended rows and close all files. An open transaction stays unfinished."""
         for staged in self._staged:
             staged.close()
         # The attribute is cleared first, so that a failing fsync cannot lead to a
@@ -194,9 +200,10 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Adds the rows by one write. They survive the death of the process; a loss of power only after `close`.
+        """Add the rows with one write. They survive the death of the process at once, and a power cut only after
+        `close`.
 
-        SIGKILL does not lose what the kernel holds, so no fsync is paid for every row.
+        SIGKILL does not lose data that the kernel holds, so the store does not pay for an fsync per row.
         """
         with durable.explained(self._log):
             if self._descriptor is None:
@@ -205,15 +212,15 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Whether a committed file bears the name of this query and batch: the name is the marker."""
+        """Return whether a committed file carries the name of this query and batch: the name is the marker."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """A staged file, renamed once at the end. A new writer of a batch removes what an earlier one left.
+        """Stage a file and rename it once at the end. A new writer of a batch removes the file of an earlier one.
 
-        Raises `JobFailed` when the marker is there already, or when a newer writer of the batch took over.
+        Raises `JobFailed` if the marker already exists, or if a newer writer of the batch has taken over.
         """
         with self._changing():
             self._refuse_marked(handle)
@@ -237,14 +244,16 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Opens `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
+        """Open `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
                 raise JobFailed(f"{self.folder}: there is a transaction {handle}; a name is never used twice.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """One rename into `committed`; nothing if that has happened. Raises `JobFailed` if it is not prepared."""
+        """Rename the file into `committed`, unless that has happened already. Raises `JobFailed` if it is not
+        prepared.
+        """
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():
             if prepared.exists():
@@ -257,13 +266,13 @@ class FilesStore:
             self._sync()
 
     def abort(self, handle: Handle) -> None:
-        """Removes the staged file if there is one. A committed file stays."""
+        """Remove the staged file if there is one. A committed file stays."""
         with self._changing_what_is_there():
             for suffix in (OPEN, PREPARED):
                 self._path(handle, suffix).unlink(missing_ok=True)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Every open or prepared transaction of the query, in the order of their names' numbers."""
+        """Return every open or prepared transaction of the query, sorted by the numbers in their names."""
         with durable.explained(self.folder):
             return sorted(handle for handle in self._unfinished() if handle.query == query)
 

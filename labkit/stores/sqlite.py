@@ -1,11 +1,12 @@
 """An SQLite database as a store: rows, totals by key, and a change log that triggers fill in the same transaction.
 
-SQLite has no prepared state, so two-phase commit is SIMULATED: the rows of a transaction stand in the real table with
-its handle from the start, the table `committed` decides, and readers must use the view `visible`. Who reads the
-table `rows` sees what was never committed. That is one of the demands that two-phase commit makes of a store.
+SQLite has no prepared state, so two-phase commit is SIMULATED: the rows of a transaction are in the real table,
+with its handle, from the start; the table `committed` decides, and readers must use the view `visible`. A
+reader of the table `rows` sees rows that were never committed, which shows one of the demands of two-phase
+commit on a store.
 
-`changes` is what an outside reader could have seen, in order: SQLite has one writer at a time, so the order of the
-log is the order of visibility. This module must not judge, nor keep in memory what another process has to know.
+`changes` is what an outside reader could have seen, in order: SQLite has one writer at a time, so the order of
+the log is the order of visibility. Nothing that another process needs is kept in memory.
 """
 
 import os
@@ -24,10 +25,10 @@ from labkit.host import durable
 from labkit.stores.contract import Handle, Shown, Tell, Transaction
 
 APPLICATION_ID = 0x1AB_0001
-"""Marks a database file as a store of the lab, in this layout."""
+"""Marks a database file as a store of the lab in this layout."""
 
 CHUNK = 1_000
-"""Rows of an open transaction that are inserted at once; nobody sees them, so it need not be all of them."""
+"""The number of rows of an open transaction inserted at once; nobody sees them, so the insert need not be complete."""
 
 PATIENCE = 30.0
 """Seconds to wait for another process's transaction."""
@@ -76,12 +77,12 @@ _CLOCK = """
 CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL, ready REAL);
 CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT NULL);
 """
-"""When the changes up to the last one of a transaction became visible, and when its handle was prepared.
+"""When each transaction's changes became visible (up to its last change id), and when its handle was prepared.
 
-Tables of their own, so that a database without them, of an earlier version, can still be read and gone on with.
+These tables are separate, so that a database of an earlier version without them can still be read and continued.
 """
 _UNKNOWN = "INSERT OR IGNORE INTO moments SELECT max(id), NULL, NULL FROM changes HAVING max(id) IS NOT NULL"
-"""Of what an earlier version has written, the moment is not known."""
+"""Marks the times of everything that an earlier version wrote as unknown."""
 _MOMENT = """
 INSERT OR IGNORE INTO moments (last, at, ready)
 SELECT max(id), ?, (SELECT at FROM votes WHERE handle = ?) FROM changes HAVING max(id) IS NOT NULL
@@ -118,11 +119,11 @@ _ABORT = (
 )
 
 Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
-"""Opens one short transaction of the database; leaving the block commits it, an exception rolls it back."""
+"""Opens one short transaction of the database: leaving the block commits it, an exception rolls it back."""
 
 
 class SimulatedTransaction:
-    """Rows that stand in the real table under their handle, in chunks, and that the view leaves out."""
+    """Rows that are in the real table under their handle, in chunks, and that the view omits."""
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
         self._writing = writing
@@ -131,7 +132,9 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Keeps the row, and inserts what was kept once it is a chunk. Raises `JobFailed` if it is not open."""
+        """Buffer the row, and insert the buffer once it is a full chunk. Raises `JobFailed` if the transaction is
+        not open.
+        """
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -140,7 +143,7 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Inserts the rest and notes the handle as prepared, in one transaction. Raises `JobFailed` after an abort."""
+        """Insert the rest and record the handle as prepared, in one transaction. Raises `JobFailed` after an abort."""
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
@@ -165,7 +168,9 @@ class SimulatedTransaction:
 
 
 class SQLiteStore:
-    """Appendable, Keyed, Atomic, and Transactional by simulation. Nothing is created before the first write."""
+    """A store that is Appendable, Keyed, Atomic, and Transactional by simulation. It creates nothing before the
+    first write.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -173,11 +178,11 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """The change log: every row and every value of a key, in the order in which it became visible."""
+        """Yield the change log: every row and every value of a key, in the order of visibility."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """The same. The moments were noted in the transactions themselves, right before their commits."""
+        """Yield the history with times, which the transactions themselves recorded right before their commits."""
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
         for *row, number in self._read(_HISTORY):
@@ -187,45 +192,45 @@ class SQLiteStore:
             yield Observation(*row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The rows of prepared transactions, with the moment at which each was noted as prepared."""
+        """Yield the rows of prepared transactions with the time at which each was recorded as prepared."""
         if any(self._read(_HAS_MOMENTS)):
             for *row, at in self._read(_WAITING):
                 yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
-        """The rows of the view `visible`: what a reader of rows sees who heeds the demand to use it."""
+        """Yield the rows of the view `visible`, which a reader sees who meets the demand to use it."""
         return self._observations(_VISIBLE)
 
     def hidden(self) -> Iterator[Observation]:
-        """The rows of open and prepared transactions, as far as their writers have inserted them."""
+        """Yield the rows of open and prepared transactions that their writers have inserted."""
         return self._observations(_HIDDEN)
 
     def close(self) -> None:
-        """Closes the connection. A transaction that is open stays unfinished."""
+        """Close the connection. An open transaction stays unfinished."""
         with self._lock, self._explained():
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
 
     def append(self, *rows: Observation) -> None:
-        """Adds the rows in one transaction, which is synced: it survives a loss of power."""
+        """Add the rows in one synced transaction, which survives a power cut."""
         with self._writing() as connection:
             connection.executemany(_INSERT, [(*row[:5], None) for row in rows])
 
     def upsert(self, *rows: Observation) -> None:
-        """Sets the totals of the rows' keys in one transaction; the change log keeps every value."""
+        """Set the totals of the rows' keys in one transaction; the change log keeps every value."""
         with self._writing() as connection:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Whether the marker of this query and batch has been committed."""
+        """Return whether the marker of this query and batch has been committed."""
         return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """One real transaction with the rows and the marker, on a connection of its own, so that nobody reads early.
+        """Open one real transaction with the rows and the marker, on its own connection so that nobody reads early.
 
-        Raises `JobFailed` when the marker is there already. All other writers wait until the block is left.
+        Raises `JobFailed` if the marker already exists. All other writers wait until the block ends.
         """
         with self._explained():
             connection = self._connect_to_write()
@@ -240,7 +245,7 @@ class SQLiteStore:
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Notes the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
+        """Record the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
                 raise JobFailed(f"{self.path}: there is a transaction {handle}; a name is never used twice.")
@@ -249,7 +254,7 @@ class SQLiteStore:
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
-        """Notes the handle as committed, which makes its rows visible. Raises `JobFailed` if it is not prepared."""
+        """Record the handle as committed, which makes its rows visible. Raises `JobFailed` if it is not prepared."""
         refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
@@ -261,7 +266,7 @@ class SQLiteStore:
                 raise refusal
 
     def abort(self, handle: Handle) -> None:
-        """Deletes the rows of a handle unless it was committed."""
+        """Delete the rows of a handle unless it was committed."""
         if not self._is_there():
             return
         with self._writing() as connection:
@@ -271,7 +276,7 @@ class SQLiteStore:
                 connection.execute(statement, [str(handle)])
 
     def prepared(self, query: str) -> list[Handle]:
-        """Every open or prepared transaction of the query, in the order of their names' numbers."""
+        """Return every open or prepared transaction of the query, sorted by the numbers in their names."""
         handles = [Handle.parse(name) for (name,) in self._read(_UNFINISHED)]
         return sorted(handle for handle in handles if handle.query == query)
 
@@ -280,7 +285,7 @@ class SQLiteStore:
             yield Observation(*row)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """The answer to a query on a connection of its own, so that it sees only what is committed."""
+        """Yield the answer to a query on its own connection, so that it sees committed data only."""
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)
@@ -327,7 +332,7 @@ class SQLiteStore:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection to a store that is there. `mode=rw`: it must not create one."""
+        """Connect to an existing store. `mode=rw` keeps SQLite from creating one."""
         address = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(
             address,
@@ -352,7 +357,7 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Makes the database aside and links it into place, so that it is there whole or not at all."""
+        """Create the database under another name and link it into place, so that it exists completely or not at all."""
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)
@@ -369,7 +374,7 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """SQLite would replay the log of a database that was deleted into the new one."""
+        """Refuse a leftover log, because SQLite would replay a deleted database's log into the new one."""
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(f"{log}: left behind by a database that is gone; delete it and run again.")
@@ -393,7 +398,7 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
-    """Notes when what this transaction has changed becomes visible; nothing if it changed nothing that is visible."""
+    """Record when this transaction's changes become visible, unless it changed nothing visible."""
     connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
 
 

@@ -1,3 +1,1 @@
-"""Kafka as a store: one topic is its own history, and a transaction outlives its process. It must not know
-what a sink decides.
-"""
+"""Kafka as a store: one topic is its own history, and a transaction outlives its process."""

@@ -1,6 +1,7 @@
-"""A plain transactional writer of one topic: it claims its transactional id first, and may be refused later.
+"""A plain transactional writer of one topic, which claims its transactional id first and may be fenced later.
 
-This is Kafka's own way without a handle: one id, whose epoch grows with each claim. This module must not retry.
+This is Kafka's own way of fencing without a handle: one id, whose epoch grows with each claim. The writer never
+retries.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +14,9 @@ from labkit.stores.files import encode
 
 
 def claim(address: str, topic: str) -> Callable[[Sequence[Observation]], bool]:
-    """Initialises the id of a topic's writer; gives the function that writes rows in one transaction.
+    """Initialise the transactional id of a topic's writer and return a function that writes rows in one transaction.
 
-    That gives False where the broker refuses, since somebody has claimed the id meanwhile.
+    That function returns False if the broker refuses because somebody else has claimed the id since.
     """
     producer = KafkaProducer(bootstrap_servers=address, transactional_id=f"{topic}.writer")
     producer.init_transactions()

@@ -1,12 +1,12 @@
-"""The topic that a job reads: filled once with a run's input, and what consumers may say of how far they have read.
+"""The topic that a job reads: filled once with a run's input, with the offsets that consumers commit for it.
 
     topic       its name, see `labkit.stores.kafka.topic`
-    homes       which partition each word lives in, and how many lines are written
+    homes       the partition of each word, and how many lines are written
 
-A record is {"offset": line number, "word": word}: where Kafka puts it says nothing about which line it was. All records
-of a word are in one partition, so that they keep their order; a word that is new goes to the newest partition. Behind
-the lines lies a record that its writer aborted: a reader at read_uncommitted would get it. This module must not read
-the records: that is the job's part.
+A record is {"offset": line number, "word": word}, because Kafka's own offset does not tell which line it was.
+All records of a word go to one partition, so that they keep their order; new words go to the newest partition.
+After the lines comes a record that its writer aborted: a reader at read_uncommitted would receive it. Only the
+job reads the records.
 """
 
 import json
@@ -23,11 +23,11 @@ from labkit.stores.kafka.transaction import explained, flush, hang_up
 from labkit.stores.kafka.writer import CHUNK, initialise
 
 ABORTED_WORD = "aborted"
-"""What the aborted record says; its line number is -1."""
+"""The word of the aborted record; its line number is -1."""
 
 
 class InputTopic:
-    """The input of one run. Nothing is created before it is filled."""
+    """The input of one run. Nothing is created before the first `fill`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,24 +35,26 @@ class InputTopic:
 
     @property
     def address(self) -> str:
-        """The broker's address, as host:port. Raises `ServiceUnavailable`."""
+        """Return the broker's address as host:port. Raises `ServiceUnavailable`."""
         return self._topic.address
 
     @property
     def name(self) -> str:
-        """The topic's name."""
+        """Return the topic's name."""
         return self._topic.name()
 
     @property
     def group(self) -> str:
-        """The consumer group of the run, without members. It begins with the topic's name and is deleted with it."""
+        """Return the run's consumer group, which has no members. Its name begins with the topic's, so both are
+        deleted together.
+        """
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Writes the lines that are not written yet; when this returns, the broker has all of them.
+        """Write the lines that are not written yet; when this returns, the broker has all of them.
 
-        With `new_partition` the topic gets one partition more first, to which words go that are new. Raises
-        `InvalidInput` where an earlier call was cut off, since nobody knows how far it came.
+        With `new_partition` the topic first gets one more partition, which receives all new words. Raises
+        `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.
         """
         homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
@@ -77,35 +79,39 @@ class InputTopic:
         durable.replace(self._folder / "homes", json.dumps(state))
 
     def add_partition(self) -> int:
-        """Gives the topic a partition more; returns its number."""
+        """Add a partition to the topic and return its number."""
         number = self.partitions()
         with explained(self.address):
             self._topic.coordinators.admin.create_partitions({self.name: number + 1})
         return number
 
     def partitions(self) -> int:
-        """How many partitions the topic has."""
+        """Return the number of partitions."""
         return len(self.ends())
 
     def ends(self) -> dict[int, int]:
-        """Every partition, with the offset that the next record there will get."""
+        """Return for every partition the offset that its next record will get."""
         return _numbered(self._topic.coordinators.ends(self.name))
 
     def group_offsets(self) -> dict[int, int]:
-        """How far the group says that it has read: by partition, the next offset. Monitors look at it; Spark never."""
+        """Return for every partition the next offset that the group claims to read. Monitors use it; Spark never
+        does.
+        """
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commits offsets for the group: it then says that everything before them is read, whether it is so or not."""
+        """Commit offsets for the group, which then claims to have read everything before them, whether or not that
+        is true.
+        """
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
     def close(self) -> None:
-        """Closes the connection to the broker."""
+        """Close the connection to the broker."""
         self._topic.close()
 
     def destroy(self) -> None:
-        """Deletes the topic and its group. Idempotent."""
+        """Delete the topic and its group. The call is idempotent."""
         if self._topic.find() is not None:
             self._topic.delete()
 
@@ -122,7 +128,7 @@ class InputTopic:
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
-        """Sends in order, and looks at every answer."""
+        """Send records in order and check every acknowledgement."""
         with explained(self.address):
             sent: list[FutureRecordMetadata] = []
             for offset, word, partition in records:
@@ -136,7 +142,7 @@ class InputTopic:
             _check(writer, sent)
 
     def _abort_one(self, partition: int) -> None:
-        """Writes a record in a transaction and aborts it."""
+        """Write a record in a transaction and abort it."""
         writer = self._topic.writer(f"{self.name}.input")
         try:
             with explained(self.address):

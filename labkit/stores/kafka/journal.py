@@ -1,13 +1,14 @@
-"""What the lab must remember of a Kafka transaction beside Kafka: its name was used, it was pre-committed, by whom.
+"""The lab's own notes on Kafka transactions: which names are used, and who pre-committed which transaction.
 
     NAME.open        begun; a name is never used twice
-    NAME.prepared    {"id", "epoch", "rows"}: the vote, by which any process can commit
-    NAME.committed   the coordinator has said so
-    NAME.lost        the coordinator has aborted what was pre-committed
-    QUERY.epoch      the latest driver of a query; earlier ones begin nothing any more
+    NAME.prepared    {"id", "epoch", "rows"}: the vote, with which any process can commit
+    NAME.committed   the coordinator has confirmed the commit
+    NAME.lost        the coordinator aborted a pre-committed transaction
+    QUERY.epoch      the latest driver of a query; earlier drivers may begin nothing more
 
-Kafka has no prepared state: an open transaction and a pre-committed one look alike to the coordinator (KIP-939 would
-change that). So the vote is a file, as Flink's committable is in its checkpoint. This module must not ask Kafka.
+Kafka has no prepared state: to the coordinator, an open transaction and a pre-committed one look alike (KIP-939
+would change that). So the vote is a file, just as Flink keeps its committable in the checkpoint. The journal
+never asks Kafka.
 """
 
 import json
@@ -25,38 +26,42 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 
 class Vote(NamedTuple):
-    """What a writer promised: who it was, and how many rows it wrote. Without rows there is nothing to commit."""
+    """A writer's promise: its producer id and epoch, and how many rows it wrote. Without rows there is nothing to
+    commit.
+    """
 
     producer: Producer
     rows: int
 
 
 class Journal:
-    """The files of one store's transactions. Nothing is created before the first transaction."""
+    """The files about one store's transactions. Nothing is created before the first transaction."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Holds the lock under which one process at a time begins or finishes transactions."""
+        """Hold the lock under which one process at a time begins or finishes transactions."""
         with durable.explained(self._folder):
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
                 yield
 
     def explained(self) -> AbstractContextManager[None]:
-        """Turns an `OSError` of the block into one sentence."""
+        """Turn an `OSError` of the block into one sentence."""
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuses what earlier drivers of the query begin from now on. Raises `JobFailed` for one that was replaced."""
+        """Refuse from now on what earlier drivers of the query begin. Raises `JobFailed` if this driver was
+        replaced itself.
+        """
         with self.changing():
             self.refuse_fenced(query, incarnation)
             durable.replace(self._epoch(query), str(incarnation))
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
-        """Raises `JobFailed` for a driver that was replaced."""
+        """Raise `JobFailed` for a driver that was replaced."""
         try:
             latest = int(self._epoch(query).read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -69,9 +74,11 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Notes that the name is in use; gives the identity of the note. Raises `JobFailed` if it is used already.
+        """Record that the name is in use and return the identity of that note. Raises `JobFailed` if the name was
+        used before.
 
-        Under one lock with `fence`: what a replaced driver has begun is noted before it is fenced, or refused.
+        The call shares one lock with `fence`, so a replaced driver's transaction is either recorded before the
+        fence, or refused.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
@@ -89,7 +96,7 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """The identity of the note that a transaction is open: another one is another writer's."""
+        """Return the identity of the note on an open transaction; a different identity means a different writer."""
         try:
             status = self._path(handle, OPEN).stat()
         except FileNotFoundError:
@@ -98,7 +105,7 @@ class Journal:
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
-        """Makes the vote durable; the caller holds the lock and has looked at the note."""
+        """Make the vote durable; the caller holds the lock and has compared the note."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
         # The vote is durable before the note that the transaction is open goes away: a
         # crash in between leaves both, and the vote counts.
@@ -107,7 +114,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def vote(self, handle: Handle) -> Vote | None:
-        """The vote, if the transaction was pre-committed and is not known to be committed."""
+        """Return the vote of a pre-committed transaction that is not known to be committed; otherwise None."""
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -118,19 +125,19 @@ class Journal:
             raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
 
     def is_committed(self, handle: Handle) -> bool:
-        """Whether the coordinator has confirmed the commit."""
+        """Return whether the coordinator has confirmed the commit."""
         return self._path(handle, COMMITTED).exists()
 
     def is_lost(self, handle: Handle) -> bool:
-        """Whether what was pre-committed turned out to be aborted."""
+        """Return whether a pre-committed transaction turned out to be aborted."""
         return self._path(handle, LOST).exists()
 
     def commit(self, handle: Handle) -> None:
-        """Notes that the transaction is committed."""
+        """Record that the transaction is committed."""
         self._become(handle, COMMITTED)
 
     def lose(self, handle: Handle) -> None:
-        """Notes that the transaction was aborted by somebody else."""
+        """Record that somebody else aborted the transaction."""
         self._become(handle, LOST)
 
     def _become(self, handle: Handle, suffix: str) -> None:
@@ -140,7 +147,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:
-        """Notes that the transaction is aborted: as if its name had never been used."""
+        """Record an abort by removing every trace of the name, as if it had never been used."""
         if not self._folder.is_dir():
             return
         for suffix in (OPEN, PREPARED):
@@ -148,7 +155,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def unfinished(self) -> set[Handle]:
-        """Every transaction that was begun and is not known to be finished."""
+        """Return every transaction that was begun and is not known to be finished."""
         try:
             names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
         except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""Rows and a marker in one Kafka transaction: the marker is an offset of a consumer group that nobody is a member of.
+"""Rows and a marker in one Kafka transaction: the marker is a committed offset of a consumer group without members.
 
-Kafka can put two things into a transaction, records and offsets of groups (KIP-98, KIP-447). So the marker of a batch
-is an offset that its own group has committed: the native way to say "done" together with the rows. One transactional
-id serves all batches of a query: whoever writes next initialises it, which aborts what a dead writer left open and
-fences one that is only thought dead. This module must not decide which batch is written.
+A Kafka transaction can contain records and offsets of groups (KIP-98, KIP-447). So each batch has its own
+group, and an offset committed for that group says "done" atomically with the rows. One transactional id serves
+all batches of a query: the next writer initialises it, which aborts a dead writer's open transaction and fences
+a writer that only seemed dead.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Whether the group of this batch has an offset, once a commit that is under way has ended."""
+    """Return whether the group of this batch has an offset, after any commit in progress has ended."""
     if (name := topic.find()) is None:
         return False
     # EndTxn is answered before the markers are written, so a commit that is under way
@@ -33,7 +33,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
 
 
 def transactional_id(topic: Topic, query: str) -> str:
-    """The one id of a query; no handle reads like it."""
+    """Return the one id of a query; it cannot be confused with a handle."""
     return f"{topic.name()}.{query}-marked"
 
 
@@ -41,9 +41,9 @@ def transactional_id(topic: Topic, query: str) -> str:
 def marked(
     topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
 ) -> Iterator[Callable[[Observation], None]]:
-    """One transaction with the rows that are written through the yielded function, and the marker.
+    """Open one transaction for the marker and the rows; the yielded function writes rows into it.
 
-    Raises `JobFailed` when the marker is there already, or when a later driver has fenced this one.
+    Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)
@@ -95,10 +95,10 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Aborts what is open under the id, as far as the broker can be asked; else its timeout does it, or the next
-    writer.
+    """Abort the open transaction of this id if the broker answers; otherwise its timeout or the next writer aborts
+    it.
 
-    Whatever the coordinator says now, a record may still be on its way to it: only fencing is certain.
+    A record may still be on its way to the broker, whatever the coordinator answers now; only fencing is certain.
     """
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)

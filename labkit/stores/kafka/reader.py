@@ -1,9 +1,9 @@
-"""What an outside reader of a topic sees, at each isolation level, in the order of the log.
+"""Read a topic as an outside reader does, at each isolation level, in the order of the log.
 
-A reader at read_committed gets the records of committed transactions up to the last stable offset, which is where the
-first open transaction begins: what was committed behind it waits. A reader at read_uncommitted (the default of every
-client) gets everything, and what was aborted stays in the log until retention or compaction removes its
-segment. This module must not write.
+A reader at read_committed receives records of committed transactions up to the last stable offset, which is
+where the first open transaction begins: later committed records wait. A reader at read_uncommitted, the default
+of every client, receives everything, including aborted records, until retention or compaction removes their
+segment.
 """
 
 import time
@@ -23,10 +23,10 @@ from labkit.stores.kafka.transaction import Producer, explained, probe
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 PARTITION = 0
-"""A topic of the lab has one partition, so that it has one order."""
+"""The only partition of a store's topic, so that the topic has one order."""
 
 OWNER = "transaction"
-"""The header that says which transaction wrote a record."""
+"""The record header that names the transaction."""
 
 _PATIENCE = 30.0
 _decoder = msgspec.json.Decoder(Line)
@@ -39,35 +39,37 @@ class Owner(NamedTuple):
     producer: Producer
 
     def encode(self) -> bytes:
-        """The value of the header."""
+        """Return the value of the header."""
         return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """The owner that `encode` has written into a header."""
+        """Return the owner that `encode` wrote into a header."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
 
 class Entry(NamedTuple):
-    """One record: its offset in the log, its row, and the transaction that wrote it, if one did."""
+    """One record: its offset in the log, its row, and the transaction that wrote it, if any."""
 
     position: int
     row: Observation
     owner: Owner | None
     sent: float | None = None
-    """When its producer made it, in seconds since the epoch."""
+    """When its producer created it, in seconds since the epoch."""
 
 
 class Reader:
-    """Reads one topic at one isolation level, from outside: without a group, and without a position that is kept."""
+    """Reads one topic at one isolation level from outside, without a group and without a stored position."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Every record from an offset up to where the reader can see now; none of a topic that is not there."""
+        """Yield every record from an offset up to the end that this isolation level sees now; none if the topic
+        does not exist.
+        """
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return
@@ -79,7 +81,7 @@ class Reader:
             yield from self._up_to(consumer, end)
 
     def follow(self, patience: float) -> Iterator[Entry]:
-        """Reads along from the first record on; ends when none has come for so many seconds."""
+        """Yield records from the first one on, and stop when none has arrived for `patience` seconds."""
         with explained(self._address), self._consumer() as consumer:
             consumer.assign([self._partition])
             consumer.seek(self._partition, 0)
@@ -90,7 +92,7 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """The last stable offset at read_committed; the end of the log at read_uncommitted."""
+        """Return the last stable offset at read_committed, or the end of the log at read_uncommitted."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0

@@ -1,11 +1,11 @@
-"""A Kafka topic as a store: rows are records, transactions are Kafka's own and outlive their writer until a timeout.
+"""A Kafka topic as a store: rows are records, and transactions are Kafka's own, which outlive their writer until a
+timeout.
 
-    topic, timeout    which topic, and for how long its transactions may be open
-    transactions/     what is remembered of transactions beside Kafka
+    topic, timeout    the topic, and how long its transactions may stay open
+    transactions/     the lab's notes on transactions, see `journal`
 
-Appendable, Atomic, Transactional and Fencing. Not Keyed: a compacted topic drops older records of a key some time
-later, and until then, and to whoever read along, all of them were there, so a record never replaces another for a
-reader. This module must not decide what is committed.
+The store is Appendable, Atomic, Transactional and Fencing. It is not Keyed: compaction removes older records of
+a key some time later, and until then every reader sees all of them, so a record never replaces another.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,14 +28,14 @@ from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):
-    """What came of a request to commit."""
+    """The result of a request to commit."""
 
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
     LOST = "lost"
-    """Kafka aborted it before: its timeout was over, or somebody initialised its id."""
+    """Kafka had aborted it already: its timeout expired, or somebody initialised its id."""
     UNKNOWN = "unknown"
-    """The coordinator knows nothing of the id any more, and the log does not have its rows."""
+    """The coordinator no longer knows the id, and the log does not contain its rows."""
 
 
 class KafkaStore:
@@ -49,17 +49,18 @@ class KafkaStore:
         self._open: list[KafkaTransaction] = []
 
     def history(self) -> Iterator[Observation]:
-        """What a reader at read_committed gets, in the order of the log, up to the last stable offset.
+        """Yield what a reader at read_committed receives, in log order, up to the last stable offset.
 
-        That is the order in which rows became visible: a row that was committed behind an open transaction waits.
+        That is also the order of visibility, because a row committed after an open transaction's first record waits.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """The same, with the moments at which producers made the records: of transactions, when rows were written.
+        """Yield the history with the times at which producers created the records; for transactions, these are
+        times of writing.
 
-        When a transaction became visible stands in the log's control records, which no consumer is handed.
+        When a transaction became visible is recorded in the log's control records, which no consumer receives.
         """
         if self.topic.find() is None:
             return
@@ -70,21 +71,26 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The hidden rows, with the moments at which producers made them: the log does not say which have voted."""
+        """Yield the hidden rows with the times of their creation: the log does not tell which of them are
+        pre-committed.
+        """
         if self.topic.find() is not None:
             for entry in self._undecided():
                 if entry.sent is not None:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Rows beyond the last stable offset that are not aborted: undecided, or waiting behind what is undecided."""
+        """Yield rows beyond the last stable offset that are not aborted: undecided, or waiting for an undecided
+        transaction.
+        """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """Every row that a reader at read_uncommitted gets who reads along, also those that are or will be aborted.
+        """Yield every row that a reader at read_uncommitted receives as it reads along, including rows of aborted
+        transactions.
 
-        Each row's `visibility` says whether it was aborted, or read before its decision.
+        Each row's `visibility` tells whether it was aborted, or read before its decision.
         """
         if self.topic.find() is not None:
             # Who reads along cannot know what will be aborted, so every row is compared
@@ -95,7 +101,7 @@ class KafkaStore:
                 yield _as_read_early(entry, aborted=entry.position not in kept)
 
     def close(self) -> None:
-        """Closes every producer and the topic's connection. A transaction that is open stays unfinished."""
+        """Close every producer and the topic's connection. An open transaction stays unfinished."""
         for transaction in self._open:
             transaction.close()
         self._open.clear()
@@ -105,10 +111,10 @@ class KafkaStore:
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
-        """Adds the rows with an idempotent producer; when this returns, the broker has acknowledged every one.
+        """Add the rows with an idempotent producer; when this returns, the broker has acknowledged every one.
 
-        Idempotent means that a request which was sent again is not written again (KIP-98): it does not help when a
-        new producer writes the same rows.
+        Idempotent means that a request which the client repeats is not written twice (KIP-98). It does not help
+        when a new producer writes the same rows.
         """
         with explained(self.topic.address):
             if self._appender is None:
@@ -119,26 +125,27 @@ class KafkaStore:
                 future.get(timeout=1)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Whether a transaction with the marker of this query and batch has committed."""
+        """Return whether a transaction with the marker of this query and batch has committed."""
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """One transaction with the rows and the marker. A writer that dies in it leaves an open one.
+        """Open one transaction with the rows and the marker. A writer that dies inside it leaves it open.
 
-        Readers never see its rows; but what is written behind it waits until the next writer of this query, or the
-        timeout, has aborted it. Raises `JobFailed` when the marker is there already, or when a later driver has
-        fenced this one.
+        Readers never see its rows, but later records wait until the next writer of this query, or the timeout,
+        aborts it. Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Opens a transaction under a transactional.id of its own. Raises `JobFailed` for a name that was used."""
+        """Open a transaction with its own transactional.id. Raises `JobFailed` for a name that was used before."""
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commits by the vote, and returns when the markers are written. Raises `LostTransaction`, or `JobFailed`."""
+        """Commit with the stored vote, and return once the markers are written. Raises `LostTransaction` or
+        `JobFailed`.
+        """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(
@@ -149,7 +156,7 @@ class KafkaStore:
             raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commits by the vote and returns what came of it, also where the rows are lost.
+        """Commit with the stored vote and return the outcome, even if the rows are lost.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -177,7 +184,7 @@ class KafkaStore:
             return outcome
 
     def abort(self, handle: Handle) -> None:
-        """Aborts by initialising the id, which fences a writer that may be alive. A committed one stays."""
+        """Abort by initialising the id, which also fences a writer that may be alive. A committed transaction stays."""
         if self.topic.find() is None:
             return
         with self.journal.changing():
@@ -198,9 +205,9 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Every unfinished transaction of the query: those that are remembered, and those that Kafka knows of.
+        """Return every unfinished transaction of the query: those in the journal and those that Kafka lists.
 
-        Ids of another store begin with another topic, so none of them is ever among these.
+        Transactional ids begin with the topic's name, so those of other stores are never among them.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -210,28 +217,29 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuses what earlier drivers of the query begin from now on; raised epochs stop what they have open.
+        """Refuse from now on what earlier drivers of the query begin, and stop their open transactions by raising
+        their epochs.
 
-        Raises `JobFailed` for a driver that was itself replaced.
+        Raises `JobFailed` for a driver that was replaced itself.
         """
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Sets transaction.timeout.ms for what is begun from now on, in every process that opens the store later."""
+        """Set transaction.timeout.ms for later transactions, in every process that opens the store afterwards."""
         self.topic.expire_after(seconds)
 
     def unfinished(self) -> list[str]:
-        """The transactional ids that the coordinators say are open."""
+        """Return the transactional ids that the coordinators report as open."""
         return [described.name for described in self.transactions()]
 
     def expired(self) -> list[str]:
-        """The transactional ids that were begun, and that the coordinators have aborted since."""
+        """Return the transactional ids that were begun and that the coordinators have since aborted."""
         names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
         descriptions = [self.topic.coordinators.describe(name) for name in names]
         return [described.name for described in descriptions if described is not None and described.stage in ABORTED]
 
     def transactions(self) -> list[TransactionDescription]:
-        """What the coordinators say of this store's unfinished transactions, sorted by id."""
+        """Return the coordinators' descriptions of this store's unfinished transactions, sorted by id."""
         topic = self.topic.find()
         if topic is None:
             return []
@@ -239,11 +247,15 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Up to where a reader at read_committed can read: the first record of the first open transaction."""
+        """Return the offset up to which a reader at read_committed can read: the first record of the first open
+        transaction.
+        """
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Whether the broker answers, and allows transactions to be open for so long. Raises a sentence if not."""
+        """Check that the broker answers and allows transactions to stay open this long. Raises an error with one
+        sentence.
+        """
         # Asked now, because the first transaction would be refused only after the JVM
         # is up.
         maximum = self.topic.coordinators.longest_timeout()
@@ -251,7 +263,7 @@ class KafkaStore:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Aborts what is unfinished, whoever wrote it, and deletes the topic with its groups."""
+        """Abort every unfinished transaction, no matter who wrote it, and delete the topic with its groups."""
         if self.topic.find() is None:
             return
         for described in self.transactions():
@@ -262,7 +274,7 @@ class KafkaStore:
         return Reader(self.topic.address, self.topic.name(), isolation)
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
-        """Asks the coordinator, and where it cannot say any more, the log."""
+        """Ask the coordinator, and look into the log where the coordinator no longer knows."""
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
         # The producer is compared, too: what is open under the name may be another
@@ -278,9 +290,7 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Looks in the log for a transaction of whose end the coordinator knows nothing: its id was
-        initialised since.
-        """
+        """Look in the log for a transaction that the coordinator has forgotten because its id was initialised again."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided: a row of ours that
@@ -291,7 +301,7 @@ class KafkaStore:
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
-        """What lies beyond the last stable offset and is not aborted."""
+        """Return the records beyond the last stable offset that are not aborted."""
         entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
         dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
         return [entry for entry in entries if entry.owner not in dead]

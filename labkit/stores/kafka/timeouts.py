@@ -1,11 +1,10 @@
-"""A job with checkpoints whose Kafka transactions run out of time, against a real broker and by a real clock.
+"""Run a small checkpointing job whose Kafka transactions time out, against a real broker and a real clock.
 
-The job is the smallest that shows it: it reads a log that can be replayed, writes what it reads into one transaction,
-pre-commits at the barrier, counts the checkpoint as complete, and commits. When a write fails it is started again from
-its last complete checkpoint; when it has failed often enough, somebody gives it a timeout that fits, and it goes on
-from there. A broker looks for old transactions only now and then, so a job whose transaction is older than its timeout
-waits until the broker has aborted it: without that, chance would decide. `labkit.sim.models.kafka_log.timeouts` says
-the same without a broker. This module must not judge by itself.
+The job reads a replayable log, writes each interval into one transaction, pre-commits at the barrier, completes
+the checkpoint, and commits. After a failed write it restarts from its last complete checkpoint; after enough
+failures it gets a timeout that fits, and continues. A broker checks for expired transactions only now and then,
+so a job whose transaction is too old waits until the broker has aborted it: otherwise chance would decide the
+result. `labkit.sim.models.kafka_log.timeouts` simulates the same. The judge alone decides on the outcome.
 """
 
 import time
@@ -27,32 +26,32 @@ from labkit.stores.kafka.topic import TIMEOUT
 from labkit.stores.kafka.transaction import ABORTED, Stage
 
 LONGEST = 120.0
-"""Seconds of the longest interval that is run: somebody waits for it."""
+"""The longest interval that may be tried, in seconds, because somebody waits for it."""
 
 ATTEMPTS = 2
-"""How often the job is tried with the timeout that was asked for."""
+"""How often the job runs with the requested timeout."""
 
 PATIENCE = 60.0
-"""Seconds in which a broker must have aborted what is older than its timeout; by default it looks every 10 s."""
+"""Seconds within which a broker must abort an expired transaction; by default it checks every 10 s."""
 
 WAITS = "the job waits until Kafka looks"
-"""What a step says where chance would else decide; on a broker that looks often there may be none."""
+"""The text of a step in which the job waits for the broker; a broker that checks often may cause none."""
 
 _LOOK = 0.1
 
 
 class Traffic(StrEnum):
-    """When records come, between two barriers."""
+    """When records arrive between two barriers."""
 
     STEADY = "steady"
-    """All the time: a record every twentieth of the interval."""
+    """A record every twentieth of the interval."""
     BURST = "burst"
-    """Three at once, right behind the barrier; then nothing."""
+    """Three records right after the barrier, then none."""
     LATE = "late"
-    """Three at once, when nine tenths of the interval are over."""
+    """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Seconds after the barrier at which each record comes."""
+        """Return the arrival times in seconds after the barrier."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -60,24 +59,24 @@ class Traffic(StrEnum):
 
 @dataclass
 class TimeoutTrial:
-    """What became of one kind of traffic, from the first attempt to the judge's verdict."""
+    """The result for one kind of traffic, from the first attempt to the judge's verdict."""
 
     traffic: Traffic
     steps: list[str] = field(default_factory=list)
     """What happened, each with the seconds since the attempt began."""
     failures: int = 0
-    """Attempts that ended in a failed write."""
+    """The number of attempts that ended in a failed write."""
     outcome: Outcome | None = None
-    """What Kafka made of the commit of the checkpoint that was complete; None where none was with this timeout."""
+    """How Kafka answered the commit of the complete checkpoint; None if no checkpoint completed with this timeout."""
     verdict: Verdict | None = None
 
     def __str__(self) -> str:
-        """The trial as text for a person: the verdict, then one line a step."""
+        """Return the trial as text: the verdict, then one line per step."""
         held = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
         return "\n".join([f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)])
 
     def to_json(self) -> dict[str, object]:
-        """The trial as plain data, for JSON."""
+        """Return the trial as plain data for JSON."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value
         return {"steps": self.steps, "failures": self.failures, "commit": outcome, "verdict": verdict}
@@ -86,10 +85,10 @@ class TimeoutTrial:
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
 ) -> dict[str, TimeoutTrial]:
-    """Runs one checkpoint interval with every kind of traffic, side by side; all in seconds of a real clock.
+    """Run one checkpoint interval with every kind of traffic side by side; all times are seconds of a real clock.
 
-    Raises `ServiceUnavailable` without a broker, or where it does not abort what is too old within `PATIENCE` seconds;
-    `InvalidInput` for a timeout that the broker does not allow.
+    Raises `ServiceUnavailable` without a broker, or if the broker does not abort expired transactions within
+    `PATIENCE` seconds; `InvalidInput` for a timeout that the broker does not allow.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s.")
@@ -101,7 +100,7 @@ def try_timeouts(
 
 
 class _Job:
-    """One job on a topic of its own, which is gone afterwards."""
+    """One job on its own topic, which it deletes in the end."""
 
     def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
@@ -111,7 +110,7 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Tries, corrects the timeout where the job does not get on, and has the outcome judged."""
+        """Try, correct the timeout if the job makes no progress, and let the judge decide."""
         try:
             return self._tried()
         except LabError:
@@ -141,7 +140,9 @@ class _Job:
             yield store
 
     def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """From one barrier to the next: records, pre-commit, checkpoint, commit. A failed write ends the attempt."""
+        """Run from one barrier to the next: records, pre-commit, checkpoint, commit. A failed write ends the
+        attempt.
+        """
         self._attempt += 1
         self._began = time.monotonic()
         handle = Handle("job", 0, 0, self._attempt, 1)
@@ -175,7 +176,7 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Waits for a moment of the attempt, and then, where the transaction is too old, until Kafka has aborted it."""
+        """Wait for a moment of the attempt and then, if the transaction is too old, until Kafka has aborted it."""
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             self._is_aborted(store, handle)
@@ -196,9 +197,10 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Whether the coordinator has aborted the transaction, and its marker is there; the first sign of it is a step.
+        """Return whether the coordinator has aborted the transaction and written its marker; the first sign of it
+        becomes a step.
 
-        Without the marker the partition may still take a write.
+        Without the marker the partition might still accept a write.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

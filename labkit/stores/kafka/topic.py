@@ -1,9 +1,9 @@
-"""The topic of one store: its name, where its broker is, and the producers that write to it.
+"""The topic of one store: its name, its broker, and the producers that write to it.
 
-    topic            the name, chosen by the first that writes; the topic has one partition, so that it has one order
-    timeout          for how many seconds a transaction may be open, if not for as long as a broker allows
+    topic            the name, chosen by the first writer; the topic has one partition, so that it has one order
+    timeout          how many seconds a transaction may stay open, if not as long as a broker allows
 
-Both lie in the store's folder, so that every process that opens the store finds them. This module must not read.
+Both files lie in the store's folder, so that every process that opens the store finds them.
 """
 
 import os
@@ -24,10 +24,10 @@ from labkit.stores.kafka.reader import OWNER, PARTITION, Owner
 from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, probe
 
 TIMEOUT = 900.0
-"""Seconds: what a broker allows by default (transaction.max.timeout.ms).
+"""The default maximum of a broker in seconds (transaction.max.timeout.ms).
 
-A producer's own default is a minute, and that is too short: a driver can be down for longer, and one in which many
-queries wait at their failpoints was, so that recovery found decided transactions aborted.
+A producer's own default of one minute is too short: a driver may be down for longer, and a driver whose queries
+waited at their failpoints was, so that recovery found decided transactions aborted.
 """
 
 
@@ -41,12 +41,12 @@ class Topic:
 
     @cached_property
     def address(self) -> str:
-        """The broker's address, as host:port. Raises `ServiceUnavailable`."""
+        """Return the broker's address as host:port. Raises `ServiceUnavailable`."""
         return addresses.kafka()
 
     @cached_property
     def timeout(self) -> float:
-        """For how many seconds a transaction may be open, from its first record (transaction.timeout.ms)."""
+        """Return how many seconds a transaction may stay open after its first record (transaction.timeout.ms)."""
         path = self.folder / "timeout"
         try:
             return float(path.read_text(encoding="ascii"))
@@ -56,14 +56,14 @@ class Topic:
             raise InvalidInput(f"{path}: damaged; start the run anew.") from None
 
     def expire_after(self, seconds: float) -> None:
-        """Sets the timeout of transactions, for every process that opens the store later."""
+        """Set the timeout of transactions for every process that opens the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
         self.__dict__["timeout"] = seconds
 
     def find(self) -> str | None:
-        """The topic's name; None while nobody has written."""
+        """Return the topic's name; None before the first write."""
         with durable.explained(self.folder):
             try:
                 return (self.folder / "topic").read_text(encoding="ascii")
@@ -71,7 +71,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """The topic's name, chosen now if nobody has."""
+        """Return the topic's name, and choose it if nobody has."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -80,24 +80,24 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """The id of a handle: other stores have other topics, and other attempts other handles."""
+        """Return the id of a handle: other stores have other topics, and other attempts have other handles."""
         return f"{self.name()}.{handle}"
 
     @property
     def coordinators(self) -> Coordinators:
-        """The connection to the broker and its transaction coordinators, opened when it is needed."""
+        """Return the connection to the broker and its transaction coordinators, opened on first use."""
         if self._coordinators is None:
             self._coordinators = Coordinators(self.address)
         return self._coordinators
 
     def close(self) -> None:
-        """Closes the connection to the broker, if one was opened."""
+        """Close the connection to the broker if it is open."""
         coordinators, self._coordinators = self._coordinators, None
         if coordinators is not None:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """A producer, idempotent, or transactional and still to be initialised. The topic is there from now on."""
+        """Return an idempotent producer, or a transactional one that still has to be initialised. Creates the topic."""
         probe(self.address)
         self._make()
         with explained(self.address):
@@ -117,12 +117,12 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Hands a row to a producer; gives the future of its record."""
+        """Pass a row to a producer and return the future of its record."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
-        """Removes the topic with all that is in it, its groups, and its name."""
+        """Delete the topic with its records, its groups and its name."""
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
@@ -132,7 +132,7 @@ class Topic:
         self._is_made = False
 
     def _choose(self) -> None:
-        """Links a drafted name into place, so that of several processes one is first, and the file is whole."""
+        """Link a drafted name into place, so that one of several processes wins and readers find a complete file."""
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")
         try:

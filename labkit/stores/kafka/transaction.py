@@ -1,11 +1,12 @@
-"""The private names of kafka-python, and what the lab asks Kafka's transaction coordinator directly.
+"""The private names of kafka-python that the lab uses, and its direct requests to Kafka's transaction coordinator.
 
-A transaction is finished from another process by sending EndTxn with its (transactional.id, producer id, epoch),
-without a producer: InitProducerId would abort what is to be committed (KIP-98). Sending the request ourselves needs
-two private names and gives the broker's own error code; resuming a KafkaProducer, as Flink's connector does by
-reflection (FlinkKafkaInternalProducer.resumeTransaction), needs four, waits without a limit, and turns several codes
-into one. EndTxn goes out in version 3, the one that kafka-python's producer speaks (transaction version 1): there,
-committing twice under one epoch is answered without an error. This module must not know of stores or handles.
+Another process finishes a transaction by sending EndTxn with its (transactional.id, producer id, epoch). It
+needs no producer: InitProducerId would abort the transaction that is to be committed (KIP-98). Sending the
+request ourselves takes two private names and returns the broker's own error code. The alternative, resuming a
+KafkaProducer as Flink's connector does by reflection (FlinkKafkaInternalProducer.resumeTransaction), takes
+four, waits without a limit, and merges several codes. EndTxn is sent in version 3, which kafka-python's
+producer uses (transaction version 1); that version answers a second commit under the same epoch without an
+error.
 """
 
 import logging
@@ -26,13 +27,13 @@ from kafka.structs import OffsetAndMetadata
 from labkit.core.errors import JobFailed, LabError, ServiceUnavailable
 
 PINNED = "3.0.12"
-"""The version of kafka-python whose private names are used here; tests run them against a real broker."""
+"""The version of kafka-python whose private names this module uses; tests run them against a real broker."""
 
 PATIENCE = 30.0
-"""Seconds in which a coordinator must settle a transaction."""
+"""Seconds within which a coordinator must settle a transaction."""
 
 DELIVERY = 30
-"""Seconds in which a record must be delivered (delivery.timeout.ms)."""
+"""Seconds within which a record must be delivered (delivery.timeout.ms)."""
 
 AnswerT = TypeVar("AnswerT")
 
@@ -44,14 +45,14 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is 
 
 
 class Producer(NamedTuple):
-    """The identity by which a coordinator knows a writer: the id, and the epoch that fences all earlier ones."""
+    """The identity of a writer at the coordinator: the producer id, and the epoch that fences all earlier ones."""
 
     id: int
     epoch: int
 
 
 class Stage(StrEnum):
-    """How far a transaction has come, under the names of Kafka's TransactionState."""
+    """The state of a transaction, under the names of Kafka's TransactionState."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -69,7 +70,7 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """What a coordinator says of a transactional id. `started` is in seconds since 1970, 0 when nothing is open."""
+    """A coordinator's description of a transactional id. `started` is in seconds since 1970, 0 if nothing is open."""
 
     name: str
     stage: Stage
@@ -79,7 +80,7 @@ class TransactionDescription(NamedTuple):
 
 
 def check_version() -> None:
-    """Raises `ServiceUnavailable` for another kafka-python than the one whose private names were tried."""
+    """Raise `ServiceUnavailable` for a version of kafka-python whose private names nobody has tried."""
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
@@ -89,7 +90,9 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raises `ServiceUnavailable` at once where nobody listens: a client would try for seconds, and leave a thread."""
+    """Raise `ServiceUnavailable` at once if nobody listens: a client would try for seconds and leave a thread
+    behind.
+    """
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
@@ -98,30 +101,32 @@ def probe(address: str) -> None:
 
 
 def unavailable(address: str) -> ServiceUnavailable:
-    """The error for a broker that does not answer, with the remedy."""
+    """Return the error for a broker that does not answer, with the remedy."""
     remedy = "look at it with labkit services status kafka, or at LABKIT_KAFKA"
     return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Id and epoch of a producer; after an epoch bump (KIP-360) its open transaction is gone, so compare them."""
+    """Return id and epoch of a producer. They change with an epoch bump (KIP-360), after which its open
+    transaction is gone.
+    """
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
-    """Waits until every record has its answer. Raises `KafkaTimeoutError` where that takes longer than a delivery may.
+    """Wait until every record is acknowledged. Raises `KafkaTimeoutError` if that takes longer than a delivery may.
 
-    The client's own flush waits for ever for a broker that refused a record and then went away: its records never
-    expire while it waits for a new producer id.
+    The client's own flush waits forever for a broker that refused a record and then went away, because its
+    records do not expire while it waits for a new producer id.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Closes a producer, by force where it has records that nobody takes; says whether force was needed.
+    """Close a producer, by force if it holds records that nobody accepts, and return whether force was needed.
 
-    The client's own close would then raise, and leave its thread behind.
+    In that case the client's own close would raise and leave its thread behind.
     """
     try:
         writer.close(timeout=seconds)
@@ -132,7 +137,9 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Adds offsets of a group to the open transaction; the public way waits for ever for a broker that is gone."""
+    """Add offsets of a group to the open transaction; the client's public method waits forever for a broker that
+    is gone.
+    """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The sender sleeps until somebody wakes it; the public call does so, too.
     writer._sender.wakeup()  # noqa: SLF001 - no public name
@@ -142,7 +149,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turns an error of Kafka into one sentence: the broker does not answer, or it refused."""
+    """Turn an error of Kafka into one sentence: the broker does not answer, or it refused."""
     try:
         yield
     except LabError:
@@ -156,7 +163,7 @@ def explained(address: str) -> Iterator[None]:
 
 
 def open_transactions(address: str) -> list[TransactionDescription]:
-    """Every transaction of a cluster that is neither committed nor aborted, whoever began it, the oldest first."""
+    """Return every undecided transaction of a cluster, whoever began it, oldest first."""
     coordinators = Coordinators(address)
     try:
         descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
@@ -179,15 +186,15 @@ class Coordinators:
 
     @property
     def admin(self) -> KafkaAdminClient:
-        """The public client that the requests go through."""
+        """Return the public client that carries the requests."""
         return self._admin
 
     def close(self) -> None:
-        """Closes the connection to the cluster."""
+        """Close the connection to the cluster."""
         self._admin.close()
 
     def longest_timeout(self) -> float | None:
-        """The broker's maximum for a transaction's timeout, in seconds; None where this user may not ask."""
+        """Return the broker's maximum transaction timeout in seconds; None if this user may not ask for it."""
         with explained(self._address), suppress(errors.AuthorizationError):
             # The configuration is a broker's, so its number comes first; versions of
             # the protocol differ in what they call it.
@@ -199,14 +206,14 @@ class Coordinators:
         return None
 
     def delete_groups(self, prefix: str) -> None:
-        """Deletes every consumer group with this prefix."""
+        """Delete every consumer group with this prefix."""
         with explained(self._address):
             names = [group["group_id"] for group in self._admin.list_groups()]
             if mine := [name for name in names if name.startswith(prefix)]:
                 self._admin.delete_groups(mine)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """Asks the id's coordinator for stage, producer and times; None where it knows nothing of the id."""
+        """Ask the id's coordinator for state, producer and times; None if it does not know the id."""
 
         def ask() -> TransactionDescription | None:
             try:
@@ -221,9 +228,9 @@ class Coordinators:
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Describes an id like `describe`, but waits until all markers of a decision that was made are written.
+        """Describe an id like `describe`, after all markers of a pending decision are written.
 
-        Raises `ServiceUnavailable` when that takes longer than `PATIENCE` seconds.
+        Raises `ServiceUnavailable` if that takes longer than `PATIENCE` seconds.
         """
         deadline = time.monotonic() + PATIENCE
         while (
@@ -237,14 +244,16 @@ class Coordinators:
         return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
-        """Every transactional id with this prefix whose transaction is neither committed nor aborted, sorted."""
+        """Return every transactional id with this prefix whose transaction is undecided, sorted."""
         with explained(self._address):
             answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Asks to commit or abort; gives the coordinator's answer, `errors.NoError` when the decision is logged."""
+        """Request a commit or an abort and return the coordinator's answer: `errors.NoError` once the decision is
+        logged.
+        """
         with explained(self._address):
             answer = self._ask(
                 name,
@@ -259,7 +268,7 @@ class Coordinators:
         return answer[0]
 
     def fence(self, name: str, timeout: float) -> None:
-        """Aborts what is open under the id, and raises its epoch, so that whoever wrote it can write no more.
+        """Abort the open transaction of this id and raise its epoch, so that its previous writer can write no more.
 
         When this returns, the markers are written.
         """
@@ -281,11 +290,11 @@ class Coordinators:
         self.settled(name)
 
     def has_offset(self, group: str) -> bool:
-        """Whether a consumer group has committed any offset."""
+        """Return whether a consumer group has committed any offset."""
         return bool(self.group_offsets(group))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a consumer group has committed: for each partition the next offset to read."""
+        """Return the committed offsets of a consumer group: for each partition the next offset to read."""
 
         def ask() -> dict[TopicPartition, int]:
             try:
@@ -298,7 +307,7 @@ class Coordinators:
             return self._patiently(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of a group that has no members; nobody checks whether anything was read."""
+        """Commit offsets for a group without members; Kafka does not check whether anybody has read the records."""
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
@@ -310,7 +319,7 @@ class Coordinators:
             self._patiently(ask)
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
-        """Every partition of a topic, with the offset that the next record there will get."""
+        """Return for every partition of a topic the offset that its next record will get."""
         with explained(self._address):
             [description] = self._admin.describe_topics([topic])
             places = [TopicPartition(topic, each["partition_index"]) for each in description["partitions"]]
@@ -318,7 +327,7 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """The answer of the id's coordinator, asked again while it is busy with the id or not there yet."""
+        """Return the coordinator's answer, and ask again while it is busy with the id or not there yet."""
 
         async def send() -> Any:
             node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
@@ -338,7 +347,7 @@ class Coordinators:
         return self._patiently(once)
 
     def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Asks again while the coordinator starts, moves, or is busy with the markers of the id's last transaction."""
+        """Ask again while the coordinator starts, moves, or writes the markers of the id's last transaction."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -1,7 +1,8 @@
-"""One open Kafka transaction: records are sent at once, and pre-committing is a flush with every future checked.
+"""One open Kafka transaction: records are sent at once, and pre-committing is a flush that checks every
+acknowledgement.
 
-The broker cannot tell a pre-committed transaction from an open one, and aborts either when its timeout is over; the
-clock starts with the first record. This module must not commit or abort.
+The broker cannot distinguish a pre-committed transaction from an open one, and aborts either after its timeout,
+which starts with the first record. This module neither commits nor aborts.
 """
 
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import explained, flush, hang_up, producer_of
 
 CHUNK = 1_000
-"""Records between two looks at what became of those that were sent."""
+"""The number of records between two checks of earlier acknowledgements."""
 
 
 class KafkaTransaction:
-    """A transaction with a transactional.id of its own, and a producer that is closed when it is pre-committed."""
+    """A transaction with its own transactional.id, and a producer that is closed at the pre-commit."""
 
     def __init__(self, topic: Topic, journal: Journal, handle: Handle) -> None:
         self.handle = handle
@@ -44,7 +45,7 @@ class KafkaTransaction:
         self._owner = Owner(str(handle), producer_of(self._writer))
 
     def write(self, row: Observation) -> None:
-        """Sends one record. Raises `JobFailed` once the transaction is not open any more."""
+        """Send one record. Raises `JobFailed` if the transaction is no longer open."""
         self._refuse_closed()
         if len(self._sent) >= CHUNK:
             # Looked at on the way, so that a transaction that Kafka has aborted fails
@@ -56,14 +57,16 @@ class KafkaTransaction:
         self._rows += 1
 
     def flush(self) -> None:
-        """Waits until the broker has what was written. Raises `JobFailed` once the transaction is not open any more."""
+        """Wait until the broker has everything written so far. Raises `JobFailed` if the transaction is no longer
+        open.
+        """
         self._refuse_closed()
         with explained(self._topic.address):
             flush(self._writer)
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Waits until the broker has every record, then stores the vote. Raises `JobFailed` after an abort."""
+        """Wait until the broker has every record, then store the vote. Raises `JobFailed` after an abort."""
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an abort that comes before this look removes the
@@ -80,12 +83,12 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Takes no more rows. What is open stays open: unlike Java's client, this one does not abort it."""
+        """Accept no more rows. An open transaction stays open: unlike Java's client, this one does not abort it."""
         self._is_open = False
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Closes the producer's connection; what is open stays open."""
+        """Close the producer's connection; an open transaction stays open."""
         hang_up(self._writer)
 
     def _check(self, futures: Sequence[FutureRecordMetadata]) -> None:
@@ -103,7 +106,9 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Gets id and epoch of a transactional producer. Raises `InvalidInput` where its timeout is over the maximum."""
+    """Obtain id and epoch for a transactional producer. Raises `InvalidInput` if its timeout exceeds the broker's
+    maximum.
+    """
     try:
         writer.init_transactions()
     except errors.KafkaError as error:
@@ -113,7 +118,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """The error for a timeout above the broker's maximum; both are in seconds."""
+    """Return the error for a timeout above the broker's maximum; both are in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: "

@@ -1,13 +1,13 @@
-"""Connections to PostgreSQL that are set up for one schema, taken and given back, and kept when a store is closed.
+"""Connections to PostgreSQL that are prepared for one schema, reused within a process, and kept after a store is
+closed.
 
-Connecting costs a server more than a small batch does, and a store is opened anew for every batch; so a process keeps
-the last few connections that nobody uses. What is kept holds no transaction and no lock, ends with its process, and is
-ended by the server itself when it stays idle.
+Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a
+process keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its
+process, and is closed by the server itself after a timeout.
 
-The server may end a connection at any moment, so `take` replaces one that is over, or that the server is about to end,
-by a fresh one. That is safe because nothing was sent yet. Once a statement was sent it may have been executed, so its
-failure is the caller's to tell: nothing here, and nothing in the stores, sends a statement twice. This module must not
-know any table.
+The server may close a connection at any moment, so `take` replaces one that is closed, or about to be, by a new
+one. That is safe because nothing has been sent yet. A statement that was sent may have been executed, so its
+failure goes to the caller: neither the pool nor the stores send a statement twice. The pool knows no table.
 """
 
 import atexit
@@ -26,16 +26,18 @@ from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
-"""Connections that a process keeps; a writer uses two, one of them for the notes beside its transaction."""
+"""The number of idle connections that a process keeps; a writer uses two, one of them for notes outside its
+transaction.
+"""
 
 IDLE_SECONDS = 10.0
-"""After so long in which nobody uses it the server ends a connection (`idle_session_timeout`, from PostgreSQL 14)."""
+"""The server closes a connection after this idle time (`idle_session_timeout`, from PostgreSQL 14)."""
 
 FRESH_SECONDS = 4.0
-"""A connection that was idle for longer is not handed out.
+"""A connection that was idle for longer than this is not reused.
 
-The server ends it at `IDLE_SECONDS`, and a loaded machine may take seconds from the look at the socket to the
-statement.
+The server closes it at `IDLE_SECONDS`, and a busy machine may take seconds between the check of the socket and
+the statement.
 """
 
 _IDLE_TIMEOUT_SINCE = 14_00_00
@@ -44,15 +46,15 @@ Clock = Callable[[], float]
 
 
 class Idle(NamedTuple):
-    """A connection that nobody uses."""
+    """A connection that is not in use."""
 
     connection: Connection
     since: float
-    """When it was given back, by the clock of its pool, in seconds."""
+    """When it was returned, by its pool's clock, in seconds."""
 
 
 class Pool:
-    """The connections of one store in one process. One is taken for every statement or transaction."""
+    """The connections of one store in one process. Each statement or transaction takes one."""
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
@@ -64,7 +66,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """A connection of one's own until it is given back. Its statements see the store's schema."""
+        """Return a connection for exclusive use until `give`. Its statements see the store's schema."""
         # The lock is not held while connecting: that takes a round trip or a timeout,
         # and other threads of the task must not wait for it.
         connection = self._find() or self._new()
@@ -98,13 +100,17 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Notes beside the protocol need not wait for the disk; `begin` gives a transaction the server's setting."""
+        """Return the session settings. Notes outside the protocol need not wait for the disk; `begin` restores the
+        server's setting.
+        """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Takes a connection back; one that is broken or has a transaction open is closed, which rolls that back."""
+        """Take a connection back. One that is broken or has an open transaction is closed, which rolls the
+        transaction back.
+        """
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # The server rolls back what a closed connection had open, whatever state the
         # protocol was in; cleaning up by statements could fail once more.
@@ -117,7 +123,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """A connection for a block, with its errors explained."""
+        """Provide a connection for a block and explain its errors."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -126,7 +132,9 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Closes connections that are in use, so that the server rolls back what they had open, and keeps idle ones."""
+        """Close the connections in use, so that the server rolls back their open transactions, and keep the idle
+        ones.
+        """
         with self._lock:
             for connection in self._taken:
                 connection.close()
@@ -137,7 +145,7 @@ class Pool:
 
 
 class Keeper:
-    """The connections that closed stores of this process have left, for the next store of the same schema."""
+    """The idle connections of this process's closed stores, for the next store of the same schema."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -145,7 +153,7 @@ class Keeper:
         self._lock = threading.Lock()
 
     def take(self, key: str, now: float) -> Connection | None:
-        """A connection that was set up in the same way and still works, if there is any."""
+        """Return a working connection with the same settings, if there is one."""
         with self._lock:
             # The freshest is tried first: it is the one that the server is least likely
             # to be ending.
@@ -158,29 +166,29 @@ class Keeper:
         return None
 
     def keep(self, key: str, idle: Idle) -> None:
-        """Keeps a connection, and closes the one that has been here longest if there are too many."""
+        """Keep a connection, and close the oldest one if there are too many."""
         with self._lock:
             self._kept.append((key, idle))
             while len(self._kept) > KEPT:
                 self._kept.pop(0)[1].connection.close()
 
     def close(self) -> None:
-        """Closes what is kept."""
+        """Close all idle connections."""
         with self._lock:
             while self._kept:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """Forgets the parent's connections in a forked child: using them, or closing them, would end the parent's."""
+        """Forget the parent's connections in a forked child: using or closing them would end the parent's."""
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Whether a connection may be handed out; closes one that may not.
+    """Return whether a connection may be reused, and close it if not.
 
-    It may not when it has been idle for more than `FRESH_SECONDS`, or when the server has spoken unasked, as it does
-    when it ends a connection. This looks at the socket only, so it costs no round trip.
+    It may not if it was idle for more than `FRESH_SECONDS`, or if the server has sent something unasked, as it
+    does when it ends a connection. The check looks at the socket only, so it costs no round trip.
     """
     connection = idle.connection
     if connection.closed:

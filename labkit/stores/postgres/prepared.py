@@ -1,7 +1,7 @@
-"""Transactions of a PostgreSQL store by name: open in this process, then prepared, then finished by anybody.
+"""The named transactions of a PostgreSQL store: open in this process, then prepared, then finished by any process.
 
-An open transaction has a line in `opened`, which it deletes itself when it prepares. So whoever deletes that line
-first, an abort or the preparation, has decided. This module must not know what rows mean.
+An open transaction has a row in `opened`, which it deletes when it prepares. Whoever deletes that row first, an
+abort or the preparation, has decided the transaction. The module does not interpret rows.
 """
 
 import time
@@ -18,14 +18,14 @@ from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
 
 CHUNK = 1_000
-"""Rows of an open transaction that are sent together; the first is sent alone."""
+"""The number of rows of an open transaction that are sent together; the first row is sent alone."""
 
 ABORT_SECONDS = 10.0
-"""How long an abort waits for a writer, or another process that finishes the same transaction."""
+"""How long an abort waits for a writer, or for another process that finishes the same transaction."""
 
 
 class OpenTransaction:
-    """A transaction of this process, in a connection of its own until it is prepared."""
+    """A transaction of this process, on its own connection until it is prepared."""
 
     def __init__(self, pool: Pool, schema: str, handle: Handle, connection: Connection, number: int) -> None:
         self._pool, self._handle, self._number = pool, handle, number
@@ -34,16 +34,18 @@ class OpenTransaction:
         self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
-        """Sends the first row at once and the others in chunks. Raises `JobFailed` if it is not open any more."""
+        """Send the first row at once and later rows in chunks. Raises `JobFailed` if the transaction is no longer
+        open.
+        """
         if self._rows.keep(row) or self._connection is None:
             connection = self._open()
             with self._ending_by_error(connection):
                 self._send(connection)
 
     def prepare(self) -> None:
-        """PREPARE TRANSACTION: from here on it needs neither this process nor its connection.
+        """Run PREPARE TRANSACTION; from then on the transaction needs neither this process nor its connection.
 
-        The note is committed before, and PREPARE, which waits for the disk, makes it durable too.
+        The note is committed first, and PREPARE, which waits for the disk, makes it durable too.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -66,9 +68,9 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Sends the rows that are kept, and says beside the transaction, at the same time, what it holds.
+        """Send the buffered rows and, at the same time, a note outside the transaction on what it contains.
 
-        The note is there whatever becomes of the transaction, and before it is prepared.
+        The note is in place before the transaction is prepared, and stays whatever becomes of it.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -77,7 +79,7 @@ class OpenTransaction:
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
-        """After any error the transaction is over: its connection is closed, so the server rolls it back."""
+        """Close the connection after any error, so that the server rolls the transaction back."""
         try:
             with explained(connection, self._pool.place):
                 yield
@@ -92,7 +94,7 @@ class OpenTransaction:
             raise
 
     def _was_aborted(self) -> bool:
-        """Whether the connection broke because an abort ended it. False where the server is gone."""
+        """Return whether the connection broke because an abort ended it. False if the server is gone."""
         try:
             with self._pool.using() as other:
                 mine = "SELECT FROM opened WHERE handle = %s AND number = %s"
@@ -108,11 +110,13 @@ _DECIDE = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO committed VALUES ((SELECT handle FROM gone))
 """
-"""Fails, since a handle is never null, when the line in `opened` is gone; then what follows is not done."""
+"""Fails if the row in `opened` is gone, because a handle is never null; the following statements are then skipped."""
 
 
 class Rows:
-    """Rows on their way into one open transaction: the first is sent at once, so that it is really open."""
+    """The buffered rows of one open transaction. The first row is sent at once, so that the transaction is really
+    open.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -120,7 +124,7 @@ class Rows:
         self._size = 1
 
     def keep(self, row: Observation) -> bool:
-        """Takes one row; says whether those that are kept are to be sent now."""
+        """Buffer one row and return whether the buffer should be sent now."""
         self._kept.append(row)
         return len(self._kept) >= self._size
 
@@ -128,19 +132,19 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """The name and what is to be sent, for `INSERT` and `NOTE`; nothing is kept any more."""
+        """Return the parameters of `INSERT` and `NOTE` for the buffered rows, and empty the buffer."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """What is to be done to send those that are kept."""
+        """Return the statements that send the buffered rows."""
         return [Step(names.INSERT, self.take())] if self else []
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Opens a transaction behind a note that says by which server process; None if its name was used before.
+    """Note which server process writes, then open a transaction. Returns None if its name was used before.
 
-    None as well where nothing can be prepared. Raises `JobFailed` for a query that a later driver has taken over.
+    Returns None, too, where nothing can be prepared. Raises `JobFailed` if a later driver has taken over the query.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -154,11 +158,11 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Opens a transaction of one writer behind such a note, with its marker; the name may be used again.
+    """Note which server process writes, then open a single writer's transaction with its marker; the name may be
+    reused.
 
-    Returns the number of the note, which is new with every begin.
-
-    Raises `JobFailed` when the marker is there already, or for a query that a later driver has taken over.
+    Returns the number of the note, which is new for every begin. Raises `JobFailed` if the marker already
+    exists, or if a later driver has taken over the query.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -173,13 +177,13 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    """The steps that write the note in a transaction of its own, then BEGIN."""
+    """Return the steps that commit the note in its own transaction, then BEGIN."""
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Raises `JobFailed` if nothing was opened because a later driver has taken over."""
+    """Raise `JobFailed` if nothing was opened because a later driver has taken over."""
     # Either a step failed and those after it were skipped, or all went through and a
     # transaction is open: ROLLBACK is right in both cases.
     connection.execute("ROLLBACK")
@@ -204,19 +208,21 @@ INSERT INTO opened (handle) SELECT %(name)s
 WHERE NOT EXISTS (SELECT FROM epoch WHERE incarnation > %(incarnation)s)
 ON CONFLICT (handle) DO UPDATE SET pid = excluded.pid, started = excluded.started, number = DEFAULT RETURNING number
 """
-"""Both lock the query's row of `epochs` until the note is there: who fences finds all that was begun before."""
+"""Both statements lock the query's row of `epochs` until the note is written, so that a fence finds everything
+begun before.
+"""
 
 SEAL = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO visible (handle) VALUES ((SELECT handle FROM gone))
 """
-"""The last step of a transaction of one writer; fails, as `_DECIDE` does, when a later driver has fenced this one."""
+"""The last step of a single writer's transaction; it fails, like `_DECIDE`, if a later driver has fenced this one."""
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """COMMIT PREPARED, with a number drawn just before. False if there is no such prepared transaction.
+    """Run COMMIT PREPARED with a number drawn just before. Returns False if there is no such prepared transaction.
 
-    Takes the lock under which a store's transactions become visible and keeps it: `let_go` must follow.
+    Takes the lock under which a store's transactions become visible and keeps it, so `let_go` must follow.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -225,7 +231,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Releases the lock of `finish`, if it is held, and removes what was noted of a transaction that has committed."""
+    """Release the lock of `finish` if it is held, and remove the notes on a committed transaction."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -242,11 +248,15 @@ WHERE EXISTS (
 )
 ON CONFLICT (handle) DO UPDATE SET number = excluded.number RETURNING number
 """
-"""The function behind the view pg_prepared_xacts: the view's joins would take longer to plan than all the rest."""
+"""Uses the function under the view pg_prepared_xacts, because planning the view's joins would take longer than all
+the rest.
+"""
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """COMMIT or ROLLBACK PREPARED; waits where another process is just doing so. False if there is none."""
+    """Run COMMIT or ROLLBACK PREPARED, waiting while another process does the same. Returns False if there is no
+    such transaction.
+    """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
     while True:
@@ -263,7 +273,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """ROLLBACK PREPARED; or, while it is open, ends its writer's connection, which lets go of its locks."""
+    """Run ROLLBACK PREPARED; for an open transaction, end its writer's connection, which releases its locks."""
     end = time.monotonic() + ABORT_SECONDS
     while not (_end(connection, "ROLLBACK", names.gid_of(schema, handle)) or _end_open(connection, str(handle))):
         if time.monotonic() > end:
@@ -276,7 +286,7 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Takes an open transaction's line away and ends its connection. False while its writer is about to prepare."""
+    """Delete an open transaction's row and end its connection. Returns False if its writer is about to prepare."""
     try:
         with connection.transaction():
             connection.execute(
@@ -296,7 +306,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """Ends the server process with this number and start, if it is still that one, and waits until it is gone."""
+    """End the server process with this number and start time, if it is still the same one, and wait until it is
+    gone.
+    """
     connection.execute(_TERMINATE, list(writer))
 
 
@@ -307,13 +319,13 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Takes the note of an open transaction away. False if there was none, or none with this number."""
+    """Delete the note on an open transaction. Returns False if there was none, or none with this number."""
     mine = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(mine, [name, number]).rowcount > 0
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
-    """Every transaction of the store that is open or prepared."""
+    """Yield every open or prepared transaction of the store."""
     # The view lists the transactions of all databases of the server; those of another
     # one cannot be finished from here.
     mine = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"

@@ -1,7 +1,6 @@
-"""The tables of a PostgreSQL store, its names in the server, and rows as text.
+"""The tables of a PostgreSQL store, its names in the server, and its encoding of rows.
 
-Every store has a schema of its own, so that many runs share a database. This module builds statements and must not
-send any.
+Every store has its own schema, so that many runs share a database. The module builds statements and never sends one.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from labkit.stores.contract import Handle
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 GID_BYTES = 199
-"""The longest name of a prepared transaction in bytes (GIDSIZE in PostgreSQL's access/xact.h, with its end)."""
+"""The longest name of a prepared transaction in bytes (GIDSIZE in PostgreSQL's access/xact.h, minus its terminator)."""
 
 TABLES = """
 CREATE TABLE rows (
@@ -63,14 +62,14 @@ BEGIN
 END $$;
 CREATE TRIGGER total_set AFTER INSERT OR UPDATE ON totals FOR EACH ROW EXECUTE FUNCTION note_total();
 """
-"""`rows` and `totals` are what a sink writes; `changes` is the log of every total, by trigger in its transaction.
+"""A sink writes `rows` and `totals`; a trigger logs every total in `changes`, within the same transaction.
 
-`visible` numbers the transactions in the order in which they became visible; rows that were visible at once carry
-their number themselves. `committed` holds the handle of every committed transaction, written in that transaction.
-`opened` and `staged` say what open and prepared transactions there are and what they hide: nobody can look into them.
-`staged` keeps rows as the arrays, column by column, in which they were sent: whoever asks for them unpacks them.
-`at` is the server's clock: of rows and changes that are visible at once, and of `visible`, under the lock right before
-the commit; of rows in a transaction, when they were written.
+`visible` numbers the transactions in the order in which they became visible; rows that were visible at once
+carry their number themselves. `committed` holds the handle of every committed transaction, written inside that
+transaction. `opened` and `staged` record which open and prepared transactions exist and what they hide, because
+nobody can look into them. `staged` stores rows column by column, as the arrays in which they were sent; readers
+unpack them. `at` is the server's clock: for rows and changes that are visible at once and for `visible`, it is
+read under the lock right before the commit; for rows inside a transaction, it is the time of writing.
 """
 
 HISTORY = """
@@ -89,7 +88,7 @@ SELECT "offset", key, value, batch, attempt, extract(epoch FROM shown), extract(
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt, at, NULL FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
-"""The history with the moments at which rows were shown, and written into transactions."""
+"""The history with the times at which rows became visible, and were written into transactions."""
 WAITING = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt, extract(epoch FROM at)
 FROM staged JOIN pg_prepared_xacts ON gid = %s || handle, unnest(
@@ -100,7 +99,7 @@ WHERE handle NOT IN (SELECT handle FROM committed) AND database = current_databa
 HAS_MOMENTS = """
 SELECT FROM information_schema.columns WHERE table_schema = %s AND table_name = 'visible' AND column_name = 'at'
 """
-"""Whether the schema notes moments: one of an earlier version does not."""
+"""Finds out whether the schema records times; schemas of earlier versions do not."""
 HIDDEN = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt FROM staged, unnest(
   offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]
@@ -121,7 +120,7 @@ ON CONFLICT (key) DO UPDATE
 SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
 """
 )
-"""Many rows in one statement, which can be sent without waiting for the answer to the one before; COPY cannot."""
+"""Many rows in one statement, which unlike COPY can be sent without waiting for the previous answer."""
 
 FENCE = """
 INSERT INTO epochs VALUES (%s, %s)
@@ -129,33 +128,35 @@ ON CONFLICT (query) DO UPDATE SET incarnation = excluded.incarnation WHERE epoch
 """
 
 ATOMIC = "atomic "
-"""What the name of a transaction of one writer begins with; no gid does."""
+"""The prefix of a single writer's transaction; no gid begins with it."""
 
 MARK = "labkit: "
-"""What the comment of every schema of the lab begins with; the place that it belongs to follows."""
+"""The prefix of the comment on every schema of the lab; the location follows."""
 
 
 def schema_of(location: Path) -> str:
-    """The schema of a store: a bare name is the schema itself, any other path gives a name by its digest."""
+    """Return the schema of a store: a bare name is the schema itself, any other path becomes a name with its digest."""
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
 
 
 def lock_of(schema: str) -> int:
-    """The key of the advisory lock under which a store's transactions become visible, one at a time."""
+    """Return the key of the advisory lock under which a store's transactions become visible, one at a time."""
     # The server keys advisory locks by 64 bits; two schemas that collide only wait for
     # each other.
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], signed=True)
 
 
 def prefix_of(schema: str) -> str:
-    """What the gids of all transactions of a store begin with: gids are unique in a whole server."""
+    """Return the prefix of all gids of a store, since gids are unique in a whole server."""
     return f"labkit:{schema}:"
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """The name of a prepared transaction. Never shortened, so that no two handles share one. Raises `InvalidInput`."""
+    """Return the name of a prepared transaction, never shortened, so that no two handles share one. Raises
+    `InvalidInput`.
+    """
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could be that of another transaction, and would then commit or
     # abort the wrong one.
@@ -168,7 +169,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """The handles of the gids that this store made; any other gid is somebody else's and left out."""
+    """Yield the handles of the gids that this store created, and skip all others."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):
@@ -179,7 +180,7 @@ def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
 
 
 def creation(schema: str, location: Path) -> sql.Composed:
-    """The statements that make a store's schema, inside a transaction."""
+    """Return the statements that create a store's schema inside a transaction."""
     statements = "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};" + TABLES
     name = sql.Identifier(schema)
     return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
@@ -189,19 +190,19 @@ def creation(schema: str, location: Path) -> sql.Composed:
 
 
 def key_to_text(key: str) -> str:
-    """A key as PostgreSQL can hold it."""
+    """Encode a key as text that PostgreSQL can store."""
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 
 def key_from_text(text: str) -> str:
-    """The key that `key_to_text` gave."""
+    """Decode a key that `key_to_text` encoded."""
     if "\\" not in text:
         return text
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
 
 
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
-    """The columns of the rows as PostgreSQL writes arrays."""
+    """Return the columns of the rows as PostgreSQL array literals."""
     keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
     offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
     return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]

@@ -1,6 +1,6 @@
-"""SQL by hand on PostgreSQL: one connection, its answers as data, and a mistake as an answer too.
+"""SQL by hand on PostgreSQL: one connection, answers as data, and a mistake as an answer too.
 
-For people who want to look at a server as a store's code never does. This module must not retry or recover anything.
+The module serves people who want to look at a server in ways that a store's code never does. It retries nothing.
 """
 
 import re
@@ -14,35 +14,35 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.servers.postgres_connection import Row, connect, redacted
 
 LOCK_SECONDS = 5
-"""How long a statement waits for a lock unless SET lock_timeout says otherwise: nobody should wait for ever."""
+"""How long a statement waits for a lock unless SET lock_timeout changes it, so that nobody waits forever."""
 
 _PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """The server's answer to one statement: a message, which may be that of an error, and rows if there are any."""
+    """The server's answer to one statement: a message, possibly an error's, and rows if there are any."""
 
     message: str
     names: Sequence[str] = ()
     rows: Sequence[Row] = ()
     code: str = ""
-    """The SQLSTATE of an error, as 42704; empty where there was none."""
+    """The SQLSTATE of an error, for example 42704; empty if there was none."""
 
 
 class SqlConnection:
-    """One connection whose statements go to the server as they are, in a schema of their own."""
+    """One connection that sends statements to the server unchanged, in its own schema."""
 
     def __init__(self, address: str, schema: str) -> None:
         self._place = redacted(address)
         self._connection = connect(address)
         self.pid = self._connection.info.backend_pid
         self.gids: list[str] = []
-        """The names of all transactions that were prepared here, in quotes, whatever came of them."""
+        """The quoted names of all transactions that were prepared here, whatever became of them."""
         setting = sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'")
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Sends one statement. Raises `ServiceUnavailable` where this end of the connection was closed before."""
+        """Send one statement. Raises `ServiceUnavailable` if this end has closed the connection."""
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
         # The name is noted before the statement is sent: a connection that dies on the
@@ -58,5 +58,5 @@ class SqlConnection:
         return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
 
     def close(self) -> None:
-        """Closes the connection, as the death of this process would: the server rolls back what is not prepared."""
+        """Close the connection, as the death of this process would: the server rolls back whatever is not prepared."""
         self._connection.close()

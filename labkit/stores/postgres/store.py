@@ -1,15 +1,17 @@
-"""PostgreSQL as a store: rows, totals by key, and two-phase commit by PREPARE TRANSACTION.
+"""PostgreSQL as a store: rows, totals by key, and two-phase commit with PREPARE TRANSACTION.
 
-A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open one dies with
-its writer's connection. Nobody can look into either, so notes beside them say what they hold (`opened`, `staged`), for
-`prepared` and `hidden`. What decides is the server's own list and the handle that each transaction carries.
+A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open
+transaction ends with its writer's connection. Nobody can look into either, so notes outside of them record
+their contents (`opened`, `staged`) for `prepared` and `hidden`. The server's own list and the handle inside
+each transaction decide.
 
-Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
-it wrote; commit timestamps follow a clock that may be set back. So everything of a store becomes visible under one
-advisory lock, which is taken before a number is drawn and let go after the commit is visible: numbers rise as
-visibility does. A transaction that somebody commits by hand has no number and counts as the last.
+Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible
+long after its insert, and commit timestamps follow a clock that may be set back. So everything in a store
+becomes visible under one advisory lock, taken before a number is drawn and released after the commit is
+visible: numbers rise with visibility. A transaction that somebody commits by hand has no number and counts as
+the last.
 
-This module must not judge, nor keep in memory what another process has to know.
+Nothing that another process needs is kept in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +49,9 @@ DISABLED = (
 
 
 class PostgresStore:
-    """Appendable, Keyed, Atomic, Transactional and Fencing, in a schema that the first write creates."""
+    """A store that is Appendable, Keyed, Atomic, Transactional and Fencing, in a schema that the first write
+    creates.
+    """
 
     def __init__(self, location: Path) -> None:
         self.location = location
@@ -56,12 +60,12 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Every row, and every value of a key, in the order in which it became visible."""
+        """Yield every row, and every value of a key, in the order of visibility."""
         for offset, key, value, batch, attempt in self._read(names.HISTORY):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """The same, with the moments that the server's clock said under the lock, right before each commit."""
+        """Yield the history with the server's times, read under the lock right before each commit."""
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()
@@ -76,7 +80,7 @@ class PostgresStore:
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """The rows of prepared transactions, with the moment at which each was sent, right before PREPARE."""
+        """Yield the rows of prepared transactions with the times of sending, right before PREPARE."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
@@ -87,33 +91,33 @@ class PostgresStore:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
 
     def hidden(self) -> Iterator[Observation]:
-        """The rows of open and prepared transactions, as far as their writers have sent them."""
+        """Yield the rows of open and prepared transactions that their writers have sent."""
         for offset, key, value, batch, attempt in self._read(names.HIDDEN):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def close(self) -> None:
-        """Closes every connection; the server rolls back what was open and not prepared."""
+        """Close every connection; the server rolls back whatever was open and not prepared."""
         pool, self._connected = self._connected, None
         if pool is not None:
             pool.close()
 
     def append(self, *rows: Observation) -> None:
-        """Adds the rows in one transaction, which waits for the disk."""
+        """Add the rows in one transaction, which waits for the disk."""
         self._publish(names.APPEND, rows)
 
     def upsert(self, *rows: Observation) -> None:
-        """Sets the totals of the rows' keys in one transaction; the change log keeps every value."""
+        """Set the totals of the rows' keys in one transaction; the change log keeps every value."""
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Whether the marker of this query and batch has been committed."""
+        """Return whether the marker of this query and batch has been committed."""
         return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """One real transaction with the rows and the marker; it dies with the writer's connection.
+        """Open one real transaction with the rows and the marker; it ends with the writer's connection.
 
-        Raises `JobFailed` when the marker is there already, or when a later driver has fenced this one.
+        Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
         """
         name = names.ATOMIC + str(handle)
         with self._writing() as connection:
@@ -137,7 +141,9 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Opens a transaction. Raises `JobFailed` for a name that was used, or when a later driver has taken over."""
+        """Open a transaction. Raises `JobFailed` for a name that was used before, or if a later driver has taken
+        over.
+        """
         pool = self._ready()
         connection = pool.take()
         try:
@@ -152,7 +158,9 @@ class PostgresStore:
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """COMMIT PREPARED, from any process. Raises `JobFailed` if it is neither prepared nor committed."""
+        """Run COMMIT PREPARED from any process. Raises `JobFailed` if the transaction is neither prepared nor
+        committed.
+        """
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
@@ -168,13 +176,13 @@ class PostgresStore:
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """ROLLBACK PREPARED; of an open transaction the writer's connection is ended."""
+        """Run ROLLBACK PREPARED; for an open transaction, end the writer's connection."""
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Every open or prepared transaction of the query, in the order of their names' numbers; nobody else's."""
+        """Return every open or prepared transaction of this query, sorted by the numbers in their names."""
         if not self._is_there():
             return []
         with self._pool.using() as connection:
@@ -184,9 +192,9 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuses earlier drivers of the query from now on, and ends what they have open in one transaction.
+        """Refuse earlier drivers of the query from now on, and end their open single-writer transactions.
 
-        What they have open or prepared in two phases is for recovery to finish. Raises `JobFailed` for a driver that
+        Recovery finishes what they have opened or prepared in two phases. Raises `JobFailed` for a driver that
         was itself replaced.
         """
         with self._writing() as connection:
@@ -202,7 +210,9 @@ class PostgresStore:
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Whether the server answers, lets this user make a schema, and can prepare. Raises a sentence if not."""
+        """Check that the server answers, lets this user create a schema, and can prepare. Raises an error with one
+        sentence.
+        """
         with self._pool.using() as connection:
             _exists(connection, self.schema)
             if capability == "Transactional":
@@ -213,7 +223,7 @@ class PostgresStore:
                 raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
-        """Rolls back every transaction of the store and drops its schema, whoever wrote to it."""
+        """Roll back every transaction of the store and drop its schema, no matter who wrote to it."""
         if not self._is_there():
             return
         with self._pool.using() as connection:
@@ -235,7 +245,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """The answer to a query on a connection of its own, which sees only what is committed."""
+        """Yield the answer to a query on its own connection, which sees committed data only."""
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)
@@ -247,7 +257,7 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """The connections, once the schema is there: several writers may try to create it at once."""
+        """Return the pool once the schema exists; several writers may try to create it at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
@@ -264,13 +274,13 @@ class PostgresStore:
             yield connection
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """A transaction whose rows become visible in the order of their numbers: the lock outlasts the commit."""
+        """Commit rows so that they become visible in the order of their numbers: the lock outlasts the commit."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
     def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
-        """The last steps of a transaction of one writer, in the order of visibility."""
+        """Run the last steps of a single writer's transaction in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
 
@@ -280,7 +290,7 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drops the stores of runs whose folders are gone; gives their schemas. For a server that is the lab's alone."""
+    """Drop the stores of runs whose folders are gone and return their schemas. For a server that only the lab uses."""
     # A schema that exists on every server: the pool wants one, and none of the lab's
     # may be there.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
@@ -299,7 +309,9 @@ def sweep() -> list[str]:
 
 
 def _exists(connection: Connection, schema: str) -> bool:
-    """Whether the schema is there and the lab's own. Raises `InvalidInput` for one that somebody else made."""
+    """Return whether the schema exists and belongs to the lab. Raises `InvalidInput` for one that somebody else
+    created.
+    """
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
@@ -312,7 +324,7 @@ def _seconds(moment: Any) -> float | None:
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
-    """Whether this is a transaction of one writer, by a driver of the query before that one."""
+    """Return whether this is a single-writer transaction of this query by a driver before `before`."""
     if not name.startswith(names.ATOMIC):
         return False
     handle = Handle.parse(name.removeprefix(names.ATOMIC))
