@@ -150,10 +150,10 @@ def test_what_is_not_there_is_refused(arguments, said):
         lab.strip(**arguments)
 
 
-def test_the_readme_shows_the_strip_with_every_failpoint():
+def test_the_reference_shows_the_strip_with_every_failpoint():
     picture = (ROOT / "docs" / "strip.svg").read_text(encoding="utf-8")
     said = "".join(ET.fromstring(picture).itertext())
-    assert "docs/strip.svg" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "../strip.svg" in (ROOT / "docs" / "reference" / "run.md").read_text(encoding="utf-8")
     for strategy in (Strategy.APPEND, None):
         for each in moments(strategy):
             assert each.point.value in said

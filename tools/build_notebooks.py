@@ -38,7 +38,8 @@ with
     #     slow: true
     # ---
 
-Besides, docs/glossary.md is written from `labkit/teach/glossary.toml`.
+It also writes docs/glossary.md from `labkit/teach/glossary.toml`, the map in docs/course.md, and the table of exercises
+in docs/reference/exercises.md.
 
 This script must not run a notebook, except for `--accept`, which takes over what the checked cells print.
 """
@@ -76,6 +77,9 @@ HEAD = "{head}"
 """The line of a source in whose place stand the minutes and the needs."""
 GLOSSARY = Path("docs") / "glossary.md"
 COURSE = Path("docs") / "course.md"
+TABLE = Path("docs") / "reference" / "exercises.md"
+BEGIN_TABLE = "<!-- exercises: written by tools/build_notebooks.py from labkit/teach/exercises -->\n"
+END_TABLE = "<!-- end of exercises -->"
 MAP = "<!-- map: written by tools/build_notebooks.py from notebooks/src -->"
 END_OF_MAP = "<!-- end of map -->"
 KERNEL = {
@@ -225,6 +229,17 @@ def course_map(root: Path) -> str:
     return "\n".join([*rows, "", "```mermaid", "flowchart LR", *arrows, "```"])
 
 
+def exercise_table() -> str:
+    """Every exercise with its task, kind, level and points, a row each, in Markdown."""
+    rows = ["| exercise | what is asked | kind | level | points |", "|---|---|---|---|---|"]
+    for name, exercise in assignments().items():
+        notes = {", by hand": exercise.by_hand, ", on Spark": exercise.needs_spark, ", by axis": bool(exercise.axes)}
+        note = next((text for text, applies in notes.items() if applies), "")
+        cells = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{note}")
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
 def _number(name: str) -> str:
     return name.partition("_")[0]
 
@@ -357,6 +372,9 @@ def out_of_step(root: Path, *, write_it: bool) -> list[str]:
     if (root / COURSE).exists():
         page = (root / COURSE).read_text(encoding="utf-8")
         pages.append((COURSE, between(page, MAP, course_map(root), END_OF_MAP)))
+    if (root / TABLE).exists():
+        page = (root / TABLE).read_text(encoding="utf-8")
+        pages.append((TABLE, between(page, BEGIN_TABLE, exercise_table(), END_TABLE)))
     for place, wanted in pages:
         path = root / place
         if not path.parent.exists():

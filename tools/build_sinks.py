@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "is_my_sink_exactly_once.md"
+PAGE = ROOT / "docs" / "reference" / "samples.md"
 SINKS = ROOT / "data" / "sinks"
 BEGIN = "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
 END = "<!-- end of sinks -->"
@@ -28,7 +28,7 @@ def table() -> str:
     """A row a sink, in Markdown."""
     rows = ["| sink | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected().items():
-        link = f"[{name}](../data/sinks/{name}.py)"
+        link = f"[{name}](../../data/sinks/{name}.py)"
         rows.append(
             f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
         )
@@ -40,7 +40,7 @@ def pipelines() -> str:
     files = {path.stem: path.name for path in PIPELINES.iterdir() if path.is_file()}
     rows = ["| pipeline | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected(PIPELINES).items():
-        link = f"[{name}](../data/pipelines/{files[name]})"
+        link = f"[{name}](../../data/pipelines/{files[name]})"
         rows.append(
             f"| {link} | {each['does']} | {each['guarantee']} | {', '.join(each['axes'])} | {each['pattern']} |"
         )

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST = 600.0
-"""Seconds, which is what docs/instructors.md promises."""
+"""Seconds, which is what docs/first_class.md promises."""
 LEARNERS = 25
 NOTEBOOK = "05_two_phase_commit"
 EXERCISE = "05-recovery"

@@ -69,7 +69,7 @@ def _of_file(file: Path) -> Course:
     module = _loaded(file)
     missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
     if missing:
-        raise InvalidInput(f"{file}: it does not define {', '.join(missing)}; see docs/instructors.md.")
+        raise InvalidInput(f"{file}: it does not define {', '.join(missing)}; see docs/reference/exercises.md.")
     exercises = {exercise.name: exercise for exercise in module.EXERCISES}
     notebooks = file.parent / module.NOTEBOOKS
     name = getattr(module, "COURSE", file.stem)

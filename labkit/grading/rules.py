@@ -128,7 +128,7 @@ def _known(names: Mapping[str, object], name: str, course: Course) -> None:
     for exercise in names:
         if exercise not in course.exercises:
             raise InvalidInput(
-                f"{name}: {exercise} is no exercise of {course.name}; look at the table in docs/instructors.md."
+                f"{name}: {exercise} is no exercise of {course.name}; look at the table in docs/reference/exercises.md."
             )
 
 

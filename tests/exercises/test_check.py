@@ -242,7 +242,7 @@ def test_a_list_without_end_is_refused(capsys):
 
 
 def test_the_guide_lists_every_exercise():
-    guide = (Path(__file__).parent.parent.parent / "docs" / "instructors.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parent.parent.parent / "docs" / "reference" / "exercises.md").read_text(encoding="utf-8")
     rows = [line for line in guide.splitlines() if line.startswith("| `")]
     wanted = []
     for name, exercise in EXERCISES.items():

@@ -180,9 +180,8 @@ def test_without_notebooks_listing_and_writing_say_the_same(tmp_path: Path, caps
     assert not (tmp_path / "new").exists()
 
 
-def test_the_pages_count_notebooks_and_exercises(folder: Path) -> None:
+def test_the_page_counts_notebooks(folder: Path) -> None:
     assert f"\n{len(course.listed())} notebooks in which" in (folder / "README.md").read_text()
-    assert f"have {len(EXERCISES)} graded" in (ROOT / "README.md").read_text()
 
 
 def test_without_a_folder_one_sentence_says_what_to_name(capsys) -> None:

@@ -1,4 +1,4 @@
-"""One line registers a model, another one its picture; every verb of the lab finds it then, and README names it."""
+"""One line registers a model, another one its picture; every verb finds it then, and the reference names it."""
 
 import json
 import re
@@ -20,12 +20,12 @@ from labkit.sim.trace import blueprint, make, parse, replay
 from labkit.view.scenes import DRAWINGS
 from labkit.view.session import session
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "simulators.md"
 PACKAGE = Path(labkit.__file__).parent
 
 
-def test_readme_names_every_model_in_the_order_of_the_registry():
-    table = README.read_text(encoding="utf-8").split("| model | what it shows |")[1]
+def test_the_reference_names_every_model_in_the_order_of_the_registry():
+    table = PAGE.read_text(encoding="utf-8").split("| model | what it shows |")[1]
     rows = table.split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == list(MODELS)
 
