@@ -12,7 +12,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee
 from labkit.core.words import nearest
 from labkit.sim.models.orders.claims import MEANWHILE
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders import cheapest as changes
 from labkit.sim.orders.cheapest import Change
 from labkit.sim.orders.killing import killing

@@ -1,7 +1,7 @@
 """A figure of a table that changes: what a reader who adds it up finds after each message, beside the batch query.
 
 Where the two differ there is a cross beside the colour. This module must not judge: what differs is said by
-`labkit.sim.models.changelog.totals`.
+`labkit.sim.models.changelog.query`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from labkit.core.errors import InvalidInput
 from labkit.core.words import columns
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.totals import Total, totals
+from labkit.sim.models.changelog.query import Total, totals
 from labkit.sim.trace import Replay
 from labkit.view.svg import document, number, words
 

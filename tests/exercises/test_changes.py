@@ -5,9 +5,8 @@ from itertools import pairwise
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.models.changelog.parts import Kind
 from labkit.sim.models.changelog.query import messages
-from labkit.sim.models.changelog.settings import settings
+from labkit.sim.models.changelog.state import Kind, settings
 from labkit.sim.trace import make, parse, replay
 from labkit.teach.exercises.changes import MEANS, REFUSED, WAYS, judge_apply, judge_messages, really_sent
 from labkit.teach.exercises.contract import Variant

@@ -14,24 +14,23 @@ from labkit.core.judge import Guarantee
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Action, Mood, crash, declared
 from labkit.sim.models.barriers import BLUEPRINT
-from labkit.sim.models.barriers.claims import Ends
-from labkit.sim.models.barriers.cost import Cost, cost
+from labkit.sim.models.barriers.claims import Cost, Ends, cost
 from labkit.sim.models.barriers.model import Barriers
-from labkit.sim.models.barriers.parts import (
+from labkit.sim.models.barriers.scenarios import SCENARIOS, play
+from labkit.sim.models.barriers.schedule import is_over
+from labkit.sim.models.barriers.state import (
     BARRIER,
     ENDED,
     MISSING,
     Checkpoint,
     Coordinator,
     Operator,
+    Settings,
     Source,
     State,
     once,
     records_in,
 )
-from labkit.sim.models.barriers.scenarios import SCENARIOS, play
-from labkit.sim.models.barriers.schedule import is_over
-from labkit.sim.models.barriers.settings import Settings
 from labkit.sim.trace import Replay, make, replay
 
 trace_of = BLUEPRINT.trace_of

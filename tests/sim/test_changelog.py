@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.changelog import BLUEPRINT, query, table
+from labkit.sim.models.changelog import BLUEPRINT, query
 from labkit.sim.models.changelog.claims import is_settled, rows
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Query, Row
 from labkit.sim.models.changelog.scenarios import SCENARIOS
+from labkit.sim.models.changelog.state import Consumer, Kind, Message, Query, Row, Table, applied, visible
 from labkit.sim.trace import Trace, make, replay
 
 trace_of = BLUEPRINT.trace_of
@@ -140,7 +140,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
     assert isinstance(walked.model, Changelog)
     assert rows(walked.state.consumer.table) == NAMED[name]
     right = query.batch(walked.model.settings, len(walked.model.settings.words))
-    assert (table.visible(walked.state.consumer.table) == right) == (name in RIGHT)
+    assert (visible(walked.state.consumer.table) == right) == (name in RIGHT)
     assert is_settled(walked.state)
 
 
@@ -186,10 +186,10 @@ def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_
     built = build(words="-".join(chosen), encoding=encoding, at_most=limit)
     bag: Counter[tuple[str, int]] = Counter()
     by_key: dict[str, int] = {}
-    mine: table.Table = ()
+    mine: Table = ()
     for number, changes in enumerate(sent(built), start=1):
         for change in changes:
-            mine = table.applied(mine, change, owes=False)
+            mine = applied(mine, change, owes=False)
             row = (change.key, change.value)
             if change.kind is Kind.ADD:
                 bag[row] += 1

@@ -14,8 +14,8 @@ from labkit.sim.model import crash, declared
 from labkit.sim.models.delivery import BLUEPRINT
 from labkit.sim.models.delivery.claims import Judge, executions, is_over, waited
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.parts import Hop, Message, Process, Stage, State
 from labkit.sim.models.delivery.scenarios import SCENARIOS
+from labkit.sim.models.delivery.state import Hop, Message, Process, Stage, State
 from labkit.sim.trace import Replay, make, parse, replay
 
 trace_of = BLUEPRINT.trace_of

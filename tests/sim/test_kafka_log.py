@@ -14,14 +14,15 @@ from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.kafka_log import BLUEPRINT
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log.claims import Judge
-from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset, open_epoch
 from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.parts import (
+from labkit.sim.models.kafka_log.scenarios import SCENARIOS
+from labkit.sim.models.kafka_log.state import (
     ABORT,
     COMMIT,
     PLAIN,
     Coordinator,
     Entry,
+    Fate,
     Handle,
     Job,
     Partition,
@@ -30,8 +31,10 @@ from labkit.sim.models.kafka_log.parts import (
     Slot,
     Stage,
     State,
+    fates,
+    last_stable_offset,
+    open_epoch,
 )
-from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.timeouts import longest_open
 from labkit.sim.trace import Replay, Trace, make, replay
 

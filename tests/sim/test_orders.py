@@ -13,10 +13,9 @@ from all_designs import ALL, CLASSES, DESIGNS, EXACTLY_ONCE, GOLDEN, QUIET
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.sim.explore import explore
-from labkit.sim.models.orders import BLUEPRINT, model, recovery
-from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.parts import NO_JOB
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders import BLUEPRINT, model
+from labkit.sim.models.orders.model import Orders, next_job
+from labkit.sim.models.orders.state import NO_JOB, World
 from labkit.sim.orders import designs, merging, outcomes
 from labkit.sim.orders.cheapest import cheapest, edited
 from labkit.sim.orders.designs import every, why_not
@@ -133,12 +132,12 @@ def test_a_broken_enumerator_is_noticed(change, monkeypatch: pytest.MonkeyPatch)
 
 
 def start_one_step_back(settings, process):
-    job = recovery.next_job(settings, process)
+    job = next_job(settings, process)
     return job._replace(step=max(job.step - 1, 0))
 
 
 def start_from_the_marker(settings, process):
-    return recovery.next_job(settings, process._replace(decision=process.marker))
+    return next_job(settings, process._replace(decision=process.marker))
 
 
 def finish_everything(_settings, process):
@@ -146,7 +145,7 @@ def finish_everything(_settings, process):
 
 
 def ignore_versions(settings, process):
-    job = recovery.next_job(settings, process)
+    job = next_job(settings, process)
     newest = process.states[-1].total if process.states else job.base
     return job._replace(base=newest)
 

@@ -4,7 +4,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.verdict import Guarantee
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders.cheapest import cheapest
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named

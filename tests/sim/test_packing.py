@@ -6,7 +6,7 @@ import pytest
 
 from labkit.sim.explore import reachable
 from labkit.sim.models import MODELS
-from labkit.sim.models.barriers.parts import State
+from labkit.sim.models.barriers.state import State
 from labkit.sim.packing import Packer
 from labkit.sim.trace import make
 

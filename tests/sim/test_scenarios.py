@@ -6,7 +6,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
 from labkit.sim.model import Mood
 from labkit.sim.models import MODELS
-from labkit.sim.models.two_phase_commit.parts import Phase
+from labkit.sim.models.two_phase_commit.state import Phase
 from labkit.sim.scenarios import every, facts, find, meaning
 from labkit.sim.trace import parse, replay
 

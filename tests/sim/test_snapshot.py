@@ -11,12 +11,23 @@ from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 from labkit.core.errors import InvalidInput
 from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Mood, crash, declared
-from labkit.sim.models.snapshot import BLUEPRINT, claims, parts
+from labkit.sim.models.snapshot import BLUEPRINT, claims
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import MARKER, PER_CHANNEL, Account, Part, Process, State, money, numbers, stray
 from labkit.sim.models.snapshot.scenarios import SCENARIOS
+from labkit.sim.models.snapshot.state import (
+    MARKER,
+    PER_CHANNEL,
+    Account,
+    Part,
+    Process,
+    State,
+    beginning,
+    money,
+    numbers,
+    stray,
+)
 from labkit.sim.trace import make, parse, replay
 
 trace_of = BLUEPRINT.trace_of
@@ -299,5 +310,6 @@ def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(broken: str,
 
 def test_numbers_of_transfers_do_not_collide():
     """No channel carries as many transfers as it has numbers for, whatever may be chosen."""
-    assert rules.PARAMETERS["transfers"].most < parts.PER_CHANNEL
-    assert claims.stray(parts.beginning(5)) == (0, 0)
+    with pytest.raises(InvalidInput):
+        rules.PARAMETERS["transfers"].check("transfers", PER_CHANNEL)
+    assert claims.stray(beginning(5)) == (0, 0)

@@ -5,7 +5,7 @@ from plain_two_phase import freeze, textbook, two_phase
 
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.two_phase_commit.parts import Coordinator, Entry, Participant, Phase, State, blocked
+from labkit.sim.models.two_phase_commit.state import Coordinator, Entry, Participant, Phase, State, blocked
 from labkit.sim.models.two_phase_commit.textbook import Position
 from labkit.sim.trace import Replay, make
 

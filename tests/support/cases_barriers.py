@@ -6,9 +6,8 @@ import pytest
 from model_cases import Cases, Given, LeftOut
 
 from labkit.sim.models.barriers import model as rules
-from labkit.sim.models.barriers import operators, schedule, tasks
-from labkit.sim.models.barriers.parts import BARRIER, ENDED, Operator, State
-from labkit.sim.models.barriers.settings import Settings
+from labkit.sim.models.barriers import operators, schedule
+from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator, Settings, State
 
 JOIN = {"words": "hello-hello", "counts": 1}
 """Two sources with a hello each, and one task that counts them."""
@@ -107,13 +106,13 @@ def hold_on_to_an_old_alignment(patch: pytest.MonkeyPatch) -> dict:
 
 def skip_what_comes_before_the_barrier(patch: pytest.MonkeyPatch) -> dict:
     taken = operators.take
-    patch.setattr(tasks, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0))
+    patch.setattr(rules, "take", lambda *given, **more: taken(*given, **more)._replace(logged=0))
     return {**JOIN, "mode": "unaligned", "crashes": 0}
 
 
 def skip_what_is_overtaken(patch: pytest.MonkeyPatch) -> dict:
     overtaken = operators.overtake
-    patch.setattr(tasks, "overtake", lambda *given: (overtaken(*given)[0], b""))
+    patch.setattr(rules, "overtake", lambda *given: (overtaken(*given)[0], b""))
     return {**JOIN, "mode": "unaligned", "crashes": 0}
 
 
@@ -122,14 +121,14 @@ def overtake_barriers_too(patch: pytest.MonkeyPatch) -> dict:
         inputs = (*operator.inputs[:into], item + operator.inputs[into], *operator.inputs[into + 1 :])
         return operator._replace(inputs=inputs), bytes(each for each in operator.inputs[into] if each < BARRIER)
 
-    patch.setattr(tasks, "overtake", first)
+    patch.setattr(rules, "overtake", first)
     return {**LINE, "counts": 1, "mode": "unaligned", "expiries": 1, "checkpoints": 2, "crashes": 0}
 
 
 def note_the_last_offset_instead_of_the_next(patch: pytest.MonkeyPatch) -> dict:
-    noted = tasks.noted
+    noted = rules.noted
     patch.setattr(
-        tasks,
+        rules,
         "noted",
         lambda coordinator, number, task, held: noted(
             coordinator, number, task, max(held - 1, 0) if task < 1 else held

@@ -3,9 +3,10 @@
 import pytest
 from model_cases import Cases, LeftOut, replace_effect
 
-from labkit.sim.models.changelog import claims, model, query, table
+from labkit.sim.models.changelog import claims, model, query
+from labkit.sim.models.changelog import state as states
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.parts import Consumer, Kind, Query
+from labkit.sim.models.changelog.state import Consumer, Kind, Query
 
 UPSERT = {"encoding": "upsert"}
 
@@ -57,16 +58,16 @@ def take_back_by_key(patch: pytest.MonkeyPatch) -> dict:
         model,
         "applied",
         lambda rows, message, owes: (
-            table.without(rows, message.key)
+            states.without(rows, message.key)
             if message.kind is Kind.RETRACT
-            else table.applied(rows, message, owes=owes)
+            else states.applied(rows, message, owes=owes)
         ),
     )
     return {**TWICE, "swaps": 1, "unknown": "owed"}
 
 
 def replace_without_deleting(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(table, "without", lambda rows, _key: rows)
+    patch.setattr(states, "without", lambda rows, _key: rows)
     return {**QUIET, **UPSERT}
 
 

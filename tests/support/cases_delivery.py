@@ -6,10 +6,9 @@ import pytest
 from model_cases import Cases, Given, LeftOut, disable, replace_effect
 
 from labkit.sim.model import crash
-from labkit.sim.models.delivery import guards, network
 from labkit.sim.models.delivery import model as rules
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.parts import Stage, State
+from labkit.sim.models.delivery.state import Stage, State
 
 GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
 
@@ -91,7 +90,7 @@ def never_restart(patch: pytest.MonkeyPatch) -> None:
 
 
 def collect_what_is_under_way(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(guards, "_still_to_come", lambda state, which: 0)
+    patch.setattr(rules, "_still_to_come", lambda state, which: 0)
 
 
 def lose_the_store(patch: pytest.MonkeyPatch) -> None:
@@ -99,12 +98,12 @@ def lose_the_store(patch: pytest.MonkeyPatch) -> None:
 
 
 def acknowledge_what_was_never_taken(patch: pytest.MonkeyPatch) -> None:
-    drop = network.drop
+    drop = rules.drop
 
     def lie(state: State, hop: int) -> State:
-        return network.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
+        return rules.acknowledge(drop(state, hop), hop, state.hops[hop].forward[0].name)
 
-    patch.setattr(network, "drop", lie)
+    patch.setattr(rules, "drop", lie)
 
 
 MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {

@@ -4,9 +4,10 @@ import pytest
 from model_cases import Cases, Given, LeftOut
 
 from labkit.sim.model import Action
-from labkit.sim.models.kafka_log import claims, enabled, job, log, model, readers
+from labkit.sim.models.kafka_log import claims, job, model
 from labkit.sim.models.kafka_log import coordinator as kafka
-from labkit.sim.models.kafka_log.parts import Coordinator, Entry, Phase, Stage
+from labkit.sim.models.kafka_log import state as states
+from labkit.sim.models.kafka_log.state import Coordinator, Entry, Phase, Stage
 from labkit.sim.models.kafka_log.timeouts import longest_open
 
 COMMITTED = {"isolation": "read_committed"}
@@ -49,13 +50,13 @@ LARGE = [
 
 
 def pass_an_open_transaction(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(readers, "last_stable_offset", len)
+    patch.setattr(kafka, "last_stable_offset", len)
     return {**COMMITTED, "partitions": 1, "records": 1}
 
 
 def read_what_was_aborted(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(readers, "READ_COMMITTED", "nobody")
-    patch.setattr(readers, "end_of", lambda _rules, _which, partition: log.last_stable_offset(partition))
+    patch.setattr(kafka, "READ_COMMITTED", "nobody")
+    patch.setattr(kafka, "end_of", lambda _rules, _which, partition: states.last_stable_offset(partition))
     return COMMITTED
 
 
@@ -77,7 +78,7 @@ def only(coordinator: Coordinator, name: int) -> Entry:
 
 
 def expire_what_is_decided(patch: pytest.MonkeyPatch) -> dict:
-    job_actions = enabled._job_actions
+    job_actions = model._job_actions
 
     def more(rules, state, found):
         job_actions(rules, state, found)
@@ -85,7 +86,7 @@ def expire_what_is_decided(patch: pytest.MonkeyPatch) -> dict:
             if entry.stage is Stage.PREPARE_COMMIT and state.coordinator.is_up:
                 found.append(Action("expire", name))
 
-    patch.setattr(enabled, "_job_actions", more)
+    patch.setattr(model, "_job_actions", more)
     return {**COMMITTED, "crashes": 0}
 
 
@@ -131,8 +132,8 @@ MUTANTS = {
 
 
 def never_read(patch: pytest.MonkeyPatch) -> Given:
-    patch.setattr(readers, "end_of", lambda *_: 0)
-    patch.setattr(readers, "polled", lambda *_: None)
+    patch.setattr(kafka, "end_of", lambda *_: 0)
+    patch.setattr(kafka, "polled", lambda *_: None)
     return {"crashes": 0}
 
 

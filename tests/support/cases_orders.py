@@ -4,9 +4,8 @@ import pytest
 from model_cases import Cases, LeftOut, disable
 
 from labkit.sim.models.orders import model
-from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.parts import NO_JOB
-from labkit.sim.models.orders.recovery import next_job
+from labkit.sim.models.orders.model import Orders, next_job
+from labkit.sim.models.orders.state import NO_JOB
 
 TOGETHER = {"order": "plan-state-visible_marker-decision", "output": "transaction", "skips": True}
 TWO_PHASE = {"order": "plan-state-staged-decision-visible", "output": "transaction", "leftover": "decided"}

@@ -7,7 +7,7 @@ from model_cases import Cases, Given, LeftOut, disable, replace_effect
 
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import Account, State
+from labkit.sim.models.snapshot.state import Account, State
 
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 

@@ -6,7 +6,7 @@ import pytest
 from model_cases import Cases, Given, LeftOut, Patch, disable, replace_effect
 
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.parts import Message, Participant, Phase, State
+from labkit.sim.models.two_phase_commit.state import Message, Participant, Phase, State
 
 BROKEN = [
     ({"broken": "heuristic"}, {"promise": 3, "atomic": 9}),

@@ -11,8 +11,7 @@ from labkit.core.judge import Guarantee, Verdict
 from labkit.crashtest.blackbox.writes import Meaning, Orders, known, meanings
 from labkit.sim.model import Action
 from labkit.sim.models.orders import BLUEPRINT
-from labkit.sim.models.orders.parts import Place, Process
-from labkit.sim.models.orders.settings import ROWS_OF_A_STEP, parameters_of
+from labkit.sim.models.orders.state import ROWS_OF_A_STEP, Place, Process, parameters_of
 from labkit.sim.walk import Replay
 from labkit.sim.writes import Design, Output, Write
 

@@ -11,7 +11,7 @@ from build_pictures import GOLDEN, STILLS, pictures, stills
 from labkit.sim.explore import reachable, walk
 from labkit.sim.model import declared
 from labkit.sim.models import MODELS
-from labkit.sim.models.two_phase_commit.parts import Participant
+from labkit.sim.models.two_phase_commit.state import Participant
 from labkit.sim.scenarios import every
 from labkit.sim.trace import make, replay
 from labkit.view.layout import PAD, TITLE, Rect, head, layout, mark_width

@@ -16,7 +16,7 @@ from labkit.core.words import columns
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
 from labkit.crashtest.blackbox.writes import NOTHING, Meaning, Orders, meaning, orders, recognised, unknown
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders.designs import RECOVERIES, why_not
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find

@@ -13,8 +13,18 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.operators import TaskStep, copy, take
-from labkit.sim.models.barriers.parts import BARRIER, END, ENDED, Operator, State, live, taking
-from labkit.sim.models.barriers.settings import PARAMETERS, VERSION, Rules
+from labkit.sim.models.barriers.state import (
+    BARRIER,
+    END,
+    ENDED,
+    PARAMETERS,
+    VERSION,
+    Operator,
+    Rules,
+    State,
+    live,
+    taking,
+)
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values
 from labkit.sim.rules import Rule

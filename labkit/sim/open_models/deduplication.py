@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Final
 
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
-from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.network import acknowledge
-from labkit.sim.models.delivery.parts import Ids, Output, Process, Stage, State
-from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
+from labkit.sim.models.delivery.model import Delivery, acknowledge
+from labkit.sim.models.delivery.state import PARAMETERS, VERSION, Ids, Output, Process, Stage, State
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values, Whole
 from labkit.sim.rules import Rule

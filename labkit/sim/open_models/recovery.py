@@ -10,8 +10,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models import two_phase_commit
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.parts import Entry, Participant, Phase, State
-from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
+from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, Entry, Participant, Phase, State
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule

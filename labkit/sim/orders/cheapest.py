@@ -10,7 +10,7 @@ from itertools import product
 from typing import NamedTuple
 
 from labkit.core.verdict import Guarantee
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders.designs import RECOVERIES
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.writes import AtomicSet, Design, Output, Recovery, Write, atomic, nonsense, without

@@ -5,7 +5,7 @@ This module must not find out what is broken: the judge's claim is given.
 
 from labkit.sim.model import Action
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.settings import PARAMETERS
+from labkit.sim.models.orders.state import PARAMETERS
 from labkit.sim.parameters import settle
 from labkit.sim.walk import Replay, Trace
 from labkit.sim.writes import Write

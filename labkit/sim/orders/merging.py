@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from labkit.core.verdict import Guarantee
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders.outcomes import CLAIMS, Found, find
 from labkit.sim.writes import Design, Output
 

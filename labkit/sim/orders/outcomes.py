@@ -15,8 +15,7 @@ from labkit.core.verdict import Guarantee, guarantee
 from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import ENDS, MEANWHILE, expected, history_of, is_done
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.parts import Seen, State
-from labkit.sim.models.orders.settings import PARAMETERS, Settings, World, parameters_of
+from labkit.sim.models.orders.state import PARAMETERS, Seen, Settings, State, World, parameters_of
 from labkit.sim.parameters import settle
 from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Output

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
 from labkit.sim.models.barriers.operators import is_blocked, take
-from labkit.sim.models.barriers.parts import BARRIER, ENDED, Operator
 from labkit.sim.models.barriers.scenarios import play
+from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator
 from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Model, Mood, Property
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.parts import Consumer, Kind, Message, Row, Table
-from labkit.sim.models.changelog.table import applied, visible
+from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from labkit.sim.model import Action, Model
-from labkit.sim.models.two_phase_commit.parts import Entry, Participant
+from labkit.sim.models.two_phase_commit.state import Entry, Participant
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel

@@ -8,7 +8,7 @@ from itertools import permutations, product
 from typing import Any
 
 from labkit.core.verdict import Guarantee
-from labkit.sim.models.orders.settings import World
+from labkit.sim.models.orders.state import World
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense

@@ -5,7 +5,7 @@ from itertools import product, starmap
 from typing import Any
 
 from labkit.sim.model import Model
-from labkit.sim.models.snapshot.parts import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
+from labkit.sim.models.snapshot.state import AMOUNT, PER_CHANNEL, START, Account, Part, ends, numbers
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch

@@ -1,12 +1,11 @@
 """Judges what a learner's function lets a reader at read_committed see, for every small log of a partition.
 
-What is right is what the simulator's own partition shows (`sim/models/kafka_log/log.py`); nothing is decided here.
+What is right is what the simulator's own partition shows (`sim/models/kafka_log/state.py`); nothing is decided here.
 """
 
 from collections.abc import Iterator, Sequence
 
-from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
-from labkit.sim.models.kafka_log.parts import ABORT, COMMIT, PLAIN, Partition, Slot
+from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.searching import steady, unusable

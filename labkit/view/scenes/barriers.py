@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
-from labkit.sim.models.barriers.parts import BARRIER, ENDED, MISSING, Checkpoint, Operator, Source, State, records_in
+from labkit.sim.models.barriers.state import BARRIER, ENDED, MISSING, Checkpoint, Operator, Source, State, records_in
 from labkit.view.scene import (
     Box,
     Channel,

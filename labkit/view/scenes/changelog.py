@@ -2,7 +2,7 @@
 
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.parts import Budget, Counts, Message, State
+from labkit.sim.models.changelog.state import Budget, Counts, Message, State
 from labkit.view.scene import (
     Box,
     Channel,

@@ -2,7 +2,7 @@
 
 from labkit.sim.model import Action
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.parts import Faults, Ids, Message, Process, Stage, State
+from labkit.sim.models.delivery.state import Faults, Ids, Message, Process, Stage, State
 from labkit.view.scene import (
     Box,
     Channel,

@@ -1,15 +1,14 @@
 """Kafka's log as a picture: the job, the coordinator, the partitions, and readers at both isolation levels."""
 
 from labkit.sim.model import Action
-from labkit.sim.models.kafka_log.enabled import TEN
-from labkit.sim.models.kafka_log.log import Fate, fates, last_stable_offset
-from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.parts import (
+from labkit.sim.models.kafka_log.model import TEN, KafkaLog
+from labkit.sim.models.kafka_log.state import (
     COMMIT,
     NOBODY,
     PLAIN,
     Budget,
     Coordinator,
+    Fate,
     Handle,
     Job,
     Partition,
@@ -18,6 +17,8 @@ from labkit.sim.models.kafka_log.parts import (
     Sight,
     Stage,
     State,
+    fates,
+    last_stable_offset,
 )
 from labkit.view.scene import (
     Box,

@@ -4,7 +4,7 @@ from labkit.core.records import Observation
 from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import KEY, Judge
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.parts import NO_JOB, Job, Note, Place, State
+from labkit.sim.models.orders.state import NO_JOB, Job, Note, Place, State
 from labkit.sim.writes import Output, Write
 from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
 from labkit.view.scene import Place as Where

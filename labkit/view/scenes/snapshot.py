@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from labkit.sim.model import Action
+from labkit.sim.models.snapshot.claims import transfer_name
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.narration import transfer_name
-from labkit.sim.models.snapshot.parts import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
+from labkit.sim.models.snapshot.state import AMOUNT, MARKER, Process, State, Transfers, in_channels, money, numbers
 from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Scene, Token, field, flag, may_follow, slip
 
 

@@ -7,7 +7,7 @@ which do not.
 from typing import Any
 
 from labkit.sim.model import Action
-from labkit.sim.models.two_phase_commit.parts import (
+from labkit.sim.models.two_phase_commit.state import (
     Coordinator,
     Participant,
     Phase,

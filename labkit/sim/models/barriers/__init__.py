@@ -1,17 +1,12 @@
-"""The barriers model: checkpoints by barriers that flow with the data, and what a restart makes of them.
-
-`settings` is what can be chosen, `parts` are the states, `operators` what one task does with an item, `checkpoints`
-what is written and read back, `schedule` what can happen when, `model` what it changes, `cuts` and `claims` what must
-hold, `scenarios` the runs that have a name, `cost` what they cost.
-"""
+"""The barriers model: checkpoints by barriers that flow with the data, and what a restart makes of them."""
 
 from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact
-from labkit.sim.models.barriers.cost import cost
+from labkit.sim.models.barriers.claims import cost
 from labkit.sim.models.barriers.model import Barriers
 from labkit.sim.models.barriers.scenarios import SCENARIOS, play
-from labkit.sim.models.barriers.settings import PARAMETERS, VERSION
+from labkit.sim.models.barriers.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

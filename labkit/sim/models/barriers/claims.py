@@ -1,19 +1,165 @@
-"""What must hold of checkpoints, of barriers on their way, and in the end: protocol invariants, the judge's verdict.
+"""The claims about checkpoints, barriers on their way, and the end: protocol invariants, and the judge's verdict.
 
-Rows that came out are judged by `labkit.core.judge`; this module must not count lost or duplicate rows. What a
-claim looks at is looked at once: most checkpoints and most tasks are met in very many states.
+`labkit.core.judge` alone counts lost and duplicate rows. A claim looks once at each checkpoint and each task, because
+a search meets most of them in very many states. A complete checkpoint is a consistent cut, or `cuts` names the record
+that breaks it, channel by channel; the reasons are sentences, empty where there is nothing to say. `cost` reads the
+price of checkpoints off the states of a walk: aligned ones make records wait, unaligned ones store them, and a task
+whose copy is not made in the background stands still.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.model import Mood, Property
-from labkit.sim.models.barriers.cuts import Cuts
-from labkit.sim.models.barriers.parts import BARRIER, ENDED, Checkpoint, Operator, State, live, once, records_in, times
+from labkit.sim.models.barriers.operators import is_blocked
 from labkit.sim.models.barriers.schedule import is_over
-from labkit.sim.models.barriers.settings import Mode, Settings
+from labkit.sim.models.barriers.state import (
+    BARRIER,
+    ENDED,
+    MISSING,
+    Checkpoint,
+    Copying,
+    Mode,
+    Operator,
+    Settings,
+    State,
+    live,
+    once,
+    records_in,
+    times,
+    total,
+)
+from labkit.sim.wording import listed, to_come
+
+
+class Channel(NamedTuple):
+    """A channel within a checkpoint: who sends to whom; what was sent, what was received, what is held in flight."""
+
+    sender: str
+    receiver: str
+    sent: int
+    received: int
+    flight: int
+
+
+class Cuts:
+    """Looks at checkpoints of one configuration, at each once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.is_sound = cache(self._is_sound)
+
+    def _is_sound(self, checkpoint: Checkpoint) -> bool:
+        reasons = (self.incomplete, self.orphan, self.unbalanced, self.inexact)
+        return not any(reason(checkpoint) for reason in reasons)
+
+    def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
+        """Every channel. A missing part counts as an empty one, since that is what a restart would make of it."""
+        chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
+        for number, (reader, into) in enumerate(chosen.channels):
+            flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
+            if reader < chosen.counts:
+                sent = chosen.share(into, reader, end=checkpoint.offsets[into])
+                received = states[reader] & 7 * chosen.share(into, reader)
+                yield Channel(f"source {into}", f"count {reader}", sent, received, flight)
+            else:
+                yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
+
+    def incomplete(self, checkpoint: Checkpoint) -> str:
+        """A task whose part is missing."""
+        parts = checkpoint.offsets + checkpoint.states
+        if MISSING not in parts:
+            return ""
+        task = self.settings.task(parts.index(MISSING))
+        return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
+
+    def orphan(self, checkpoint: Checkpoint) -> str:
+        """A record that was received within the checkpoint and not sent within it."""
+        for sender, receiver, sent, received, _ in self.channels(checkpoint):
+            for record in range(len(self.settings.words)):
+                if times(received, record) > times(sent, record):
+                    return (
+                        f"in checkpoint {checkpoint.id} {receiver} has received {self.settings.named(record)}, "
+                        f"which {sender} has not sent by then."
+                    )
+        return ""
+
+    def unbalanced(self, checkpoint: Checkpoint) -> str:
+        """A record that was sent within the checkpoint, and was not received exactly as often or is not in flight."""
+        for sender, receiver, sent, received, flight in self.channels(checkpoint):
+            for record in range(len(self.settings.words)):
+                surplus = times(received, record) + times(flight, record) - times(sent, record)
+                if surplus:
+                    complaint = "there once too often" if surplus > 0 else "neither received nor in flight"
+                    return (
+                        f"in checkpoint {checkpoint.id}, of what {sender} has sent to {receiver}, "
+                        f"{self.settings.named(record)} is {complaint}."
+                    )
+        return ""
+
+    def inexact(self, checkpoint: Checkpoint) -> str:
+        """A record before the offsets that a count does not have exactly once, or one behind them that it has."""
+        for count in range(self.settings.counts):
+            held = sum(
+                channel.flight for channel in self.channels(checkpoint) if channel.receiver == f"count {count}"
+            ) + max(checkpoint.states[count], 0)
+            before = [self.settings.share(source, count, end=end) for source, end in enumerate(checkpoint.offsets)]
+            for record in range(len(self.settings.words)):
+                should = times(sum(before), record)
+                if times(held, record) != should:
+                    source = record % self.settings.sources
+                    return (
+                        f"checkpoint {checkpoint.id} reads source {source} on at offset {checkpoint.offsets[source]}, "
+                        f"and count {count} holds {self.settings.named(record)} {_often(times(held, record))}."
+                    )
+        return ""
+
+
+def _often(count: int) -> str:
+    return {0: "not at all", 1: "already", 2: "twice"}.get(count, f"{count} times")
+
+
+class Cost(NamedTuple):
+    """The price of the checkpoints of a walk."""
+
+    held: int
+    """Records that were held back in a blocked channel."""
+    waited: int
+    """Steps after which a record was waiting in a blocked channel."""
+    stored: int
+    """Records in flight that complete checkpoints hold."""
+    stood: int
+    """Steps after which a task was standing still until its copy was stored."""
+
+
+def cost(settings: Settings, states: Sequence[State]) -> Cost:
+    """What the checkpoints of a walk have cost so far."""
+    held = waited = stood = 0
+    before: dict[int, int] = {}
+    stored: dict[int, int] = {}
+    for state in states:
+        blocked = dict(_blocked(settings, state))
+        held += sum(max(count - before.get(channel, 0), 0) for channel, count in blocked.items())
+        waited += any(blocked.values())
+        before = blocked
+        stood += settings.copying is Copying.STANDING and any(
+            checkpoint.taken & ~checkpoint.acked for checkpoint in state.coordinator.pending
+        )
+        stored |= {each.id: len(b"".join(each.flight)) for each in state.coordinator.completed}
+    return Cost(held, waited, sum(stored.values()), stood)
+
+
+def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
+    """Every blocked channel with the number of records that wait in it."""
+    if state.coordinator.running:
+        for channel, (which, into) in enumerate(settings.channels):
+            operator = state.operators[which]
+            if is_blocked(settings.rules, operator, into):
+                yield channel, sum(item < BARRIER for item in operator.inputs[into])
+
 
 Reason = Callable[[State], str]
 """Why a state breaks a claim, in a sentence; empty where it does not."""
@@ -237,3 +383,63 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
         ("no_duplicate", "In the end no row has come out twice.", ends.doubled),
     ):
         yield _claim(name, Mood.EVENTUALLY, sentence, reason)
+
+
+def text(settings: Settings, state: State) -> str:
+    """The coordinator, every task with what waits in its channels, and what outsiders see."""
+    coordinator, sources, operators, visible, prepared, faults = state
+    parts = [f"{coordinator.triggered} triggered"]
+    parts += [f"complete {_checkpoint(settings, checkpoint)}" for checkpoint in coordinator.completed]
+    parts += [f"pending {_checkpoint(settings, checkpoint)}" for checkpoint in coordinator.pending]
+    if coordinator.pause:
+        parts.append(f"no trigger for {coordinator.pause} steps")
+    if coordinator.running:
+        parts += [
+            f"source {which} at offset {position} after barrier {epoch}{', ended' * ended}"
+            for which, (position, epoch, ended) in enumerate(sources)
+        ]
+        parts += [_operator(settings, which, operator) for which, operator in enumerate(operators)]
+    else:
+        parts.append("job down")
+    parts.append(f"visible {_held(settings, visible)}")
+    parts += [f"sealed for {number} {_held(settings, rows)}" for number, rows in prepared]
+    left = to_come(faults._fields, faults)
+    return f"{'; '.join(parts)}; to come {listed(left)}."
+
+
+def _checkpoint(settings: Settings, checkpoint: Checkpoint) -> str:
+    number, taken, acked, offsets, states, flight = checkpoint
+    parts = [f"offset {which}:{'?' if offset == MISSING else offset}" for which, offset in enumerate(offsets)]
+    parts += [
+        f"{settings.task(which)} {'?' if state == MISSING else _held(settings, state)}"
+        for which, state in enumerate(states, settings.sources)
+    ]
+    parts += [f"in flight in channel {channel} {_queue(queue)}" for channel, queue in enumerate(flight) if queue]
+    everyone = (1 << settings.tasks) - 1
+    if taken != everyone:
+        parts.append(f"parts of {_tasks(settings, taken)}")
+    if acked != everyone:
+        parts.append(f"acknowledged by {_tasks(settings, acked)}")
+    return f"{number} ({', '.join(parts)})"
+
+
+def _tasks(settings: Settings, bits: int) -> str:
+    return " and ".join(settings.task(which) for which in range(settings.tasks) if bits >> which & 1) or "nobody"
+
+
+def _operator(settings: Settings, which: int, operator: Operator) -> str:
+    inputs, at, done, state, sealed = operator
+    sentence = f"{settings.task(settings.sources + which)} {_held(settings, state)}, copied for {done}"
+    for into, (came, queue) in enumerate(zip(at, inputs, strict=True)):
+        sender = settings.task(into if which < settings.counts else settings.sources + into)
+        sentence += f", from {sender} {'the end' if came == ENDED else f'barrier {came}'} then {_queue(queue)}"
+    return sentence + (f", sealed {_held(settings, sealed)}" if which == settings.counts else "")
+
+
+def _held(settings: Settings, held: int) -> str:
+    """Records by their place in the input, and the counts of their words."""
+    return f"{settings.totals(held)} [{listed(map(str, records_in(held)))}]"
+
+
+def _queue(queue: bytes) -> str:
+    return listed("END" if item == ENDED else f"B{item - BARRIER}" if item >= BARRIER else str(item) for item in queue)

@@ -7,10 +7,19 @@ from collections.abc import Sequence
 from functools import cache
 
 from labkit.sim.model import Action
-from labkit.sim.models.barriers.checkpoints import decided
-from labkit.sim.models.barriers.operators import is_blocked
-from labkit.sim.models.barriers.parts import END, ENDED, Checkpoint, Coordinator, Operator, State, taking
-from labkit.sim.models.barriers.settings import Copying, OmittedRule, Settings
+from labkit.sim.models.barriers.operators import decided, is_blocked
+from labkit.sim.models.barriers.state import (
+    END,
+    ENDED,
+    Checkpoint,
+    Coordinator,
+    Copying,
+    OmittedRule,
+    Operator,
+    Settings,
+    State,
+    taking,
+)
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
 _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))

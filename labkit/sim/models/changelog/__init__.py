@@ -1,14 +1,10 @@
-"""A table that changes, as a stream: a count for each key as append-only, retract and upsert stream, and its reader.
-
-`parts` are the states, `query` the continuous query and the batch query that it must equal, `table` what a consumer
-makes of messages, `model` who acts when, `claims` what must hold, `scenarios` the runs that have a name.
-"""
+"""A table that changes, as a stream: a count for each key as append-only, retract and upsert stream, and its reader."""
 
 from labkit.sim.blueprint import Blueprint, go_on, play
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.scenarios import SCENARIOS
-from labkit.sim.models.changelog.settings import PARAMETERS, VERSION
+from labkit.sim.models.changelog.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

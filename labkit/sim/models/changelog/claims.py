@@ -1,17 +1,15 @@
-"""What is claimed of the consumer's table: that a continuous query equals the batch query at every prefix.
+"""The changelog's claims: after every prefix of the input, the consumer's table equals the batch query.
 
-The comparison is made whenever everything that was sent is read; between two messages of one change a reader of the
-table may find less, and that is shown and not claimed away.
+The claims compare both whenever everything that was sent is read. Between the two messages of one change a reader of
+the table may find less; that is no violation, and the narration shows it.
 """
 
 from collections.abc import Callable, Sequence
 
 from labkit.sim.model import Mood, Property
-from labkit.sim.models.changelog.parts import Kind, Row, State, Table
 from labkit.sim.models.changelog.query import batch
-from labkit.sim.models.changelog.settings import Encoding, Settings
-from labkit.sim.models.changelog.table import has, visible
-from labkit.sim.wording import listed
+from labkit.sim.models.changelog.state import Budget, Encoding, Kind, Row, Settings, State, Table, has, visible
+from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
@@ -138,3 +136,22 @@ def _has_gap(state: State) -> bool:
     (kind, key, _, offset), (next_kind, next_key, _, next_offset) = state.topic[position - 1 : position + 1]
     is_half = kind is Kind.RETRACT and (next_kind, next_key, next_offset) == (Kind.ADD, key, offset)
     return is_half and not has(table, key)
+
+
+def text(state: State) -> str:
+    """Query, messages, consumer, and what may still go wrong."""
+    query, consumer, network, topic, budget, furthest = state
+    counts = listed(f"{key}={count}" for key, count in query.counts)
+    now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"
+    saved = listed(f"{key}={count}" for key, count in query.saved_counts)
+    at = f"at {consumer.position}" + " between delete and insert" * consumer.has_deleted if consumer.is_up else "down"
+    left = to_come(Budget._fields, budget)
+    return "; ".join(
+        (
+            f"query {now}, saved {query.saved}: {saved}",
+            f"on the way {listed(map(str, network))}",
+            f"log {listed(map(str, topic))}",
+            f"consumer {at}, stored {consumer.stored}, table {rows(consumer.table)}",
+            f"to come {listed(left)}.",
+        )
+    )

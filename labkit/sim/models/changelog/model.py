@@ -8,12 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from labkit.sim.model import Action, Property, crash
-from labkit.sim.models.changelog.claims import claims, is_settled
-from labkit.sim.models.changelog.narration import text
-from labkit.sim.models.changelog.parts import TAKES_BACK, Consumer, Kind, Message, Query, State, Table
+from labkit.sim.models.changelog.claims import claims, is_settled, text
 from labkit.sim.models.changelog.query import counted, messages, with_count
-from labkit.sim.models.changelog.settings import PARAMETERS, VERSION, settings
-from labkit.sim.models.changelog.table import applied, has, without
+from labkit.sim.models.changelog.state import (
+    PARAMETERS,
+    TAKES_BACK,
+    VERSION,
+    Consumer,
+    Kind,
+    Message,
+    Query,
+    State,
+    Table,
+    applied,
+    has,
+    settings,
+    without,
+)
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel, one_less
 

@@ -1,8 +1,4 @@
-"""The delivery model: records go down a chain of processes over a network that cannot be trusted.
-
-`parts` are the states, `settings` what may be chosen, `network` what lies between processes, `model` the rules,
-`claims` what must hold, `narration` the words, `scenarios` the runs that have a name.
-"""
+"""The delivery model: records go down a chain of processes over a network that cannot be trusted."""
 
 from collections.abc import Mapping
 
@@ -10,7 +6,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
 from labkit.sim.models.delivery.claims import Judge, executions, waited
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.scenarios import SCENARIOS
-from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
+from labkit.sim.models.delivery.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

@@ -6,21 +6,216 @@ productions are those of MillWheel (Akidau et al., 2013): strong writes id and o
 anything is sent on, weak sends first, without that write, and waits until everything downstream is done; without
 deduplication the latter is the older design in which every process waits for all those after it.
 A connection here deduplicates while it lives, as TCP does, and is gone with either of its ends.
-What a record does to a process beside its output is left out: only what comes out at the end of the chain counts.
-This module must not count lost or duplicate records.
+The model leaves out what a record does to a process beside its output: only the output at the end of the chain counts.
+Hop h leads from process h to process h + 1.
 """
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from labkit.sim.model import Action, Property, crash
-from labkit.sim.models.delivery import network
-from labkit.sim.models.delivery.claims import claims
-from labkit.sim.models.delivery.guards import Guards
-from labkit.sim.models.delivery.narration import text, variant
-from labkit.sim.models.delivery.parts import Hop, Message, Output, Process, Stage, State
-from labkit.sim.models.delivery.settings import PARAMETERS, VERSION
-from labkit.sim.rules import Event, Rule
+from labkit.sim.models.delivery.claims import claims, text, variant
+from labkit.sim.models.delivery.state import (
+    PARAMETERS,
+    VERSION,
+    Hop,
+    Ids,
+    Message,
+    Output,
+    Process,
+    Settings,
+    Stage,
+    State,
+    settings,
+)
+from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel, one_less
+
+# Built by position: `_replace` would take three times as long, and a state is built for every step of a search.
+
+
+def _with_hop(state: State, number: int, hop: Hop) -> State:
+    processes, at, out, productions, faults = state
+    return State(processes, (*at[:number], hop, *at[number + 1 :]), out, productions, faults)
+
+
+def less(state: State, fault: str) -> State:
+    """One fault of this kind fewer may follow."""
+    return state._replace(faults=one_less(state.faults, fault))
+
+
+def send(state: State, hop: int, message: Message) -> State:
+    """A record is under way."""
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop((*forward, message), back, ids))
+
+
+def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
+    """The next record is taken; a connection that remembers ids keeps its own."""
+    forward, back, ids = state.hops[hop]
+    message = forward[0]
+    ids |= 1 << message.name if remembers else 0
+    return _with_hop(state, hop, Hop(forward[1:], back, ids)), message
+
+
+def acknowledge(state: State, hop: int, name: int) -> State:
+    """An acknowledgement is under way."""
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop(forward, (*back, name), ids))
+
+
+def hear(state: State, hop: int) -> tuple[State, int]:
+    """The next acknowledgement is read."""
+    forward, back, ids = state.hops[hop]
+    return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
+
+
+def drop(state: State, hop: int) -> State:
+    """The next record is lost."""
+    return less(take(state, hop, remembers=False)[0], "drops")
+
+
+def drop_ack(state: State, hop: int) -> State:
+    """The next acknowledgement is lost."""
+    return less(hear(state, hop)[0], "drops")
+
+
+def duplicate(state: State, hop: int) -> State:
+    """The next record is there a second time, behind all others."""
+    return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
+
+
+def reorder(state: State, hop: int) -> State:
+    """The second record overtakes the first."""
+    (first, second, *rest), back, ids = state.hops[hop]
+    return less(_with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders")
+
+
+def cut(state: State, process: int) -> State:
+    """The connections of a process are gone, with what they carried and what they remembered."""
+    for hop in (process - 1, process):
+        if 0 <= hop < len(state.hops):
+            state = _with_hop(state, hop, Hop())
+    return state
+
+
+class Guards(RuleModel[State]):
+    """The questions that decide what may happen next in a chain."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings: Settings = settings(values)
+        self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in self.rules}
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
+        enabled: list[Action] = []
+        for which, process in enumerate(state.processes):
+            if process.stage is Stage.DOWN:
+                enabled.append(self._of["restart"][which])
+            else:
+                if which:
+                    self._receiver_actions(state, which, enabled)
+                if which < self.settings.last:
+                    self._sender_actions(state, which, enabled)
+        if any(state.faults):
+            for which in range(self.settings.processes):
+                self._wrong(state, which, enabled)
+        return enabled
+
+    def _receiver_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+        process, of = state.processes[which], self._of
+        stage = process.stage
+        if stage is Stage.IDLE:
+            forward = state.hops[which - 1].forward
+            if forward:
+                enabled.append(of["discard" if self._is_known(state, which, forward[0].name) else "receive"][which])
+        elif stage is Stage.WORKING:
+            enabled.append(of["produce" if self._waits(which) else "store"][which])
+        elif stage is Stage.STORED:
+            enabled.append(of["note"][which])
+        elif stage is Stage.DONE:
+            enabled.append(of["ack"][which])
+        if self._collectable(state, which):
+            enabled.append(of["collect"][which])
+
+    def _sender_actions(self, state: State, which: int, enabled: list[Action]) -> None:
+        hop = state.hops[which]
+        if hop.back:
+            enabled.append(self._of["hear"][which])
+        lost, late = self._unsent(state, which)
+        if lost is not None:
+            enabled.append(self._of["send"][which])
+        if late is not None and state.faults.delays:
+            enabled.append(self._of["send_early"][which])
+
+    def _wrong(self, state: State, which: int, enabled: list[Action]) -> None:
+        of, (drops, duplicates, _, reorders, crashes) = self._of, state.faults
+        if which:
+            forward = state.hops[which - 1].forward
+            if forward and drops:
+                enabled.append(of["drop"][which])
+            if forward and duplicates:
+                enabled.append(of["duplicate"][which])
+            if reorders and len(forward) > 1 and forward[0] != forward[1]:
+                enabled.append(of["reorder"][which])
+        if drops and which < self.settings.last and state.hops[which].back:
+            enabled.append(of["drop_ack"][which])
+        if crashes and state.processes[which].stage is not Stage.DOWN:
+            enabled.append(of["crash"][which])
+
+    def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
+        """What this process may have under way on its hop."""
+        process = state.processes[which]
+        if which and self.settings.weak:
+            return () if process.output is None else (process.output,)
+        return process.outbox[: self.settings.window]
+
+    def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
+        """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
+
+        That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
+        """
+        lost = late = None
+        forward, back, _ = state.hops[which]
+        receiver = state.processes[which + 1]
+        for message in self._to_bring(state, which):
+            if message in forward or message.name in back or message == receiver.held:
+                late = late or message
+            else:
+                lost = lost or message
+        return lost, late
+
+    def _is_known(self, state: State, which: int, name: int) -> bool:
+        dedup, process = self.settings.dedup, state.processes[which]
+        if dedup == "none":
+            return False
+        if dedup == "connection":
+            return bool(state.hops[which - 1].ids >> name & 1)
+        noted = process.ids if dedup == "durable" else process.memory
+        return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
+
+    def _waits(self, which: int) -> bool:
+        """Whether this process acknowledges only when everything after it is done."""
+        return self.settings.weak and which < self.settings.last
+
+    def _collectable(self, state: State, which: int) -> Ids:
+        """The noted ids that may be forgotten: real systems decide by age, here it is known whether that is right."""
+        if not self.settings.collects and self.settings.broken != "collect_early":
+            return 0
+        process = state.processes[which]
+        noted = process.ids | process.memory
+        return noted if self.settings.broken == "collect_early" else noted & ~_still_to_come(state, which)
+
+
+def _still_to_come(state: State, which: int) -> Ids:
+    """The ids of everything that anybody before this process still has, or that is under way to them or to it."""
+    ids = 0
+    for process, hop in zip(state.processes[:which], state.hops, strict=False):
+        for message in (*process.outbox, *hop.forward, process.held, process.output):
+            if message is not None:
+                ids |= 1 << message.name
+    return ids
 
 
 class Delivery(Guards):
@@ -41,7 +236,7 @@ class Delivery(Guards):
     def _send(self, state: State, which: int) -> State:
         message = self._unsent(state, which)[0]
         assert message is not None
-        state = network.send(state, which, message)
+        state = send(state, which, message)
         if self.settings.retry:
             return state
         process = state.processes[which]
@@ -51,10 +246,10 @@ class Delivery(Guards):
     def _send_early(self, state: State, which: int) -> State:
         message = self._unsent(state, which)[1]
         assert message is not None
-        return network.less(network.send(state, which, message), "delays")
+        return less(send(state, which, message), "delays")
 
     def _hear(self, state: State, which: int) -> State:
-        state, name = network.hear(state, which)
+        state, name = hear(state, which)
         process = state.processes[which]
         if process.output is not None and process.output.name == name:
             return self._settled(state, which, process)
@@ -70,19 +265,19 @@ class Delivery(Guards):
     # Receiving.
 
     def _taken(self, state: State, which: int) -> tuple[State, Message]:
-        return network.take(state, which - 1, remembers=self.settings.dedup == "connection")
+        return take(state, which - 1, remembers=self.settings.dedup == "connection")
 
     def _receive(self, state: State, which: int) -> State:
         state, message = self._taken(state, which)
         if self.settings.broken == "ack_early":
-            state = network.acknowledge(state, which - 1, message.name)
+            state = acknowledge(state, which - 1, message.name)
         working = state.processes[which]._replace(stage=Stage.WORKING, held=message)
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
         """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
         state, message = self._taken(state, which)
-        return network.acknowledge(state, which - 1, message.name) if self.settings.retry else state
+        return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:
         """Id and output become durable in one write; at the end of the chain the output is what everybody sees."""
@@ -133,7 +328,7 @@ class Delivery(Guards):
     def _ack(self, state: State, which: int) -> State:
         process = state.processes[which]
         assert process.held is not None
-        state = network.acknowledge(state, which - 1, process.held.name)
+        state = acknowledge(state, which - 1, process.held.name)
         return _with_process(state, which, _idle(process))
 
     # Collecting.
@@ -146,23 +341,23 @@ class Delivery(Guards):
     # What goes wrong.
 
     def _crash(self, state: State, which: int) -> State:
-        state = network.less(_with_process(state, which, crash(state.processes[which])), "crashes")
-        return network.cut(state, which) if self.settings.dedup == "connection" else state
+        state = less(_with_process(state, which, crash(state.processes[which])), "crashes")
+        return cut(state, which) if self.settings.dedup == "connection" else state
 
     def _restart(self, state: State, which: int) -> State:
         return _with_process(state, which, state.processes[which]._replace(stage=Stage.IDLE))
 
     def _drop(self, state: State, which: int) -> State:
-        return network.drop(state, which - 1)
+        return drop(state, which - 1)
 
     def _drop_ack(self, state: State, which: int) -> State:
-        return network.drop_ack(state, which)
+        return drop_ack(state, which)
 
     def _duplicate(self, state: State, which: int) -> State:
-        return network.duplicate(state, which - 1)
+        return duplicate(state, which - 1)
 
     def _reorder(self, state: State, which: int) -> State:
-        return network.reorder(state, which - 1)
+        return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
         """What the judge says of every end, and that no record is ever without a durable place."""

@@ -1,8 +1,4 @@
-"""Kafka's log with transactions, written by a job with checkpoints and read at both isolation levels.
-
-`parts` are the states, `log` what a reader may see of a partition, `coordinator` who decides for Kafka, `job` what the
-writing job does, `readers` who reads, `model` who acts when, `claims` what must hold, `scenarios` the runs with a name.
-"""
+"""Kafka's log with transactions, written by a job with checkpoints and read at both isolation levels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +7,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
 from labkit.sim.models.kafka_log.scenarios import SCENARIOS
-from labkit.sim.models.kafka_log.settings import PARAMETERS, VERSION
+from labkit.sim.models.kafka_log.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

@@ -1,14 +1,31 @@
-"""What Kafka's transaction coordinator does: initialise an id, add partitions, decide, write markers, time out.
+"""Kafka's transaction coordinator (initialise an id, add partitions, decide, write markers, time out) and its readers.
 
 PrepareCommit or PrepareAbort in its log is the decision; markers follow, one partition after the other, and EndTxn is
 answered before they are written (Kafka, TransactionCoordinator). Version 1 keeps one epoch for all transactions of a
-producer; version 2 raises it with every end of a transaction (KIP-890). This module must not know jobs or readers.
+producer; version 2 raises it with every end of a transaction (KIP-890).
+
+A reader at read_uncommitted (Kafka's default) gets every record up to the end; one at read_committed gets no record
+from the last stable offset on, and none of an aborted transaction.
 """
 
 from typing import NamedTuple
 
 from labkit.sim.model import Word, crash
-from labkit.sim.models.kafka_log.parts import Coordinator, Entry, Handle, Stage
+from labkit.sim.models.kafka_log.state import (
+    READ_COMMITTED,
+    Coordinator,
+    Entry,
+    Fate,
+    Handle,
+    Partition,
+    Reader,
+    ReadRecord,
+    Settings,
+    Sight,
+    Stage,
+    fates,
+    last_stable_offset,
+)
 
 PREPARED = (Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT)
 """Decided, with markers to come: whoever asks for this id must try again later (CONCURRENT_TRANSACTIONS)."""
@@ -142,3 +159,44 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
         )
         coordinator = coordinator._replace(log=log)
     return crash(coordinator)
+
+
+def end_of(settings: Settings, which: int, partition: Partition) -> int:
+    """Up to which position this reader may read."""
+    if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
+        return last_stable_offset(partition)
+    return len(partition)
+
+
+def rows(
+    settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
+) -> tuple[ReadRecord, ...]:
+    """What a poll from this position hands on."""
+    fate_of = fates(partition)
+    hides_aborted = settings.readers[which] == READ_COMMITTED
+    return tuple(
+        ReadRecord(position, fate_of[position] is Fate.OPEN and _is_undecided(coordinator, partition[position].name))
+        for position in range(start, end_of(settings, which, partition))
+        if fate_of[position] is not None and not (hides_aborted and fate_of[position] is Fate.ABORTED)
+    )
+
+
+def _is_undecided(coordinator: Coordinator, name: int) -> bool:
+    return coordinator.log[name].stage is Stage.ONGOING
+
+
+def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
+    """The reader after a poll of one partition."""
+    stored, is_up, positions = reader
+    positions = (*positions[:where], end, *positions[where + 1 :])
+    return Reader(positions if settings.stores_with_rows else stored, is_up, positions)
+
+
+def restarted(reader: Reader) -> Reader:
+    """A reader that starts again reads on from what it has stored."""
+    return Reader(reader.stored, is_up=True, positions=reader.stored)
+
+
+def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
+    """What was handed on, with more of one partition."""
+    return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

@@ -6,8 +6,7 @@ commits what the last checkpoint names before it initialises any id. This module
 """
 
 from labkit.sim.models.kafka_log.coordinator import Answer, entry_of, is_busy
-from labkit.sim.models.kafka_log.parts import Checkpoint, Coordinator, Due, Handle, Job, Phase
-from labkit.sim.models.kafka_log.settings import Settings
+from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Handle, Job, Phase, Settings
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:

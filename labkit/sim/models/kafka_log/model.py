@@ -1,4 +1,9 @@
-"""Kafka's log as a model: what each action changes. This module must not draw anything or count what readers saw."""
+"""Kafka's log as a model: who may act when, in a fixed order, and what each action changes.
+
+Time is counted in ticks and never measured: a tick is an action, and the timeout of a transaction counts those after
+its first write. With an interval of 0 anything may take any time; with another one the job is punctual, which means
+that no tick passes while a step of its own is due.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -6,26 +11,254 @@ from typing import ClassVar
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log import job as work
-from labkit.sim.models.kafka_log.broker import Broker
-from labkit.sim.models.kafka_log.claims import claims
-from labkit.sim.models.kafka_log.enabled import TEN, enabled
-from labkit.sim.models.kafka_log.log import open_epoch
-from labkit.sim.models.kafka_log.narration import answered, refused, text
-from labkit.sim.models.kafka_log.parts import (
+from labkit.sim.models.kafka_log.claims import answered, claims, refused, text
+from labkit.sim.models.kafka_log.state import (
+    ABORT,
+    COMMIT,
     NOBODY,
+    PARAMETERS,
+    PLAIN,
+    READ_COMMITTED,
+    VERSION,
     Coordinator,
     Handle,
     Job,
     Phase,
     Reader,
     Request,
+    Settings,
     Slot,
     Stage,
     State,
+    appended,
+    failed,
+    open_epoch,
+    settings,
+    spent,
+    with_coordinator,
+    with_job,
+    with_poll,
+    with_reader,
 )
-from labkit.sim.models.kafka_log.settings import PARAMETERS, VERSION
-from labkit.sim.models.kafka_log.states import appended, failed, spent, with_coordinator, with_job
-from labkit.sim.rules import Event, Rule
+from labkit.sim.parameters import Values
+from labkit.sim.rules import Event, Rule, RuleModel
+
+
+class Broker(RuleModel[State]):
+    """The coordinator, the partitions and the readers of one configuration."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values)
+        self.settings = settings(values)
+        broken = self.settings.broken
+        self._protocol = kafka.Rules(self.settings.bumps_epoch, broken != "no_fencing", broken == "forget_decision")
+
+    def _deliver(self, state: State, place: int) -> State:
+        handle, attempt = state.requests[place]
+        state = state._replace(requests=(*state.requests[:place], *state.requests[place + 1 :]))
+        coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)
+        state = with_coordinator(state, coordinator)
+        job = state.job
+        if attempt != job.incarnation or job.phase not in (Phase.RECOVERING, Phase.RUNNING):
+            return state
+        after = work.answered(self.settings, job, handle, answer)
+        return failed(state) if after is None else with_job(state, after, state.since)
+
+    def _mark(self, state: State, which: int) -> State:
+        name, where = divmod(which, TEN)
+        entry = state.coordinator.log[name]
+        kind = COMMIT if entry.stage is Stage.PREPARE_COMMIT else ABORT
+        state = appended(state, where, Slot(kind, name, entry.epoch))
+        return with_coordinator(state, kafka.note_marker(state.coordinator, name, where))
+
+    def _expire(self, state: State, name: int) -> State:
+        return with_coordinator(state, kafka.expire(state.coordinator, name))
+
+    def _restart_coordinator(self, state: State, _: int) -> State:
+        return with_coordinator(state, state.coordinator._replace(is_up=True))
+
+    def _poll_committed(self, state: State, where: int) -> State:
+        return self._poll(state, 0, where)
+
+    def _poll_uncommitted(self, state: State, where: int) -> State:
+        return self._poll(state, len(state.readers) - 1, where)
+
+    def _poll(self, state: State, which: int, where: int) -> State:
+        reader, partition = state.readers[which], state.partitions[where]
+        start, end = (reader.positions[where], kafka.end_of(self.settings, which, partition))
+        more = kafka.rows(self.settings, which, state.coordinator, partition, start)
+        sight = kafka.extend_sight(state.sights[which], where, more)
+        after = kafka.polled(self.settings, reader, where, end)
+        return with_poll(state, which, after, sight)
+
+    def _store_positions(self, state: State, which: int) -> State:
+        reader = state.readers[which]
+        return with_reader(state, which, reader._replace(stored=reader.positions))
+
+    def _restart_reader(self, state: State, which: int) -> State:
+        return with_reader(state, which, kafka.restarted(state.readers[which]))
+
+    def _crash_coordinator(self, state: State, _: int) -> State:
+        return with_coordinator(spent(state, "crashes"), kafka.die(self._protocol, state.coordinator))
+
+    def _crash_reader(self, state: State, which: int) -> State:
+        return with_reader(spent(state, "crashes"), which, crash(state.readers[which]))
+
+    def _write_plain(self, state: State, which: int) -> State:
+        record = self.settings.records + which
+        return appended(spent(state, "others"), self.settings.partition_of(which), Slot(record, PLAIN, 0))
+
+    def _tick(self, state: State, _: int) -> State:
+        state = with_coordinator(spent(state, "ticks"), kafka.grow_older(state.coordinator, self.settings.timeout))
+        return state._replace(since=state.since + bool(self.settings.interval))
+
+    rules: ClassVar[dict[str, Rule[State]]] = {
+        "deliver": Rule(
+            _deliver, "A request to commit reaches the coordinator, which decides and answers; the markers come later."
+        ),
+        "mark": Rule(_mark, "The marker of the id t{name} goes into partition {where}."),
+        "expire": Rule(
+            _expire,
+            "The transaction of the id t{which} is too old: the coordinator aborts it and fences its producer.",
+            Event.TIMEOUT,
+            on_cue=False,
+        ),
+        "restart_coordinator": Rule(_restart_coordinator, "The coordinator starts again from its log.", Event.RESTART),
+        "poll_committed": Rule(
+            _poll_committed, "The reader at read_committed polls partition {which}, up to the last stable offset."
+        ),
+        "poll_uncommitted": Rule(
+            _poll_uncommitted, "The reader at read_uncommitted polls partition {which}, up to its end."
+        ),
+        "store_positions": Rule(_store_positions, "Reader {which} stores its positions."),
+        "restart_reader": Rule(
+            _restart_reader, "Reader {which} starts again from the positions that it has stored.", Event.RESTART
+        ),
+        "crash_coordinator": Rule(_crash_coordinator, "The coordinator dies; only its log is left.", Event.CRASH),
+        "crash_reader": Rule(_crash_reader, "Reader {which} dies; only its stored positions are left.", Event.CRASH),
+        "write_plain": Rule(_write_plain, "Somebody else writes a record without a transaction.", Event.OPERATOR),
+        "tick": Rule(_tick, "A tick of time passes.", Event.DELAY),
+    }
+
+
+MAX_FAILURES = 2
+"""Failures of the job after which nobody starts it again: enough to see that it would go on for ever."""
+
+TEN = 10
+"""A marker's action names id and partition in one number: ten times the id, plus the partition."""
+
+
+def enabled(rules: Settings, state: State) -> list[Action]:
+    """The actions that can be taken."""
+    actions: list[Action] = []
+    _job_actions(rules, state, actions)
+    _coordinator_actions(rules, state, actions)
+    _reader_actions(rules, state, actions)
+    if any(state.budget):
+        _wrong(rules, state, actions)
+    return actions
+
+
+def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
+    job = state.job
+    if job.phase is Phase.DOWN:
+        if state.failures < MAX_FAILURES:
+            actions.append(Action("restart", job.incarnation + 1))
+    elif job.phase is not Phase.ENDED:
+        _steps(rules, state, actions)
+    if state.zombie != NOBODY and _is_reachable(rules, state, state.zombie):
+        actions.append(Action("zombie_write", state.zombie.offset))
+
+
+def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
+    """What a job that is alive may do next."""
+    job, coordinator = state.job, state.coordinator
+    if coordinator.is_up and work.may_fence(rules, job) and not kafka.is_busy(coordinator, job.to_fence[0]):
+        actions.append(Action("fence", job.to_fence[0]))
+    if work.can_begin(rules, coordinator, job):
+        actions.append(Action("begin", work.next_name(rules, job)))
+    if work.can_write(rules, job) and _is_reachable(rules, state, job):
+        actions.append(Action("write", job.offset))
+    if work.can_trigger(rules, job, state.since):
+        actions.append(Action("pre_commit", job.number + 1))
+    if job.triggered is not None:
+        actions.append(Action("complete", job.triggered.number))
+    if work.may_send(rules, job):
+        actions += [Action("send_commit", place) for place, due in enumerate(job.due) if not due.is_sent]
+    if work.is_finished(rules, job):
+        actions.append(Action("finish"))
+
+
+def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
+    """Whether a write gets an answer: a partition that is new to the transaction needs the coordinator first."""
+    assert job.current is not None
+    name, where = job.current.name, rules.partition_of(job.offset)
+    if job.added >> where & 1:
+        return True
+    return state.coordinator.is_up and not kafka.is_busy(state.coordinator, name)
+
+
+def _coordinator_actions(rules: Settings, state: State, actions: list[Action]) -> None:
+    coordinator = state.coordinator
+    if not coordinator.is_up:
+        actions.append(Action("restart_coordinator"))
+        return
+    for place, request in enumerate(state.requests):
+        if not kafka.is_busy(coordinator, request.handle.name):
+            actions.append(Action("deliver", place))
+    actions += [Action("mark", name * TEN + where) for name, where in kafka.unmarked(coordinator)]
+    for name, entry in enumerate(coordinator.log):
+        if entry.stage is Stage.ONGOING and entry.age >= rules.timeout:
+            actions.append(Action("expire", name))
+
+
+def _reader_actions(rules: Settings, state: State, actions: list[Action]) -> None:
+    for which, reader in enumerate(state.readers):
+        if not reader.is_up:
+            actions.append(Action("restart_reader", which))
+            continue
+        poll = "poll_committed" if rules.readers[which] == READ_COMMITTED else "poll_uncommitted"
+        for where, position in enumerate(reader.positions):
+            if position < kafka.end_of(rules, which, state.partitions[where]):
+                actions.append(Action(poll, where))
+        if reader.stored != reader.positions:
+            actions.append(Action("store_positions", which))
+
+
+def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
+    job, budget = state.job, state.budget
+    is_alive = job.phase in (Phase.RECOVERING, Phase.RUNNING)
+    if budget.crashes:
+        if is_alive:
+            actions.append(Action("crash"))
+        if state.coordinator.is_up:
+            actions.append(Action("crash_coordinator"))
+        actions += [Action("crash_reader", which) for which, reader in enumerate(state.readers) if reader.is_up]
+    if budget.retries and is_alive:
+        actions += [Action("resend", place) for place, due in enumerate(job.due) if due.is_sent]
+    if budget.lapses and job.triggered is not None:
+        actions.append(Action("lapse", job.triggered.number))
+    if budget.rollbacks and job.phase is Phase.DOWN and job.checkpoints:
+        actions.append(Action("roll_back", job.checkpoints[-1].number))
+    if budget.zombies and work.can_write(rules, job):
+        actions.append(Action("replace_job"))
+    if budget.others:
+        actions.append(Action("write_plain", rules.budget.others - budget.others))
+    if budget.ticks and _may_tick(rules, state):
+        actions.append(Action("tick"))
+
+
+def _may_tick(rules: Settings, state: State) -> bool:
+    """Whether time may pass. It does so only where somebody's clock runs, and past nothing that is due."""
+    job = state.job
+    is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
+    if not rules.interval or job.phase is Phase.ENDED:
+        return is_counted
+    if job.phase is Phase.DOWN:
+        return is_counted and state.since < rules.downtime and state.failures < MAX_FAILURES
+    if job.phase is Phase.RECOVERING or job.due or kafka.unmarked(state.coordinator):
+        return False
+    return state.since < (rules.checkpoint_timeout if job.triggered is not None else rules.interval)
 
 
 class KafkaLog(Broker):

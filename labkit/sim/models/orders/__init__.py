@@ -1,8 +1,4 @@
-"""The order of writes of one step as a simulator: which durable writes, in which order, and what recovery reads.
-
-`parts` are the states, `settings` what can be chosen, `recovery` what a restart reads, `model` who acts when, `claims`
-what the judge says of it, `scenarios` the runs that have a name.
-"""
+"""The order of writes of one step as a simulator: which durable writes, in which order, and what recovery reads."""
 
 from collections.abc import Mapping
 
@@ -11,7 +7,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
 from labkit.sim.models.orders.claims import Judge
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.scenarios import SCENARIOS
-from labkit.sim.models.orders.settings import PARAMETERS, VERSION
+from labkit.sim.models.orders.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

@@ -1,17 +1,12 @@
-"""The snapshot model: money flows between processes while a snapshot of all of them is taken.
-
-`parts` are the states, `settings` what may be chosen, `model` the rules, `claims` what must hold, `narration` the
-words, `scenarios` the runs that have a name.
-"""
+"""The snapshot model: money flows between processes while a snapshot of all of them is taken."""
 
 from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact, play
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.parts import AMOUNT, in_channels
 from labkit.sim.models.snapshot.scenarios import SCENARIOS
-from labkit.sim.models.snapshot.settings import PARAMETERS, VERSION
+from labkit.sim.models.snapshot.state import AMOUNT, PARAMETERS, VERSION, in_channels
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

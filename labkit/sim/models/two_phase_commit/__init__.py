@@ -1,16 +1,11 @@
-"""Two-phase commit with presumed abort, and the textbook abstraction of Gray and Lamport beside it.
-
-`settings` is what may be chosen, `parts` are the states and the claims, `model` the rules, `textbook` the abstraction,
-`scenarios` the runs that have a name.
-"""
+"""Two-phase commit with presumed abort, and the textbook abstraction of Gray and Lamport beside it."""
 
 from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact, play
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.parts import blocked
 from labkit.sim.models.two_phase_commit.scenarios import SCENARIOS
-from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
+from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, blocked
 from labkit.sim.models.two_phase_commit.textbook import Textbook
 from labkit.sim.parameters import Values
 from labkit.sim.walk import Replay

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from labkit.sim.model import Action, Mood, Property, Word, from_fields
-from labkit.sim.models.two_phase_commit.parts import gathered, names, spread
-from labkit.sim.models.two_phase_commit.settings import PARAMETERS, VERSION
+from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, gathered, names, spread
 from labkit.sim.parameters import Values
 from labkit.sim.rules import Rule, RuleModel
 

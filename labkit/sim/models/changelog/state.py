@@ -1,11 +1,104 @@
-"""What may be chosen of the changelog, and which choices exclude each other. Nothing here runs."""
+"""The changelog's parameters and states: messages, a query with its counts, a consumer with its table.
+
+The classes declare what a crash keeps and what it drops. The table is a bag of rows where messages add and retract,
+and one row a key where they upsert and delete.
+"""
 
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.model import Word
-from labkit.sim.models.changelog.parts import Budget
+from labkit.sim.model import Durable, Volatile, Word
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
+
+
+class Kind(Word):
+    """What a message says about one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
+
+    ADD = "+"
+    """The row is in the table (append-only and retract streams)."""
+    RETRACT = "-"
+    """The row is in the table no more; it names the whole row, since there need be no key (retract stream)."""
+    UPSERT = "="
+    """The row replaces the row of its key, if there is one (upsert stream)."""
+    DELETE = "x"
+    """The key has no row any more (upsert stream)."""
+
+
+TAKES_BACK = (Kind.RETRACT, Kind.DELETE)
+
+
+class Message(NamedTuple):
+    """One change, caused by the input record at this offset."""
+
+    kind: Kind
+    key: str
+    value: int
+    """The count of the key in the row that is meant."""
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.key}:{self.value}@{self.offset}"
+
+
+class Row(NamedTuple):
+    """A row of the consumer's table, and how often it is there; less than 0: a retraction came that had no row."""
+
+    key: str
+    value: int
+    """The count of the key."""
+    times: int = 1
+
+
+Counts = tuple[tuple[str, int], ...]
+Table = tuple[Row, ...]
+
+
+class Query(NamedTuple):
+    """The continuous query: which record comes next, and the count of every key so far."""
+
+    saved: Durable[int] = 0
+    """The offset in its last checkpoint."""
+    saved_counts: Durable[Counts] = ()
+    is_up: Volatile[bool] = False
+    offset: Volatile[int] = 0
+    counts: Volatile[Counts] = ()
+
+
+class Consumer(NamedTuple):
+    """The process that keeps the table. `stored` is the position that it would start from."""
+
+    table: Durable[Table] = ()
+    stored: Durable[int] = 0
+    is_up: Volatile[bool] = False
+    position: Volatile[int] = 0
+    has_deleted: Volatile[bool] = False
+    """It has deleted the old row of a key, and not yet inserted the new one."""
+
+
+class Budget(NamedTuple):
+    """How often each thing may still go wrong."""
+
+    crashes: int = 0
+    query_crashes: int = 0
+    losses: int = 0
+    repeats: int = 0
+    swaps: int = 0
+    expiries: int = 0
+
+
+class State(NamedTuple):
+    """Two processes, then the environment: messages on their way, the log that keeps them, and what may go wrong.
+
+    `furthest` is the offset that the query has come to in any of its lives.
+    """
+
+    query: Query
+    consumer: Consumer
+    network: tuple[Message, ...]
+    topic: tuple[Message, ...]
+    budget: Budget
+    furthest: int = 0
+
 
 VERSION = 1
 
@@ -105,3 +198,33 @@ def settings(values: Values) -> Settings:
         budget=Budget(*(int(values[name]) for name in Budget._fields)),
         broken=str(values["broken"]),
     )
+
+
+def applied(table: Table, message: Message, *, owes: bool) -> Table:
+    """The table after a message. `owes`: a retraction without a row is kept, and takes back the row that comes."""
+    kind, key, value, _ = message
+    if kind is Kind.UPSERT:
+        return tuple(sorted((*without(table, key), Row(key, value))))
+    if kind is Kind.DELETE:
+        return without(table, key)
+    times = next((row.times for row in table if row.key == key and row.value == value), 0)
+    if kind is Kind.RETRACT and times < 1 and not owes:
+        return table
+    times += 1 if kind is Kind.ADD else -1
+    rest = [row for row in table if (row.key, row.value) != (key, value)]
+    return tuple(sorted([*rest, Row(key, value, times)] if times else rest))
+
+
+def without(table: Table, key: str) -> Table:
+    """The table without the rows of a key."""
+    return tuple(row for row in table if row.key != key)
+
+
+def has(table: Table, key: str) -> bool:
+    """Whether a reader of the table finds the key."""
+    return any(row.key == key and row.times > 0 for row in table)
+
+
+def visible(table: Table) -> Table:
+    """The rows that a reader of the table finds."""
+    return tuple(row for row in table if row.times > 0)

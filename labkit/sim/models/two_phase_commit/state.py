@@ -1,13 +1,26 @@
-"""What two-phase commit consists of: logs, phases, messages, processes, and what is claimed about them.
-
-How these change is `labkit.sim.models.two_phase_commit.model`; this module must not contain a rule of the protocol.
-"""
+"""Two-phase commit's parameters and states: logs, phases, messages, processes, and what the model claims about them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.sim.model import Durable, Mood, Property, Volatile, Word
+from labkit.sim.parameters import Choice, Parameter, Switch, Whole
 from labkit.sim.wording import listed, members
+
+VERSION = 1
+PARAMETERS: dict[str, Parameter] = {
+    "participants": Whole("Participants.", 2, 1, 8),
+    "textbook": Switch("Gray and Lamport's abstraction: no crash, no loss, messages that stay.", default=False),
+    "crashes": Whole("How many crashes there may be.", 1, 0, 3),
+    "losses": Whole("How many messages may be lost.", 1, 0, 3),
+    "coordinator_returns": Switch("Whether a crashed coordinator is ever restarted.", default=True),
+    "broken": Choice(
+        "Which rule is left out: heuristic (a participant in doubt aborts alone after a timeout), early (commit before "
+        "all votes), forget_decision (the commit is not logged), forget_vote (the yes is not logged).",
+        "nothing",
+        ("nothing", "heuristic", "early", "forget_decision", "forget_vote"),
+    ),
+}
 
 
 class Entry(Word):
