@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import psutil
 import pytest
-from exercise_sources import ROOT
 
 from labkit.core.errors import MissingSolution
 from labkit.core.judge import Guarantee
@@ -25,8 +23,7 @@ from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.axes import guarantee
-from labkit.teach.exercises.own_sink.trials import Kill, Steps, stores, told, trial, verdict_of
+from labkit.teach.exercises.own_sink.trials import Bench, Kill, Steps, stores, told, trial, verdict_of
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
@@ -149,7 +146,7 @@ def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
         folder.write("m", json.dumps([*names, f"{query}-{batch}"]))
         folder.rename("m", "manifest.json")
 
-    for axis, _ in capstone.FOLDER:
+    for axis in capstone.FOLDER:
         found = judged("14b-folder", write_files, axis)
         assert found.passed, (axis, found.message)
 
@@ -158,12 +155,9 @@ def test_a_sink_that_keeps_one_file_for_each_query_is_right_too() -> None:
 
 
 def eight() -> dict[str, Sink]:
-    source = ROOT / "notebooks" / "src" / "14_capstone.py"
-    cells = jupytext.read(source, fmt="py:percent").cells
-    [text] = [cell.source for cell in cells if "def h(db" in cell.source]
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(block, names)  # the notebook's own text
+    for block in re.findall(r"```python\n(.*?)```", find("14-judge").task, re.DOTALL):
+        exec(block, names)  # the text of the exercise
     return {letter: names[letter] for letter in capstone.EIGHT}
 
 
@@ -188,8 +182,21 @@ QUICK = ("a", "d", "h")
 )
 def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
-    found = guarantee(answer, LATER, name="sink", kind="table")
-    assert found == capstone.EIGHT[letter]
+    lost = doubled = False
+    with stores() as server:
+        bench = Bench(server, Asker(Steps(answer), "sink"), "table", **LATER, known={})
+        for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
+            for each in axes.TRIALS[axis](bench):
+                verdict = verdict_of(each.story, each.due)
+                lost |= bool(verdict.lost)
+                doubled |= bool(verdict.duplicate or verdict.unexpected)
+    known = {
+        (False, False): Guarantee.EXACTLY_ONCE,
+        (False, True): Guarantee.AT_LEAST_ONCE,
+        (True, False): Guarantee.AT_MOST_ONCE,
+        (True, True): Guarantee.NONE,
+    }
+    assert known[lost, doubled] == capstone.EIGHT[letter]
 
 
 def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> None:

@@ -9,7 +9,7 @@ answer, what is none, and what was not attempted. This module must not judge, an
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -227,18 +227,19 @@ class Assignment:
     """The Python name that the learner assigns or defines."""
     task: str
     """What is asked, in Markdown, as the notebook has it above the learner's cell."""
-    hints: Sequence[str]
+    hints: Sequence[str] = field(hash=False)
     """At least two in Markdown, each giving away more than the one before."""
     lines: int
     """About how many lines a solution has."""
-    withheld: Sequence[str] = ()
+    _: KW_ONLY
+    withheld: Sequence[str] = field(default=(), hash=False)
     """Modules that would answer the exercise: a learner's code does not get them while it is graded."""
     needs_spark: bool = False
     by_hand: bool = False
     """A text that a person reads: the judge only checks that something was written, and gives no points."""
-    axes: Sequence[tuple[str, int]] = ()
+    axes: Sequence[tuple[str, int]] = field(default=(), hash=False)
     """Parts of the exercise with their points, which are given apart: a variant's parameter `axis` names its part."""
-    statements: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    statements: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
     """Statements to choose from by their letters, each with the reason why it is right or wrong."""
     right: str = ""
     """The letter of the right statement."""
@@ -264,11 +265,11 @@ def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) ->
     return Judging(judge, public, together)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Exercise(Assignment):
     """An assignment with its judge."""
 
-    public: Sequence[Variant]
+    public: Sequence[Variant] = field(hash=False)
     """The variants of the visible check."""
     judge: Judge
     judge_together: JudgeTogether | None = None

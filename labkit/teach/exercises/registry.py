@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
-from labkit.teach.exercises.contract import Assignment, Exercise, Judging, Kind, Level, variant
+from labkit.teach.exercises.contract import Assignment, Exercise, Judging, Kind, Level, by, variant
 from labkit.teach.exercises.moved import now
 
 __all__ = ["EXERCISES", "assignments", "find"]
@@ -70,10 +70,10 @@ def _judging(asked: Assignment, module: str) -> Judging:
     from labkit.teach.exercises.constants import Statements, Text
 
     if asked.by_hand:
-        return Judging(Text(asked.answer).judge, [variant("a text")])
+        return by(Text(asked.answer).judge, variant("a text"))
     if asked.statements:
         reasons = {letter: reason for letter, (_, reason) in asked.statements.items()}
-        return Judging(Statements(asked.answer, reasons, asked.right).judge, [variant("statements")])
+        return by(Statements(asked.answer, reasons, asked.right).judge, variant("statements"))
     judging: Judging = import_module(f"labkit.teach.exercises.{module}").JUDGES[asked.name]
     return judging
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from labkit.core.judge import Guarantee, Verdict
 from labkit.teach.exercises.asking import Asker, Unusable
@@ -200,7 +201,9 @@ def wrong_at_any_time(tried: Tried) -> str:
 GIVEN = ("batches", "query", "others", "other")
 """What a variant hands over, beside the name of its axis."""
 
-_last: tuple[Answer | None, dict[str, Runs]] = None, {}
+_runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
+"""The runs of each answer that is still being judged, by the rows that were handed over: several axes look at the same.
+"""
 
 WRONG = {
     READER: wrong_meanwhile,
@@ -212,37 +215,35 @@ WRONG = {
 """What an axis looks at, where that is not the rows in the end alone."""
 
 
+def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
+    """Every trial of an axis with the first thing that is wrong with it; empty: nothing is.
+
+    The first trial must also come out right in the end: a sink that writes nothing shows nothing wrong, either.
+    """
+    wrong = WRONG.get(axis, wrong_in_the_end)
+    for number, each in enumerate(TRIALS[axis](bench)):
+        yield each, (wrong_in_the_end(each) if number == 0 else "") or wrong(each)
+
+
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """What the first trial says that goes wrong on this axis."""
-    ask, axis = Asker(Steps(answer), name), str(variant["axis"])
-    wrong, tried_so_far = WRONG.get(axis, wrong_in_the_end), 0
+    """Judges one axis of a sink by the first trial that goes wrong."""
+    ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
+    given = {each: variant[each] for each in GIVEN}
+    known = _runs.setdefault(answer, {}).setdefault(json.dumps(given, sort_keys=True), {})
     try:
         with stores() as server:
-            given = {each: variant[each] for each in GIVEN}
-            bench = Bench(server, ask, kind, **given, known=_known(answer, given))
-            for tried in TRIALS[axis](bench):
-                tried_so_far += 1
-                said = wrong(tried)
-                if tried_so_far == 1:  # who writes nothing shows nothing wrong, either
-                    said = wrong_in_the_end(tried) or said
-                if said:
+            for each, wrong in _judged(axis, Bench(server, ask, kind, **given, known=known)):
+                runs += 1
+                if wrong:
                     _hold_still(ask)
-                    return _finding(axis, tried, said)
+                    return _finding(axis, each, wrong)
             _hold_still(ask)
     except Broken as error:
         return Finding(False, f"{str(error)[:1].upper()}{str(error)[1:]}.", general=f"It broke off: {axis}.")
     except Unusable as error:
         return unusable(name, error)
-    seen = f"{axis}: {tried_so_far} runs, and nothing was wrong"
+    seen = f"{axis}: {runs} runs, and nothing was wrong"
     return Finding(True, f"{seen[:1].upper()}{seen[1:]}.", seen)
-
-
-def _known(answer: Answer, given: Mapping[str, Any]) -> Runs:
-    """The runs that were made of this answer with these rows, for another axis. Only the last answer is remembered."""
-    global _last  # noqa: PLW0603  # a memory, without which everything comes out the same
-    if _last[0] is not answer:
-        _last = answer, {}
-    return _last[1].setdefault(json.dumps(given, sort_keys=True), {})
 
 
 def _hold_still(ask: Asker) -> None:
@@ -335,10 +336,8 @@ def _all(axis: str, bench: Bench) -> Axis:
     """All runs of an axis, and what the first one says that goes wrong."""
     said, runs = "", 0
     try:
-        for each in TRIALS[axis](bench):
+        for each, wrong in _judged(axis, bench):
             runs += 1
-            wrong = WRONG.get(axis, wrong_in_the_end)(each)
-            wrong = wrong or (wrong_in_the_end(each) if runs == 1 else "")
             said = said or (f"{each.what}: {wrong}" if wrong else "")
     except Broken as error:
         runs, said = runs + 1, said or str(error)
@@ -366,20 +365,3 @@ def _torn(bench: Bench, at: int) -> str:
     except Broken:
         return Guarantee.UNKNOWN.value
     return verdict_of(torn.story, torn.due).guarantee.value
-
-
-def guarantee(answer: Answer, given: Mapping[str, Any], *, name: str, kind: str) -> Guarantee:
-    """The guarantee that is left of a sink in all trials together, but those of two writers. Raises what
-    trials raise.
-    """
-    lost = doubled = False
-    with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), kind, **given, known={})
-        for axis in (CRASH, SECOND, OLDER, QUERY):
-            for each in TRIALS[axis](bench):
-                verdict = verdict_of(each.story, each.due)
-                lost |= bool(verdict.lost)
-                doubled |= bool(verdict.duplicate or verdict.unexpected)
-    if lost:
-        return Guarantee.NONE if doubled else Guarantee.AT_MOST_ONCE
-    return Guarantee.AT_LEAST_ONCE if doubled else Guarantee.EXACTLY_ONCE
