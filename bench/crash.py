@@ -16,9 +16,9 @@ from bench.rows import Rows, median, ratio, spread
 from labkit.core.errors import JobFailed
 from labkit.host.fast_start import OFF, VARIABLE, FastStart
 from labkit.host.processes.events import AnyEvent, Parked
-from labkit.runs.lifecycle import finish
-from labkit.runs.run import prepare
-from labkit.runs.runner import Setup
+from labkit.runs.conduct import Setup
+from labkit.runs.crash import finish
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.fast.archive import make_archive
 

@@ -19,10 +19,11 @@ from bench.rows import Rows, by_key, median, ratio
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Order
 from labkit.core.strategies import Strategy, orders
-from labkit.runs.conclusion import release
+from labkit.runs.conclude import release
+from labkit.runs.conduct import Setup, conduct
+from labkit.runs.prepare import prepare
 from labkit.runs.progress import silent
-from labkit.runs.run import Run, open_store_of, prepare
-from labkit.runs.runner import Setup, conduct
+from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
 from labkit.sinks import check_capability
 from labkit.spark import stopwatch
@@ -66,7 +67,7 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
         taken: dict[str, list[Taken]] = {label: [] for label in scenarios}
         for (label, _, _), run in zip(plans, runs, strict=True):
             taken[label].append(read(run, expected))
-            with closing(open_store_of(run)) as store:
+            with closing(run.open_store()) as store:
                 release(run, store)
         rows = table_of(taken, words)
         python = flink.interpreter()
@@ -131,7 +132,7 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
     """The times of a run that has ended. Raises its error, or `JobFailed` when its table is wrong."""
     if run.error is not None:
         raise run.error
-    with closing(open_store_of(run)) as store:
+    with closing(run.open_store()) as store:
         found = {row.key: row.value for row in store.history()}
     if found != expected:
         raise JobFailed(f"{name(run.scenario)} left a wrong table, so its times count for nothing.")

@@ -14,13 +14,15 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import columns, nearest
 from labkit.host.doctor import examine
 from labkit.host.java import find_java
-from labkit.runs.lifecycle import crash, crash_each, finish, fresh_folder, judged, prepare_checked, resumed, run_all
+from labkit.runs.conclude import conclude
+from labkit.runs.conduct import PATIENCE
+from labkit.runs.crash import crash, crash_each, finish, run_all
 from labkit.runs.memory import Life, live
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.code import code
 from labkit.runs.pages.grid import VerdictGrid, of_runs, simulated
+from labkit.runs.prepare import fresh_folder, prepare, resume
 from labkit.runs.progress import Tell, aloud, in_place, silent, words
-from labkit.runs.runner import PATIENCE
 from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts
 from labkit.sim.models.kafka_log.timeouts import examine as examine_timeouts
 from labkit.spark.options import TWELVE_WORDS
@@ -69,6 +71,7 @@ __all__ = [
     "code",
     "columns",
     "compare",
+    "conclude",
     "copy_topic",
     "count_effects",
     "crash",
@@ -84,7 +87,6 @@ __all__ = [
     "fresh_folder",
     "hint",
     "in_place",
-    "judged",
     "kafka",
     "kill_engines",
     "matrix",
@@ -96,11 +98,11 @@ __all__ = [
     "pieces",
     "points",
     "postgres",
-    "prepare_checked",
+    "prepare",
     "progress",
     "replay",
     "reset",
-    "resumed",
+    "resume",
     "run_all",
     "said",
     "save_sink",

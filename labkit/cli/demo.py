@@ -7,11 +7,10 @@ from typing import Any
 from labkit.cli.common import Json, Out
 from labkit.cli.progress import progress
 from labkit.core.errors import LabError
-from labkit.host.java import find_java
-from labkit.runs.lifecycle import fresh_folder, run_all
+from labkit.runs.crash import run_all
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.report import write_report
-from labkit.runs.run import prepare
+from labkit.runs.prepare import fresh_folder, prepare_all
 from labkit.runs.scenario import Scenario, plan
 
 BETWEEN = "sink.after_pre_commit"
@@ -48,11 +47,9 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 
 def run_demo(out: Path | None, as_json: bool) -> int:
     """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
-    find_java()
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
-    runs = [[prepare(scenario, base / scenario.name) for scenario in scenarios] for _, scenarios in acted]
-    together = [run for group in runs for run in group]
+    together = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})
     _introduce(as_json, len(together))
     with progress(as_json, 2 * len(together)) as tell:
         outcomes = dict(zip([run.name for run in together], run_all(together, base / "scratch", tell), strict=True))
@@ -63,11 +60,11 @@ def run_demo(out: Path | None, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"runs": [_plain(outcome) for outcome in outcomes.values()], "report": str(report)}))
     else:
-        for (title, _), group in zip(acted, runs, strict=True):
+        for title, scenarios in acted:
             print(f"\n{title}\n")
-            for run in group:
-                outcome = outcomes[run.name]
-                print(outcome if isinstance(outcome, Outcome) else f"{run.name}: {outcome}", end="\n\n")
+            for name in (scenario.name for scenario in scenarios):
+                outcome = outcomes[name]
+                print(outcome if isinstance(outcome, Outcome) else f"{name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
     return int(len(judged) < len(together))
 

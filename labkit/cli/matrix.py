@@ -15,12 +15,13 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.core.words import nearest
 from labkit.host.java import find_java
+from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder
-from labkit.runs.lifecycle import fresh_folder, run_all
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages import grid
-from labkit.runs.run import check_store, prepare
+from labkit.runs.prepare import check_services, fresh_folder, prepare_all
+from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
 from labkit.sim.models.pipeline.scenarios import is_modelled, simulate
 from labkit.stores import STORES
@@ -128,10 +129,11 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     base = fresh_folder("matrix") if out is None else out.absolute()
     _check_servers(cells, base)
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]
-    runs = [
-        prepare(scenario(cell), base / (scenario(cell).name + (f"-{round_ + 1}" if repeat > 1 else "")))
-        for cell, round_ in tasks
-    ]
+    planned = {
+        base / (each.name + (f"-{round_ + 1}" if repeat > 1 else "")): each
+        for each, round_ in ((scenario(cell), round_) for cell, round_ in tasks)
+    }
+    runs = prepare_all(planned)
     with progress(as_json, 2 * len(runs)) as tell:
         outcomes = run_all(runs, base / "scratch", tell)
     entries = [
@@ -151,7 +153,7 @@ def _check_servers(cells: Iterable[Cell], base: Path) -> None:
     """Refuses before any folder is made, where a store's server is missing or cannot carry a cell."""
     for cell in cells:
         try:
-            check_store(scenario(cell), RunFolder(base))
+            check_services(Run(scenario(cell), RunFolder(base)))
         except ServiceUnavailable as missing:
             others = " ".join(f"--store {store}" for store in STORES if store != cell.store)
             raise ServiceUnavailable(f"{missing} Or leave its cells out: {others}.") from None

@@ -49,22 +49,24 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
     ) -> int:
         """Run the word count on real Spark, kill it where you say, restart it, and judge what an outside reader saw."""
         from labkit.cli.progress import progress
-        from labkit.runs import lifecycle
-        from labkit.runs.runner import Setup
+        from labkit.runs.conduct import Setup
+        from labkit.runs.crash import finish
+        from labkit.runs.prepare import prepare
+        from labkit.runs.prepare import resume as resumed
 
         _check_guarantee(expect)
         if patience <= 0:
             raise InvalidInput(f"--patience {patience:g}: must be more than 0 seconds.")
         if resume is not None:
             _refuse_with_resume(context, [*options, "out"])
-            started = lifecycle.resumed(resume)
+            started = resumed(resume)
         else:
             chosen = {options[name].keyword: word for name, word in words.items()}
-            started = lifecycle.prepare_checked(scenario.plan(chosen), out)
+            started = prepare(scenario.plan(chosen), out)
         started.keep_store = keep_store
-        left = len(started.scenario.crashes) + 1 - len(started.crashes)
-        with progress(as_json, left) as tell:
-            finished = lifecycle.finish(started, tell, patience, Setup(standby=standby))
+        drivers = len(started.crashes_left) + 1
+        with progress(as_json, drivers) as tell:
+            finished = finish(started, tell, patience, Setup(standby=standby))
         print(json.dumps(finished.to_json()) if as_json else finished)
         return _verdict_code(finished.verdict.guarantee, expect)
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, come
 from labkit.host.processes.events import AnyEvent, Begun, Killed, Parked, Recovered
-from labkit.runs.lifecycle import finish, fresh_folder, prepare_checked
+from labkit.runs.crash import finish
 from labkit.runs.outcome import Outcome
+from labkit.runs.prepare import fresh_folder, prepare
 from labkit.runs.progress import words
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario
@@ -184,7 +185,7 @@ class BackgroundRun:
                 self._folder.parent.rmdir()
 
     def _crash(self) -> Outcome:
-        run = prepare_checked(self.scenario, self._folder)
+        run = prepare(self.scenario, self._folder)
         # Preparing may take seconds where a broker has to answer; whoever cancelled
         # meanwhile need not wait for a driver.
         self._beat()

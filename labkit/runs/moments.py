@@ -16,46 +16,13 @@ from labkit.core.exposure import Exposure, Sight, Span, exposure
 from labkit.core.records import Observation, Record
 from labkit.core.strategies import Pending, Strategy
 from labkit.host import durable
+from labkit.runs.run import Run
 from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import CheckpointFate
 from labkit.stores.contract import Clocked, Shown, Store
-
-MOST_ROWS = 100_000
-"""Rows whose moments are kept; of a longer history nothing is said."""
 
 MOST_WAITING = 10_000
 """Rows that wait at a crash whose moments are kept."""
-
-
-@dataclass
-class Moments:
-    """What is known of when the rows of a history became visible, in their order."""
-
-    shown: list[Shown] = field(default_factory=list)
-    """Of each row; of a history that is too long, of its first rows only."""
-    rows: int = 0
-    _latest: Shown = field(default_factory=Shown)
-
-    def read(self, store: Store) -> Iterator[Observation]:
-        """The store's history; behind each row, what the store knows of its moment."""
-        if isinstance(store, Clocked):
-            yield from self._noted(store.clocked_history(self._tell))
-        else:
-            yield from self._noted(store.history())
-
-    def _tell(self, shown: Shown) -> None:
-        self._latest = shown
-
-    def _noted(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        for row in rows:
-            if self.rows < MOST_ROWS:
-                self.shown.append(self._latest)
-            self.rows += 1
-            yield row
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether the moments of all rows were kept."""
-        return self.rows == len(self.shown)
 
 
 @dataclass(frozen=True)
@@ -91,29 +58,20 @@ class Frame:
         return Span(max(known), min(after))
 
 
-def frame(
-    begun: float | None,
-    ended: float,
-    *,
-    readings: Sequence[tuple[str, int]],
-    crashes: Sequence[Mapping[str, object]],
-    checkpoint: Checkpoint | None,
-    strategy: Strategy,
-    started: Mapping[int, float],
-) -> Frame:
-    """The frame of a run that has ended. A crash without a reading, of an executor, bounds nothing.
-
-    `checkpoint`: None where its batches are not those of the rows.
-    """
-    killed = [crash.get("killed_at") for crash in crashes if not crash.get("executor")]
-    kills = [(rows, at if isinstance(at, float) else None) for (_, rows), at in zip(readings, killed, strict=False)]
+def frame(run: Run, ended: float) -> Frame:
+    """The frame of a run that has ended. A crash without a reading, of an executor, bounds nothing."""
+    config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
+    begun = config.stat().st_ctime if config.exists() else None
+    killed = [crash.get("killed_at") for crash in run.crashes if not crash.get("executor")]
+    kills = [(rows, at if isinstance(at, float) else None) for (_, rows), at in zip(run.readings, killed, strict=False)]
     planned: Mapping[int, float] = {}
     noted: Mapping[int, float] = {}
-    if checkpoint is not None:
+    # Batches of a deleted checkpoint bear the numbers of others.
+    if run.scenario.checkpoint is not CheckpointFate.DELETED:
         planned = _written(checkpoint.folder / "offsets", checkpoint.offset_log())
-        if strategy.facts.pending is Pending.NOWHERE:
+        if run.scenario.strategy.facts.pending is Pending.NOWHERE:
             noted = _written(checkpoint.folder / "commits", checkpoint.commit_log())
-    return Frame(begun, ended, kills, planned, noted, started)
+    return Frame(begun, ended, kills, planned, noted, run.started)
 
 
 def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:

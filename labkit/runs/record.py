@@ -1,23 +1,21 @@
 """The record of a run: everything that is known of it when its last driver has ended, as one value.
 
-Report, diagram, notebook card and panel are made from it. The history may be millions of rows long, so the record
-keeps it in the run's folder and reads it row by row. This module must not open a store, judge, or know Spark.
+Report, diagram, notebook card and panel are made from it. A history may be millions of rows long: the record of such a
+run reads it row by row from the run's folder. This module must not open a store, judge, or know Spark.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure, beside_verdict
 from labkit.core.judge import Verdict
-from labkit.core.records import Observation, Reading, Visibility
+from labkit.core.records import Observation
+from labkit.runs.history import Event, read_history
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 
@@ -27,25 +25,9 @@ MOST_KEYS = 1_000
 _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 
-class _Line(msgspec.Struct):
-    """One line of a history: an observation, or a reading, which has its moment alone."""
-
-    reading: str | None = None
-    offset: int = 0
-    key: str = ""
-    value: int = 0
-    batch: int = 0
-    attempt: int = 0
-    visibility: Visibility = Visibility.COMMITTED
-
-
-_NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
-"""The fields of an observation as the files of a run name them; `attempt` is the incarnation of the driver."""
-
-
 @dataclass(frozen=True)
 class RunRecord:
-    """One run that has ended and has been judged. Its rows are in the folder's history alone."""
+    """One run that has ended and has been judged. The rows of a long one are in the folder's history alone."""
 
     scenario: Scenario
     folder: RunFolder
@@ -66,11 +48,13 @@ class RunRecord:
     """What failure-free runs have to say of it; None where nobody asked."""
     exposure: Exposure | None = None
     """For how long readers could have read something wrong; None of a history that is too long."""
+    kept: Sequence[Event] | None = field(default=None, repr=False)
+    """The events of a short history; None: they are in the folder alone."""
 
     @property
-    def events(self) -> Iterator[Observation | Reading]:
+    def events(self) -> Iterator[Event]:
         """What an outside reader could have seen, in order, with the moments at which one really looked."""
-        return read_history(self.folder.history)
+        return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property
     def rows(self) -> Iterator[Observation]:
@@ -124,33 +108,9 @@ class RunRecord:
 def final_text(verdict: Verdict) -> bytes | None:
     """The last value of every key, for a file of its own; None where there are few keys.
 
-    Sorted, without spaces, in UTF-8: whoever counts for himself can compare the digest.
+    Sorted, without spaces, in UTF-8, so that somebody who counts the words can compare the digest.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None
     final = dict(verdict.final.items())
     return json.dumps(final, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def written(events: Iterable[Observation | Reading], path: Path) -> Iterator[Observation | Reading]:
-    """Passes the events on, and writes each of them into a history as it passes."""
-    with path.open("w", encoding="utf-8") as file:
-        for event in events:
-            is_reading = isinstance(event, Reading)
-            line = {"reading": event[0]} if is_reading else dict(zip(_NAMES, event, strict=True))
-            file.write(json.dumps(line) + "\n")
-            # Written before it is passed on: whatever the judge makes of a row, the
-            # file has it.
-            yield event
-
-
-def read_history(path: Path) -> Iterator[Observation | Reading]:
-    """What `written` has written, line by line."""
-    decode = msgspec.json.Decoder(_Line).decode
-    with path.open("rb") as file:
-        for text in file:
-            line = decode(text)
-            if line.reading is not None:
-                yield Reading(line.reading)
-                continue
-            yield Observation(line.offset, line.key, line.value, line.batch, line.attempt, line.visibility)

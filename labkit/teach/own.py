@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import columns, nearest, sentence
-from labkit.runs.lifecycle import fresh_folder
+from labkit.runs.prepare import fresh_folder
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.capstone import EPOCHS, ITEMS, MANY, OTHERS, PUBLIC, QUERIES, moved, rows
 from labkit.teach.exercises.contract import AnswerFailed

@@ -193,7 +193,7 @@ def test_a_verb_loads_only_what_it_needs(tmp_path: Path):
     """Nothing of the simulators, of the notebook's face or of a client library for a refusal or a real run."""
     code = (
         "import sys; from labkit import cli; cli.execute(['run', '--crash', 'sink.mid_write@7']);"
-        "import labkit.runs.lifecycle; print(*sys.modules)"
+        "import labkit.runs.crash; print(*sys.modules)"
     )
     loaded = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True

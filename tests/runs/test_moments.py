@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from labkit.core.records import Observation, Record
 from labkit.core.strategies import Strategy
 from labkit.host.durable import replace
 from labkit.host.processes.events import Begun, Recovered
-from labkit.runs import moments, run
-from labkit.runs.driver_events import DriverEvents
+from labkit.runs import history, moments
+from labkit.runs.conclude import conclude
+from labkit.runs.evidence import DriverEvents, note_waiting
 from labkit.runs.layout import RunFolder
-from labkit.runs.lifecycle import judged
 from labkit.runs.moments import Frame
 from labkit.runs.pages.result import fragment
+from labkit.runs.prepare import resume
+from labkit.runs.run import Run
 from labkit.stores import open_store
 from labkit.stores.contract import Handle, Shown
 
@@ -56,7 +59,7 @@ def test_the_start_of_each_query_is_noted_and_kept(tmp_path: Path) -> None:
     long_ago = time.time() - 3
     events.note(Recovered(found.name, [], long_ago))
     assert found.started == {1: long_ago}
-    run.keep_evidence(found)
+    found.keep_evidence()
     evidence = json.loads(found.folder.evidence.read_text())
     assert evidence["started"] == {"1": long_ago}
 
@@ -78,7 +81,7 @@ def test_a_crash_whose_moment_is_unknown_bounds_nothing() -> None:
     assert frame.bound(0, ROWS[0], Shown()).at == Span(50, 200)
 
 
-def crashed(folder: Path, rows: list[Observation]) -> run.Run:
+def crashed(folder: Path, rows: list[Observation]) -> Run:
     """A run that was killed once after its first rows, with the files that such a run has."""
     found = ended(folder, rows)
     replace(found.folder.config, "{}")
@@ -89,7 +92,7 @@ def crashed(folder: Path, rows: list[Observation]) -> run.Run:
 
 
 def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
-    outcome = judged(crashed(tmp_path, [*ROWS, ROWS[0]]))
+    outcome = conclude(crashed(tmp_path, [*ROWS, ROWS[0]]))
     said = dict(outcome.record.beside_verdict())
     assert re.search(r"after crash 1, (at|between) \d+\.\d\d ", said["breaks"])
     assert said["breaks"].endswith("offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time")
@@ -115,17 +118,22 @@ def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_failure_says_nothing_of_failure_free_runs(tmp_path: Path) -> None:
-    outcome = judged(crashed(tmp_path, ROWS))
+    outcome = conclude(crashed(tmp_path, ROWS))
     assert list(dict(outcome.record.beside_verdict())) == ["wrong"]
     assert "no key showed a wrong value" in str(outcome)
 
 
 def test_a_history_that_is_too_long_has_no_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "MOST_ROWS", 2)
-    outcome = judged(crashed(tmp_path, [*ROWS, ROWS[0]]))
+    monkeypatch.setattr(history, "MOST_ROWS", 2)
+    outcome = conclude(crashed(tmp_path, [*ROWS, ROWS[0]]))
     assert outcome.to_json()["exposure"] is None
     assert outcome.to_json()["explanation"]["failure_free_run"] == "violated"
     assert not RunFolder(tmp_path).moments.exists()
+
+
+def look(run: Run) -> None:
+    with closing(run.open_store()) as store:
+        note_waiting(run, store)
 
 
 def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,15 +147,15 @@ def test_what_was_pre_committed_at_a_crash_has_waited_since(tmp_path: Path, monk
     staged = sorted((found.folder.store("files") / "staging").glob("*.prepared"))
     for path, at in zip(staged, (20, 10), strict=True):
         os.utime(path, (at, at))
-    run.note_waiting(found)
+    look(found)
     assert found.ready == {0: Span(10, 10)}
-    run.keep_evidence(found)
+    found.keep_evidence()
     assert json.loads(found.folder.evidence.read_text())["ready"] == {"0": [10.0, 10.0]}
     found.ready = {0: Span(1, 1)}
-    run.note_waiting(found)
+    look(found)
     assert found.ready == {0: Span(1, 1)}, "the first time counts"
     monkeypatch.setattr(moments, "MOST_WAITING", 1)
-    run.note_waiting(found)
+    look(found)
     assert found.ready is None, "two rows are one too many"
 
 
@@ -167,7 +175,7 @@ def test_a_run_is_resumed_with_or_without_what_was_ready(
     replace(begun.folder.config, json.dumps({"scenario": begun.scenario.to_json()}))
     evidence = {"crashes": [CRASH], "readings": [["crash 1", 0]], **kept}
     replace(begun.folder.evidence, json.dumps(evidence))
-    resumed = run.resume(tmp_path)
+    resumed = resume(tmp_path)
     assert resumed.ready == ready
     assert resumed.started == ({1: 2.0} if "started" in kept else {})
 

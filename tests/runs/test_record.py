@@ -11,11 +11,11 @@ from ended_runs import ROWS, ended
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation, Reading, Visibility
-from labkit.runs import conclusion, run
-from labkit.runs.lifecycle import judged
-from labkit.runs.outcome import Outcome
+from labkit.runs import run
+from labkit.runs.conclude import conclude
+from labkit.runs.history import read_history, written
 from labkit.runs.pages.result import fragment
-from labkit.runs.record import MOST_KEYS, read_history, written
+from labkit.runs.record import MOST_KEYS
 from labkit.stores import open_store
 from labkit.stores.contract import Tell
 
@@ -42,7 +42,7 @@ def openings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_the_end_of_a_run_opens_its_store_once(tmp_path: Path, openings: list[str]) -> None:
-    outcome = judged(ended(tmp_path))
+    outcome = conclude(ended(tmp_path))
     assert openings == ["opened", "read"]
     assert outcome.rows() == ROWS
     assert "hello=1 | crash 1 | world=1" in outcome.seen
@@ -53,7 +53,7 @@ def test_the_end_of_a_run_opens_its_store_once(tmp_path: Path, openings: list[st
 
 
 def test_the_folder_holds_what_it_always_held(tmp_path: Path) -> None:
-    outcome = judged(ended(tmp_path))
+    outcome = conclude(ended(tmp_path))
     history = (tmp_path / "history.jsonl").read_text().splitlines()
     assert history[0] == (
         '{"offset": 0, "key": "hello", "value": 1, "batch": 0, "attempt": 1, "visibility": "committed"}'
@@ -82,7 +82,7 @@ def test_the_history_is_whole_even_where_the_judge_refuses_it(tmp_path: Path) ->
     odd = Observation(1, "world", 1, 2**80, 1)
     refused = ended(tmp_path, [ROWS[0], odd, ROWS[2]])
     with pytest.raises(InvalidInput, match="fits into 64 bits"):
-        conclusion.conclude(refused)
+        conclude(refused)
     assert len((tmp_path / "history.jsonl").read_text().splitlines()) == 5
 
 
@@ -90,7 +90,7 @@ def test_the_values_of_many_keys_are_in_a_file_of_their_own(tmp_path: Path) -> N
     words = tmp_path / "words.jsonl"
     words.write_text("".join(f'{{"word": "w{number}"}}\n' for number in range(MOST_KEYS + 1)))
     rows = [Observation(number, f"w{number}", 1, 0, 1) for number in range(MOST_KEYS + 1)]
-    found = Outcome(conclusion.conclude(ended(tmp_path / "run", rows, input=words))).to_json()
+    found = conclude(ended(tmp_path / "run", rows, input=words)).to_json()
     assert (found["final"], found["final_file"]["keys"]) == (None, MOST_KEYS + 1)
     final = json.loads(Path(found["final_file"]["path"]).read_text())
     assert len(final) == MOST_KEYS + 1

@@ -26,7 +26,7 @@ from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
 from labkit.runs.counting import Ones
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import HELLO_WORLD_HELLO
 from labkit.spark.reach import Armed, Reaction

@@ -13,8 +13,8 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
-from labkit.runs.run import prepare
-from labkit.runs.runner import Setup, _load
+from labkit.runs.conduct import Setup, _load
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark import cluster, jvm, reach, start
 from labkit.spark import master as masters

@@ -11,8 +11,8 @@ from labkit.core.errors import JobFailed
 from labkit.core.failpoints import RECOVERY_POINTS, Crash, EngineLogs, FailPoint, Order, engine_logs
 from labkit.core.strategies import POINTS, Strategy
 from labkit.host.processes.events import ExecutorKilled, Killed, Proof
+from labkit.runs.evidence import record_crash, record_executor_crash
 from labkit.runs.layout import RunFolder
-from labkit.runs.proof import record_crash, record_executor_crash
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint

@@ -10,8 +10,8 @@ import pytest
 
 from labkit.core.judge import Guarantee
 from labkit.host.fast_start import NONE, VARIABLE
-from labkit.runs.lifecycle import finish
-from labkit.runs.run import prepare
+from labkit.runs.crash import finish
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.jvm import PROFILES
 

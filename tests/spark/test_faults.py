@@ -27,9 +27,10 @@ from labkit.core.errors import JobFailed, LabError
 from labkit.host.java import Java
 from labkit.host.processes.events import Begun, Killed, Parked, Proof
 from labkit.host.processes.sessions import session_members
-from labkit.runs.driver_events import DriverEvents
-from labkit.runs.run import Run, prepare
-from labkit.runs.runner import DriverPool, Setup
+from labkit.runs.conduct import DriverPool, Setup
+from labkit.runs.evidence import DriverEvents
+from labkit.runs.prepare import prepare
+from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
 
 pytestmark = pytest.mark.spark
@@ -108,7 +109,7 @@ def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
 
 def judged(run: Run) -> lab.Outcome | LabError:
     try:
-        return lab.judged(run)
+        return lab.conclude(run)
     except LabError as error:
         return error
 

@@ -10,7 +10,7 @@ from labkit import lab
 from labkit.core.errors import LabError
 from labkit.host.java import Java
 from labkit.host.servers.lines import LineServer
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -15,7 +15,7 @@ from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Parked, Recovered
 from labkit.host.servers.kafka import KafkaService
 from labkit.host.servers.kafka_jars import BROKER
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -118,7 +118,7 @@ def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_i
     assert down
     assert "\n" not in str(told.value)
     own_broker.up()
-    outcome = lab.finish(lab.resumed(run.folder.path))
+    outcome = lab.finish(lab.resume(run.folder.path))
     assert (outcome.verdict.guarantee, outcome.verdict.rows) == (Guarantee.EXACTLY_ONCE, 3)
     assert [crash["signal"] for crash in outcome.crashes] == [9]
 

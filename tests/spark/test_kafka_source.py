@@ -15,7 +15,7 @@ from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host.java import Java
 from labkit.host.servers.kafka_jars import CONNECTOR
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.stores.kafka.input import InputTopic
 from labkit.stores.kafka.transaction import Coordinators

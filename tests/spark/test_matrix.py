@@ -12,7 +12,7 @@ from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import Cell, compared, expectations
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 
 pytestmark = pytest.mark.spark
 

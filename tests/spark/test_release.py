@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from labkit.core.records import Observation, Reading
-from labkit.runs.conclusion import conclude
+from labkit.runs.conclude import conclude
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
@@ -37,7 +37,7 @@ def schemas(postgres: str, run: Run) -> int:
 
 
 def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:
-    record = conclude(run)
+    record = conclude(run).record
     assert list(record.events) == [ROWS[0], Reading("crash 1"), ROWS[1], Reading("end")]
     assert (list(record.rows), list(record.hidden)) == (ROWS, [HIDDEN])
     assert record.to_json()["in_doubt_rows"] == 1
@@ -51,7 +51,7 @@ def test_a_released_run_reads_as_before(run: Run, postgres: str) -> None:
 
 def test_a_run_that_is_kept_leaves_its_rows(run: Run, postgres: str) -> None:
     run.keep_store = True
-    assert not conclude(run).released
+    assert not conclude(run).record.released
     assert schemas(postgres, run) == 1
     with closing(PostgresStore(run.folder.store("postgres"))) as store:
         assert list(store.history()) == ROWS
@@ -60,4 +60,4 @@ def test_a_run_that_is_kept_leaves_its_rows(run: Run, postgres: str) -> None:
 
 def test_a_run_in_files_keeps_them(tmp_path: Path) -> None:
     run = Run(plan(sink="append", store="files"), RunFolder(tmp_path), ended=True)
-    assert not conclude(run).released
+    assert not conclude(run).record.released

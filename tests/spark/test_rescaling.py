@@ -7,7 +7,7 @@ import pytest
 from labkit import lab
 from labkit.core.errors import LabError
 from labkit.host.java import Java
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import TWELVE_WORDS
 from labkit.stores.contract import Handle

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from labkit.runs.conduct import PARKED, _load, _parked_allowed
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
-from labkit.runs.runner import PARKED, _load, _parked_allowed
 from labkit.runs.scenario import plan
 
 

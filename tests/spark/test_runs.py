@@ -9,7 +9,7 @@ import pytest
 from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.host.java import Java
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
 from labkit.host.java import Java
 from labkit.runs.expected import compared
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.sim.models.pipeline.scenarios import simulate
 

@@ -34,8 +34,8 @@ from labkit.host.processes.events import (
 )
 from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.processes.sessions import session_members
-from labkit.runs.run import prepare
-from labkit.runs.runner import DriverPool, Setup
+from labkit.runs.conduct import DriverPool, Setup
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import DriverLock
 from labkit.spark.crash_proof import check_dead

@@ -34,10 +34,9 @@ from labkit.host.processes.events import (
 from labkit.host.processes.protocol import Launch, ProtocolError
 from labkit.host.processes.sessions import session_members
 from labkit.host.processes.supervisor import Supervisor
-from labkit.runs.driver_events import DriverEvents
+from labkit.runs.evidence import DriverEvents, record_crash
 from labkit.runs.layout import RunFolder
 from labkit.runs.progress import silent
-from labkit.runs.proof import record_crash
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.spark.crash_proof import BatchLogs

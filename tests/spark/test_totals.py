@@ -16,7 +16,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Recovered
 from labkit.runs.expected import Cell, expectations
-from labkit.runs.run import prepare
+from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark.options import JABBERWOCKY
 

@@ -20,10 +20,11 @@ from labkit.core.strategies import Strategy
 from labkit.host.doctor import Finding
 from labkit.host.processes.events import Begun, DriverStarts, Ended, Killed, Parked, Proof, Recovered, SessionUp
 from labkit.runs import watching
+from labkit.runs.history import written
 from labkit.runs.layout import RunFolder
 from labkit.runs.outcome import Outcome
 from labkit.runs.progress import aloud, silent
-from labkit.runs.record import RunRecord, written
+from labkit.runs.record import RunRecord
 from labkit.runs.scenario import plan
 from labkit.runs.watching import Watch, watched
 from labkit.sinks import SINKS

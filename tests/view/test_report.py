@@ -6,9 +6,10 @@ from pathlib import Path
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
+from labkit.runs.history import written
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.report import write_report
-from labkit.runs.record import RunRecord, written
+from labkit.runs.record import RunRecord
 from labkit.runs.scenario import plan
 from labkit.view.timeline import LONGEST, Step, by_key, timeline
 

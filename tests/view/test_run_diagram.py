@@ -6,9 +6,10 @@ from pathlib import Path
 from labkit.core.failpoints import FailPoint
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading
+from labkit.runs.history import written
 from labkit.runs.layout import RunFolder
 from labkit.runs.pages.diagram import MOST_EVENTS, of_run, write_diagram
-from labkit.runs.record import RunRecord, written
+from labkit.runs.record import RunRecord
 from labkit.runs.scenario import plan
 from labkit.view.spacetime import text
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order
 from labkit.core.strategies import POINTS, Strategy, orders
-from labkit.runs.lifecycle import crash_each
+from labkit.runs.crash import crash_each
 from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable

@@ -1,4 +1,4 @@
-"""Runs scenarios on real Spark: start, crash, restart; many side by side where the machine allows it.
+"""The second stage of a run: drivers start, crash and restart on real Spark, many side by side where there is room.
 
 Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next
 driver is always a new process. This module must not judge (that is `labkit.core.judge`) and must not kill (the
@@ -23,8 +23,8 @@ from labkit.host.processes.child import SupervisedDriver
 from labkit.host.processes.events import AnyEvent, DriverStarts, Ending, Ready, StandbyStarts
 from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.servers.lines import LineServer
-from labkit.runs.driver_events import DriverEvents
 from labkit.runs.driver_task import DriverTask, QueryTask
+from labkit.runs.evidence import DriverEvents
 from labkit.runs.progress import Tell
 from labkit.runs.run import Run
 from labkit.spark.fast.standby import Standby, check_memory
@@ -80,7 +80,7 @@ def conduct(
     if setup.standby:
         assert len(runs) == 1
         _refuse_standby(runs[0])
-        check_memory(_crashes_left(runs[0]))
+        check_memory(len(runs[0].crashes_left))
     shutil.rmtree(scratch, ignore_errors=True)
     side_by_side = _side_by_side(runs, setup)
     drivers = DriverPool(scratch, tell, patience, setup)
@@ -109,10 +109,6 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
 def _refuse_standby(run: Run) -> None:
     if run.scenario.master is not None:
         raise InvalidInput("--standby: it would take the cluster's cores from the driver it waits for; leave it out.")
-
-
-def _crashes_left(run: Run) -> int:
-    return len(run.scenario.crashes) - len(run.crashes)
 
 
 def _run_all(
@@ -267,7 +263,7 @@ class DriverPool:
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
         """One for every crash to come, each warm before the next one and the first driver start."""
-        while self._setup.standby and len(self._standbys) < _crashes_left(load[0]):
+        while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)
             standby = Standby(launch, self._patience)

@@ -1,15 +1,23 @@
-"""What one driver did to the runs that it carried, taken from its events.
+"""The evidence of one driver: what its events say of the runs that it carried, and the proof of their crashes.
 
-The proof of a crash is `labkit.runs.proof`. This module must not start or kill anything.
+A crash counts by the rule in `labkit.spark.crash_proof`, which the crash test follows too. This module must not start
+or kill anything.
 """
 
 import contextlib
+import json
 import shutil
+import signal
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.failpoints import Crash, FailPoint, engine_logs
 from labkit.host.processes.events import (
     AnyEvent,
     Begun,
@@ -21,15 +29,20 @@ from labkit.host.processes.events import (
     Failed,
     Killed,
     Parked,
+    Proof,
     QueryEvent,
     Recovered,
     Unwanted,
 )
+from labkit.runs import moments
+from labkit.runs.faults import inject
+from labkit.runs.kafka_source import progress
 from labkit.runs.progress import Tell
-from labkit.runs.proof import record_crash, record_executor_crash
 from labkit.runs.run import Run
 from labkit.spark.checkpoint import Checkpoint
-from labkit.spark.crash_proof import BatchLogs
+from labkit.spark.crash_proof import BatchLogs, Reached, check_death, check_logs, check_unchanged
+from labkit.spark.options import Job
+from labkit.stores.contract import Store
 
 FULL = 1_000_000
 """Bytes of free space below which a failure is put down to the disk."""
@@ -157,3 +170,100 @@ def note_committed(run: Run) -> None:
     later = [moment - killed for moment in renamed if moment > killed]
     if later:
         run.seconds[f"crash_{len(run.crashes)}_to_committed"] = min(later)
+
+
+def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
+    """Checks the proof of one crash and keeps it. Raises `JobFailed` when anything in it does not hold.
+
+    `before` holds the engine's logs as they were when the driver was started.
+    """
+    crash, reached = _reached(run)
+    # Only a point in a task can lie in an executor; all others are in the driver, on a cluster as well.
+    in_executor = crash.point.in_task and ending.proof.executors is not None
+    proof = check_death(crash, ending, reached, in_executor=in_executor)
+    checkpoint = Checkpoint(run.folder.checkpoint)
+    expected = engine_logs(crash.point, run.scenario.order)
+    if expected is None:
+        check_unchanged(crash, before, checkpoint)
+    else:
+        check_logs(crash, crash.batch, expected, checkpoint)
+    _keep(run, crash, reached, proof)
+    # Progress is read before the fault between drivers changes the topic or the group.
+    if run.scenario.job is Job.KAFKA:
+        run.crashes[-1]["progress"] = progress(run.folder)
+    run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
+    _look(run)
+    run.keep_evidence()
+    # The checkpoint goes last: everything above reads it, and the evidence must be on the disk before it is out of
+    # the way.
+    run.put_aside()
+
+
+def _look(run: Run) -> None:
+    """Reads the store while nobody is there, so that what is visible, or waits, is what the crash alone has left."""
+    with closing(run.open_store()) as store:
+        run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
+        note_waiting(run, store)
+
+
+def note_waiting(run: Run, store: Store) -> None:
+    """Notes the records whose rows are pre-committed and not visible now; of a record, the first time counts."""
+    found = moments.waiting(store, run.scenario.count.numbered)
+    run.ready = {**found, **run.ready} if found is not None and run.ready is not None else None
+
+
+def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
+    """Checks the proof that an executor was killed and keeps it; its driver goes on. Raises `JobFailed`."""
+    crash, reached = _reached(run)
+    if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
+        raise JobFailed(f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing.")
+    expected = engine_logs(crash.point, run.scenario.order)
+    if expected is not None:
+        # The driver lives on and may have committed the batch by now, so the time of each file is compared with that
+        # of the kill.
+        check_logs(crash, crash.batch, expected, Checkpoint(run.folder.checkpoint), killed_at=killed.begun)
+    proof = Proof(
+        session=reached.session, signal=signal.SIGKILL.value, killed=killed.killed, left=killed.left, begun=killed.begun
+    )
+    _keep(run, crash, reached, proof)
+    run.crashes[-1]["executor"] = killed.executor
+    run.keep_evidence()
+
+
+def _reached(run: Run) -> tuple[Crash, Reached]:
+    """The crash that is due, and the process that reached its failpoint, as it has written itself down.
+
+    Raises `JobFailed` where the file is damaged or is that of another crash.
+    """
+    path, due = run.folder.reached(run.drivers), run.next_crash
+    assert due is not None
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        crash = Crash(FailPoint(content["point"]), content["batch"])
+        reached = Reached(content["pid"], content["session"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise JobFailed(f"{path}: damaged ({error!r}), so the run proves nothing; start it anew.") from None
+    if crash != due:
+        raise JobFailed(f"the evidence {path} is not of {due}; the run proves nothing.")
+    return crash, reached
+
+
+def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
+    """One crash as evidence, with the logs and files as they are now."""
+    checkpoint = Checkpoint(run.folder.checkpoint)
+    run.crashes.append(
+        {
+            "point": crash.point.value,
+            "batch": crash.batch,
+            "signal": proof.signal,
+            "offset_log": checkpoint.offset_log(),
+            "commit_log": checkpoint.commit_log(),
+            "files": checkpoint.files(),
+            "state_files": checkpoint.state_files(),
+            "reached_by": reached.pid,
+            "session": proof.session,
+            "killed": proof.killed,
+            "killed_at": proof.begun,
+            "executors": msgspec.to_builtins(proof.executors),
+        }
+    )

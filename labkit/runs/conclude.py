@@ -1,0 +1,154 @@
+"""The last stage of a run: its store is read once, the judge is asked, and everything that is known is written down.
+
+The history goes to the judge and into its file in the same pass, so that it need not fit into memory. This module
+must not count anything itself.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from labkit.core.asked import takes
+from labkit.core.explanation import Explanation, judge_and_explain, settled
+from labkit.core.judge import judge
+from labkit.core.records import History, PlannedBatch, Record
+from labkit.host import durable
+from labkit.runs import moments
+from labkit.runs.history import Recording, written
+from labkit.runs.kafka_source import drop_source, progress
+from labkit.runs.outcome import Outcome
+from labkit.runs.record import RunRecord, final_text
+from labkit.runs.run import Run
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.master import Victim
+from labkit.spark.options import CheckpointFate, Job
+from labkit.stores.contract import ServerBacked, Shown, Store
+
+LEADS = {
+    Victim.DRIVER: "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside.",
+    Victim.EXECUTOR: "One real Spark job; an executor was killed by SIGKILL, and its driver tried the task again; "
+    "read from outside.",
+}
+"""The first sentence of a report."""
+
+
+@takes("lab.conclude(run)")
+def conclude(run: Run) -> Outcome:
+    """Judges a run that has been driven, writes down what is known, and drops what it left in a server.
+
+    Raises the run's error.
+    """
+    if run.error is not None:
+        raise run.error
+    # The pages load the drawing libraries, which a run that is refused never needs.
+    from labkit.runs.pages.diagram import write_diagram
+    from labkit.runs.pages.report import write_report
+
+    end = _end(run)
+    run.keep_evidence(end)
+    with closing(run.open_store()) as store:
+        record = _judged(run, store, end["files"])
+        final = final_text(record.verdict)
+        if final is not None:
+            durable.replace(run.folder.final, final)
+        durable.replace(run.folder.verdict, json.dumps(record.to_json(), indent=2))
+        release(run, store)
+    title = f"Crash report: {run.scenario.label}"
+    write_report([record], run.folder.report, title, LEADS[run.scenario.victim])
+    write_diagram(record)
+    return Outcome(record)
+
+
+def _end(run: Run) -> dict[str, Any]:
+    """The checkpoint as the last driver has left it; how far a Kafka topic was read."""
+    checkpoint = Checkpoint(run.folder.checkpoint)
+    end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
+    end["files"] = checkpoint.files()
+    return end | {"progress": progress(run.folder)} if run.scenario.job is Job.KAFKA else end
+
+
+def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
+    """Reads the store's history once: into its file, past the judge, and into memory where it is short."""
+    scenario, count = run.scenario, run.scenario.count
+    outcomes = count.outcomes()
+    # In this order a transaction that somebody commits in between is seen twice, and never missed.
+    hidden = list(count.numbered(store.hidden()))
+    recording = Recording(run.readings, keeps_all=bool(outcomes))
+    events = written(recording.read(store, count.numbered), run.folder.history)
+    history = History(
+        events=events, keyed=scenario.strategy.facts.replaces, planned_batches=_planned_batches(run), hidden=hidden
+    )
+    try:
+        verdict, explanation = judge_and_explain(count.expected(), history, outcomes)
+    finally:
+        for _ in events:  # the file is whole even where the judge refuses a row of it
+            continue
+    expected: Iterable[Record] = count.expected()
+    if outcomes and recording.events is not None:
+        # Which outcome each record has is known only now, when all has been read.
+        expected = settled(expected, recording.events, outcomes)
+        verdict = judge(expected, replace(history, events=recording.events))
+    record = RunRecord(
+        scenario=scenario,
+        folder=run.folder,
+        verdict=verdict,
+        explanation=explanation,
+        crashes=run.crashes,
+        seconds=run.seconds,
+        drivers=run.drivers,
+        hidden=hidden,
+        files=files,
+        released=isinstance(store, ServerBacked) and not run.keep_store,
+        kept=recording.events,
+    )
+    if recording.shown is None or recording.events is None:
+        return record
+    return _timed(record, run, expected, recording.shown)
+
+
+def _timed(record: RunRecord, run: Run, expected: Iterable[Record], shown: Sequence[Shown]) -> RunRecord:
+    """The record of a short history with the moments of its rows, which are written down.
+
+    They give the moment of the row that refutes and for how long readers could have read something wrong.
+    """
+    rows, now = list(record.rows), time.time()
+    frame = moments.frame(run, now)
+    bounded = [frame.bound(place, row, each) for place, (row, each) in enumerate(zip(rows, shown, strict=True))]
+    moments.write(run.folder.moments, bounded)
+    exposure = moments.exposed(
+        expected, rows, bounded, now, run.ready, strategy=run.scenario.strategy, hidden=record.hidden
+    )
+    return replace(record, explanation=_dated(record.explanation, frame.begun, bounded), exposure=exposure)
+
+
+def _dated(explanation: Explanation | None, begun: float | None, shown: Sequence[Shown]) -> Explanation | None:
+    """The explanation with the moment of the row that refutes, in seconds since the run began."""
+    if explanation is None or explanation.row is None or begun is None:
+        return explanation
+    at = shown[explanation.rows].at
+    if at is None:
+        return explanation
+    least, most = (f"{moment - begun:.2f}" for moment in at)
+    return replace(explanation, at=f"at {least} s" if least == most else f"between {least} and {most} s")
+
+
+def release(run: Run, store: Store) -> None:
+    """Drops what a run left in servers, unless it is to be kept; its history is in the run's folder."""
+    if run.keep_store:
+        return
+    # Rows on this machine stay in the run's folder for everybody who wants to look; rows in a server would pile up
+    # there.
+    if isinstance(store, ServerBacked):
+        store.destroy()
+    drop_source(run.scenario, run.folder)
+
+
+def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
+    """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
+    scenario = run.scenario
+    if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):
+        return ()
+    return scenario.count.planned_batches(Checkpoint(run.folder.checkpoint).planned_batches())

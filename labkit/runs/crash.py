@@ -1,0 +1,93 @@
+"""A crash on real Spark from its start to its verdict: what the notebooks' `crash` and the command line's `run` do.
+
+A run goes through three stages, each of which is a module: `prepare`, `conduct`, `conclude`. Nothing here knows a
+protocol, and nothing here is shown in a notebook by itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.core.asked import takes
+from labkit.core.errors import LabError
+from labkit.runs.conclude import conclude
+from labkit.runs.conduct import PATIENCE, Setup, conduct
+from labkit.runs.outcome import Outcome
+from labkit.runs.prepare import fresh_folder, prepare, prepare_all
+from labkit.runs.progress import Tell, aloud, in_place, silent
+from labkit.runs.run import Run
+from labkit.runs.scenario import Scenario, plan
+from labkit.runs.scenario.arguments import takes_options
+from labkit.runs.watching import watched
+
+
+@takes_options("crashes")
+@takes('lab.crash("sink.after_pre_commit", sink="append")')
+def crash(
+    at: str | Sequence[str] = (),
+    *,
+    folder: Path | None = None,
+    standby: bool = False,
+    tell: Tell | None = None,
+    **options: object,
+) -> Outcome:
+    """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
+
+    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
+    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
+    during which `tell` says what happens: by default one changing line in a notebook, and lines in a terminal.
+    Raises a `LabError` with one sentence when the scenario is impossible or the run failed, `TypeError` for an option
+    that is unknown.
+    """
+    run = prepare(plan(crashes=at, **options), folder)
+    with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (told, heartbeat):
+        return finish(run, told, setup=Setup(standby=standby), heartbeat=heartbeat)
+
+
+@takes('lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}})')
+def crash_each(
+    cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
+) -> dict[str, Outcome]:
+    """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
+
+    Raises the first run's error, if one failed.
+    """
+    scenarios = [_planned(**case) for case in cases.values()]
+    base = fresh_folder("several") if folder is None else folder.absolute()
+    runs = prepare_all({base / f"{number}-{each.name}": each for number, each in enumerate(scenarios, 1)})
+    crashes = max((len(each.crashes) for each in scenarios), default=0)
+    with watched(tell, in_place, crashes=crashes, runs=len(runs)) as (told, heartbeat):
+        conduct(runs, base / "scratch", told, heartbeat=heartbeat)
+    return {name: conclude(run) for name, run in zip(cases, runs, strict=True)}
+
+
+def _planned(at: str | Sequence[str] = (), **options: object) -> Scenario:
+    return plan(crashes=at, **options)
+
+
+@takes("lab.finish(lab.resume(folder))")
+def finish(
+    run: Run,
+    tell: Tell = silent,
+    patience: float = PATIENCE,
+    setup: Setup | None = None,
+    *,
+    heartbeat: Callable[[], None] | None = None,
+) -> Outcome:
+    """Drives one run to its end and judges it. Raises the run's error, or what the heartbeat of `conduct` raised."""
+    conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
+    return conclude(run)
+
+
+@takes("lab.run_all([run], scratch)")
+def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
+    """Drives several runs to their ends, side by side; a run that failed gives its error."""
+    conduct(runs, scratch, tell)
+    return [_concluded_or_error(run) for run in runs]
+
+
+def _concluded_or_error(run: Run) -> Outcome | LabError:
+    try:
+        return conclude(run)
+    except LabError as error:
+        return error

@@ -1,0 +1,99 @@
+"""The history of a run: written into its folder while the judge reads it, and kept in memory where it is short.
+
+A history may be millions of rows long, so it passes row by row; one that is short is not read from its file again.
+This module must not judge, and must not open a store.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from labkit.core.records import Observation, Reading, Visibility
+from labkit.stores.contract import Clocked, Shown, Store
+
+Event = Observation | Reading
+
+MOST_ROWS = 100_000
+"""Rows that are kept in memory, with the moments at which they became visible."""
+
+
+class _Line(msgspec.Struct):
+    """One line of a history: an observation, or a reading, which has its moment alone."""
+
+    reading: str | None = None
+    offset: int = 0
+    key: str = ""
+    value: int = 0
+    batch: int = 0
+    attempt: int = 0
+    visibility: Visibility = Visibility.COMMITTED
+
+
+_NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
+"""The fields of an observation as the files of a run name them; `attempt` is the incarnation of the driver."""
+
+
+@dataclass
+class Recording:
+    """One pass over the history of a store, and everything that is kept of it."""
+
+    readings: Sequence[tuple[str, int]]
+    """The moments at which a reader looked, each with the number of rows that were visible."""
+    keeps_all: bool = False
+    """Whether the events of a long history are kept too."""
+    events: list[Event] | None = field(default_factory=list)
+    """All events; None where the history is too long."""
+    shown: list[Shown] | None = field(default_factory=list)
+    """What the store knows of the moment of each row; None where the history is too long."""
+    _latest: Shown = field(default_factory=Shown)
+
+    def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Event]:
+        """Reads a store's history, with every moment at which a reader looked in its place, and one at the end."""
+        rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
+        waiting = list(self.readings)
+        for place, row in enumerate(numbered(rows)):
+            # Several readings may lie at one position: nothing became visible between them.
+            while waiting and waiting[0][1] == place:
+                yield self._keep(Reading(waiting.pop(0)[0]))
+            if place >= MOST_ROWS:
+                self.shown = None
+                self.events = self.events if self.keeps_all else None
+            elif self.shown is not None:
+                self.shown.append(self._latest)
+            yield self._keep(row)
+        for moment in (*(moment for moment, _ in waiting), "end"):
+            yield self._keep(Reading(moment))
+
+    def _tell(self, shown: Shown) -> None:
+        self._latest = shown
+
+    def _keep(self, event: Event) -> Event:
+        if self.events is not None:
+            self.events.append(event)
+        return event
+
+
+def written(events: Iterable[Event], path: Path) -> Iterator[Event]:
+    """Passes the events on, and writes each of them into a history as it passes."""
+    with path.open("w", encoding="utf-8") as file:
+        for event in events:
+            is_reading = isinstance(event, Reading)
+            line = {"reading": event[0]} if is_reading else dict(zip(_NAMES, event, strict=True))
+            file.write(json.dumps(line) + "\n")
+            # Written before it is passed on: whatever the judge makes of a row, the file has it.
+            yield event
+
+
+def read_history(path: Path) -> Iterator[Event]:
+    """Reads the events that `written` has written, line by line."""
+    decode = msgspec.json.Decoder(_Line).decode
+    with path.open("rb") as file:
+        for text in file:
+            line = decode(text)
+            if line.reading is not None:
+                yield Reading(line.reading)
+                continue
+            yield Observation(line.offset, line.key, line.value, line.batch, line.attempt, line.visibility)

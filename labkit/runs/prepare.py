@@ -1,0 +1,125 @@
+"""The first stage of a run: a scenario becomes a folder, a store that can carry it, and a source that feeds it.
+
+A run whose runner was stopped is resumed here. This module must not start or kill a driver.
+"""
+
+import json
+import platform
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from labkit import __version__
+from labkit.core.asked import takes
+from labkit.core.errors import InvalidInput
+from labkit.host import durable
+from labkit.host.java import find_java
+from labkit.host.logs import read_log
+from labkit.runs.faults import check_between, prepare_for_faults
+from labkit.runs.kafka_source import check_source, feed
+from labkit.runs.layout import RunFolder
+from labkit.runs.run import Run
+from labkit.runs.scenario import Scenario, check_input
+from labkit.sinks import SINKS
+from labkit.spark.checkpoint import Checkpoint
+from labkit.spark.options import Job
+from labkit.spark.outside import Outside
+from labkit.stores.contract import ServerBacked
+
+
+@takes("lab.prepare(scenario)")
+def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
+    """Makes the folder of a run, by default `fresh_folder`, after everything that it needs was checked.
+
+    Raises `InvalidInput` for a bad input and for a folder that is there already or cannot be written, and
+    `ServiceUnavailable` where Java or a server is missing.
+    """
+    [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
+    return run
+
+
+def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
+    """Makes the folders of several runs as `prepare` does, the first of them when nothing refuses any of the runs."""
+    runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
+    for run in runs:
+        check_input(run.scenario)
+    find_java()
+    for run in runs:
+        check_services(run)
+    for run in runs:
+        _make(run)
+    return runs
+
+
+def check_services(run: Run) -> None:
+    """Checks that the servers of a run's store and source are there and can do what the run needs.
+
+    Raises what `ServerBacked.check` raises, or `ServiceUnavailable`; nothing is written.
+    """
+    check_between(run.scenario)
+    with closing(run.open_store()) as store:
+        if isinstance(store, ServerBacked):
+            store.check(SINKS[run.scenario.strategy].capability)
+    check_source(run.scenario)
+
+
+def _make(run: Run) -> None:
+    scenario, folder = run.scenario, run.folder
+    versions = {"labkit": __version__, "pyspark": version("pyspark"), "python": platform.python_version()}
+    try:
+        # `mkdir` itself says whether the folder was there; a look before it could be overtaken by another run.
+        folder.path.mkdir(parents=True)
+        durable.replace(folder.config, json.dumps({"scenario": scenario.to_json(), "versions": versions}, indent=2))
+    except FileExistsError:
+        raise InvalidInput(
+            f"{folder.path}: this folder is there already; name a new one with --out, or --resume it."
+        ) from None
+    except OSError as error:
+        raise InvalidInput(
+            f"{folder.path}: cannot be written ({error.strerror}); name another folder with --out."
+        ) from None
+    prepare_for_faults(scenario, folder.store(scenario.store))
+    feed(scenario, folder)
+    if scenario.job is Job.SHOP:
+        Outside(folder.outside).open(read_log(scenario.input))
+
+
+@takes("lab.resume(folder)")
+def resume(folder: Path) -> Run:
+    """Reads the folder of a run whose runner was stopped, which then goes on with its next driver.
+
+    Raises `InvalidInput` for a run that is finished, damaged, or cannot be resumed.
+    """
+    paths = RunFolder(folder.absolute())
+    if paths.verdict.exists():
+        raise InvalidInput(f"{paths.path}: this run is finished; its verdict is in {paths.verdict.name}.")
+    try:
+        scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
+    except FileNotFoundError:
+        raise InvalidInput(f"{paths.path}: no run to resume (there is no {paths.config.name}).") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
+    if scenario.job is Job.SOCKET:
+        raise InvalidInput(f"{paths.path}: what was sent to a socket cannot be sent again; start the run anew.")
+    # The runner may have died between the start of a driver and its log, or after it: the larger count never gives a
+    # number twice.
+    drivers = max(len(list(paths.path.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
+    run = Run(scenario, paths, drivers)
+    run.read_evidence()
+    run.put_aside()
+    return run
+
+
+@takes('lab.fresh_folder("mine")')
+def fresh_folder(name: str) -> Path:
+    """Names a folder `runs/<utc time>-<name>` below the working folder that is not there yet."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    base = Path("runs").absolute() / f"{stamp}-{name}"
+    folder, number = base, 1
+    # Two runs may begin in the same second.
+    while folder.exists():
+        number += 1
+        folder = base.with_name(f"{base.name}-{number}")
+    return folder
