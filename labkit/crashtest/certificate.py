@@ -1,7 +1,6 @@
 """A test as one page to print: what was tested, what was measured and how often, and what was not measured.
 
-The page says what the report says, word for word. This module must not decide anything, and must not leave out a
-doubt: what is unknown in the report is unknown here.
+The page says what the report says, word for word.
 """
 
 import platform

@@ -1,7 +1,4 @@
-"""Reads `[tool.labkit.crashtest]` of pyproject.toml, a project's settings for the command line and for pytest.
-
-This module must not start anything, nor change the file.
-"""
+"""Reads `[tool.labkit.crashtest]` of pyproject.toml, a project's settings for the command line and for pytest."""
 
 import tomllib
 from collections.abc import Sequence

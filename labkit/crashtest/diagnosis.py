@@ -1,7 +1,7 @@
 """Names why a sink is weaker than exactly-once, by its own lines, and the repair that fits.
 
 The crashes of one batch that go wrong lie between two effects: had these been one, nothing would have happened. This
-module reads results and a log only; it must not count effects of records.
+module reads results and a log only.
 """
 
 from collections.abc import Sequence

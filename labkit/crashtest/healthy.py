@@ -1,7 +1,7 @@
 """The run without a crash: the sink's effects, the shape of its reader's rows, and how much of it the test has seen.
 
 Where something writes unseen the run is made once more, line by line, so that the job can be killed beside the
-statement that does it. This module must not judge rows, and must not decide where the job is killed.
+statement that does it.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Jobs: the runs that a test is to make, each with its name, its title, its group and its points.
-
-This module must not run anything.
-"""
+"""Jobs: the runs that a test is to make, each with its name, its title, its group and its points."""
 
 from typing import NamedTuple
 

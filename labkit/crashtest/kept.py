@@ -1,7 +1,4 @@
-"""What a test leaves for builds and for people: report, pages, badge, and the weakest run as a picture.
-
-This module must not decide anything.
-"""
+"""What a test leaves for builds and for people: report, pages, badge, and the weakest run as a picture."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""What the runs of one test have said so far, how many there are to be, and how much of its time is left.
-
-This module must not run anything, and must not judge.
-"""
+"""What the runs of one test have said so far, how many there are to be, and how much of its time is left."""
 
 import time
 from collections.abc import Callable, Sequence

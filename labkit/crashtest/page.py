@@ -1,7 +1,6 @@
 """A test as one page for a browser: the measured guarantee, the points of the kills, and the result of each kill.
 
-The file holds everything; it has no script and asks nothing of another host. This module must not decide anything:
-`labkit.crashtest.verdict` says what was measured.
+The file holds everything; it has no script and asks nothing of another host.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,7 +4,6 @@
 
 Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink or pipeline, and which guarantee is expected
 (exactly-once by default). The run without a crash is made while tests are collected, since it shows the points.
-This module must not load anything heavy without `--crashtest`.
 """
 
 from collections.abc import Callable, Iterator

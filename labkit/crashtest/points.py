@@ -1,7 +1,4 @@
-"""Finds the places at which the job is killed, in the log of a run without a crash. None is listed by hand.
-
-This module must not run anything, and must not drop a point without saying so.
-"""
+"""Finds the places at which the job is killed, in the log of a run without a crash. None is listed by hand."""
 
 import json
 import random

@@ -1,7 +1,7 @@
 """The user's project: which code counts as the sink's, and which is the interpreter's, a package's or the lab's.
 
 An effect is the sink's if a frame of the project is on the stack. What a logger writes is no part of the sink, and
-neither is what the user has named with `--ignore`. This module must not import the user's code.
+neither is what the user has named with `--ignore`.
 """
 
 import fnmatch

@@ -1,7 +1,4 @@
-"""A test's outcome for a person, for a program and for a build: text, JSON, JUnit XML, a badge.
-
-This module must not decide anything: what was measured is `labkit.crashtest.verdict`.
-"""
+"""A test's outcome for a person, for a program and for a build: text, JSON, JUnit XML, a badge."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

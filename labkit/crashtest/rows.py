@@ -1,8 +1,7 @@
 """The input rows of a job under test, and how the rows that a reader returns are told apart again.
 
 Every generated row has an identity, and an amount that is a digit of its own in a sum of its key's amounts, so a sink
-that adds up hides neither a duplicate nor a loss. This module must not count what came out: that is
-`labkit.core.judge`.
+that adds up hides neither a duplicate nor a loss.
 """
 
 import json

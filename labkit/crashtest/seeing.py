@@ -2,7 +2,7 @@
 
 Where rows became readable, changed or went between two neighbouring points, and no effect that was recorded between
 them could have done that, something writes unseen, and no crash was ever put beside it. Nothing may then be said of the
-guarantee. This module reads what was recorded; it must not judge rows, which is `labkit.core.judge`.
+guarantee. This module reads what was recorded.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The user's options for the test of a sink, checked before anything starts. This module must not start anything."""
+"""The user's options for the test of a sink, checked before anything starts."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

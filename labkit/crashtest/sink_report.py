@@ -1,7 +1,4 @@
-"""The report of a sink's test, from the summary of its runs and the log of its run without a crash.
-
-This module must not decide anything: `labkit.crashtest.verdict` says what was measured.
-"""
+"""The report of a sink's test, from the summary of its runs and the log of its run without a crash."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Options of the user's own Spark session: configuration, jars, packages of Maven (--conf, --jars, --packages).
 
 Packages are resolved once, before the test, by Spark's own SparkSubmit, and every driver of the test then gets the same
-jars. This module must not start a session.
+jars.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Loads the user's file, and finds out how Spark calls the sink that it names. Run as a program, it prints the answer.
 
 The file is only ever imported in a process of its own, in a driver, or in a Python worker, never in the process of the
-command line. This module must not change the file, nor call the sink.
+command line.
 """
 
 import importlib

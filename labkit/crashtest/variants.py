@@ -1,6 +1,6 @@
 """Variants: runs whose fault is not a crash but an identity, of a batch, a checkpoint, a query or a driver.
 
-One function for each variant, on a harness and a run. This module must not judge.
+One function for each variant, on a harness and a run.
 """
 
 import shutil

@@ -4,7 +4,7 @@ A level that is wide is cut into portions. The helpers were forked when the firs
 model and all numbers so far; this process tells them the codes that it has given since, expands portions itself while
 it has nothing to admit, and admits what was found in the order of the level. So counts, violations, traces and the cut
 of a limit are those of one process, whoever was faster. A helper ends when its pipe closes, whatever this process died
-of. This module must not look into a state.
+of.
 """
 
 import gc

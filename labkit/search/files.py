@@ -1,7 +1,6 @@
 """The files of a search that Spark runs: of each kind and level one for each part, whole or not there.
 
 A task that runs twice writes the same file twice, since its name says what is in it and it is put in place at the end.
-This module must not know what a number means.
 """
 
 import os

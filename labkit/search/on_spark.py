@@ -10,7 +10,6 @@ A file has the same contents however often its task is run, so an executor that 
 folder must be seen by all executors under one path. Parts of states have numbers (`Packer`), which this process gives
 out after each level; a state with a part that is new waits for that, as itself. Counts are those of one core, and each
 trace is a shortest one; which one of several is reported may be another one. A limit ends a search between two levels.
-This module must not look into a state.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -3,7 +3,7 @@
 Duplicates are found late: what a level reached is sorted, and held against the sorted array of all that is known (Stern
 and Dill, "Using Magnetic Disk Instead of Main Memory in the Murphi Verifier", 1998; Korf, "Delayed Duplicate
 Detection", 2003). A number's bytes stand in big-endian order, so rows sort as their numbers do, and a wider row of the
-same number only begins with more zeros. This module must not know what the numbers mean, nor where they are kept.
+same number only begins with more zeros.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 An engine is told here by what it knows after a crash: whether the sink commits before the engine has noted the batch as
 finished (Spark's order) or after it (Flink's), and whether its checkpoint is still there. A sink that has nothing to
-defer takes no order, so that both engines are the same for it. This module must not judge a chain.
+defer takes no order, so that both engines are the same for it.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""Which claims of a model a search has not settled yet, and how it looks at states with them.
-
-This module must not search.
-"""
+"""Which claims of a model a search has not settled yet, and how it looks at states with them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field

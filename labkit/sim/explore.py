@@ -1,8 +1,8 @@
 """Every schedule of a model, breadth first, so that the first state which breaks a property is a nearest one.
 
-Time, memory and a progress bar are handed in as `keep_going`; chance is handed in as `choose`. A search that is
-stopped says so (`exhausted` is false) and claims only what it saw. Only states, packed into numbers, and their parents
-are kept: the action between two states is found again when a trace is asked for. This module must not know any model.
+Time, memory and a progress bar are handed in as `keep_going`; chance is handed in as `choose`. A search that is stopped
+says so (`exhausted` is false) and claims only what it saw. Only states, packed into numbers, and their parents are
+kept: the action between two states is found again when a trace is asked for.
 """
 
 from array import array

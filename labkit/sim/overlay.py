@@ -1,7 +1,4 @@
-"""A model that is another model with something changed about it: fewer actions, other claims, a state with an addition.
-
-This module must not change anything itself: everything here is handed on.
-"""
+"""A model that changes another one: it takes actions away, makes other claims, or adds to the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

@@ -2,7 +2,7 @@
 
 This is collapse compression (Holzmann, "State Compression in SPIN", 1997), and it is exact: a field owns bits of the
 number, as many as its different values need, so different states have different numbers and a number gives its state
-back. A number means nothing to another packer. This module must not know any model.
+back. A number means nothing to another packer.
 """
 
 from array import array

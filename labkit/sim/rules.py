@@ -1,7 +1,7 @@
 """A model whose actions stand in one table: of each action its effect, its sentence and its kind, side by side.
 
 Which actions are enabled stays a method of the model, because a search asks it for every state and several actions
-share one look at the state. This module must not know any model.
+share one look at the state.
 """
 
 from collections.abc import Callable, Mapping

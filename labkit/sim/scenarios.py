@@ -1,7 +1,4 @@
-"""Every run that has a name, of every simulator, and what is to be said of a whole walk beyond its last state.
-
-This module must not tell any story itself: the scenarios stand in the blueprints.
-"""
+"""Every run that has a name, of every simulator, and what is to be said of a whole walk beyond its last state."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches

@@ -3,8 +3,7 @@
 Two participants of a protocol that follow the same rules and start alike may change places: what can happen to the one
 can happen to the other, and a claim that names neither holds of both or of none. So one state of each such class is
 enough (Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest way in the smaller model is as long as
-one in the model itself, and is turned into it (`in_full`). This module must not know any model: a model says itself
-which of its processes are equal (`Model.seats`, `Model.seated`).
+one in the model itself, and is turned into it (`in_full`).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
 """Reading and replaying traces: text and plain data from anywhere become a walk through the model that they name.
 
-A trace may come from a stranger: everything is bounded before it is looked at. This module must not read files (that
-is `labkit.host.logs`).
+A trace may come from a stranger: everything is bounded before it is looked at.
 """
 
 import re

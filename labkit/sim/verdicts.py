@@ -1,6 +1,6 @@
 """The judge of a model: what an outside reader saw of a state becomes a History, and `labkit.core.judge` counts.
 
-The same view is judged once. This module must not count a lost or duplicate record itself.
+The same view is judged once.
 """
 
 from abc import ABC, abstractmethod

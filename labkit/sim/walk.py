@@ -1,7 +1,7 @@
 """A walk through a model, and the trace that is left of it: name, version, parameters and actions, nothing else.
 
 A trace goes into an address as short text (`two_phase_commit~1~participants.2~~start.vote_yes-0...`) and into a file as
-plain data. This module must not know any model: reading a trace, which needs them all, is `labkit.sim.trace`.
+plain data.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

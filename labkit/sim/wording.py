@@ -1,7 +1,4 @@
-"""The small words in which every model tells its states: lists, sets of numbers, what may still come.
-
-This module must not know any model.
-"""
+"""The small words in which every model tells its states: lists, sets of numbers, what may still come."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,7 @@
 """The vocabulary of designs: the durable writes of one step, in an order, and what recovery makes of them.
 
-A design is what Flink, Spark, an outbox and a write-ahead log have in common. Text gives and takes it:
-`plan > visible+marker > decision; transaction; from decision, skips marked`.
-This module must not run a design and must not judge one.
+A design is what Flink, Spark, an outbox and a write-ahead log have in common. Text gives and takes it: `plan >
+visible+marker > decision; transaction; from decision, skips marked`.
 """
 
 from collections.abc import Collection, Iterable, Sequence

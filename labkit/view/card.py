@@ -1,7 +1,6 @@
 """The frame of a card: a result in a notebook as HTML that needs no script, and the same as a few lines of text.
 
-Every part escapes what it is given; only what these functions made is taken as it is. A card says what it was handed:
-this module must not know a protocol, a verdict or a run.
+Every part escapes what it is given; only what these functions made is taken as it is. A card says what it was handed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Figures of results: functions that return a matplotlib figure and the data that it shows, for tests and for tables.
 
-Every mark has a shape beside its colour. This module must not judge and must not read files.
+Every mark has a shape beside its colour.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """What a program did, from top to bottom, and the places at which it was killed, told apart by what came of it.
 
-Signs and words say what shades say, so that nothing is told by colour alone. This module must not judge.
+Signs and words say what shades say, so that nothing is told by colour alone.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""The crash panel's shell in a notebook: an anywidget that shows what it is given and says what was clicked.
-
-This module must not know what can be chosen or what a run is: `labkit.teach.panel` does.
-"""
+"""The crash panel's shell in a notebook: an anywidget that shows what it is given and says what was clicked."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Whether a person looks at this output, and what is shown to one: a card once, or one line that changes.
 
 A notebook that a program runs (nbval, papermill, nbconvert) gets plain text or nothing, so that what it prints is the
-same every time. This module must not know what is shown.
+same every time.
 """
 
 import sys

@@ -2,7 +2,6 @@
 
 Text and HTML that need no script: a square is a `details` element, so that it opens with the mouse, with the keyboard,
 in an exported page and in a notebook that nobody trusts; the first one is open.
-This module must not judge: a square says what it was given.
 """
 
 from collections.abc import Mapping, Sequence

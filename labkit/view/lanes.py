@@ -1,7 +1,6 @@
 """Lanes: the durable writes of one step of several engines, one engine below the other, with the decision marked.
 
-What each engine wrote, where it was killed and what came of it is given. This module must not know an engine and must
-not judge.
+What each engine wrote, where it was killed and what came of it is given.
 """
 
 from collections.abc import Iterator, Sequence

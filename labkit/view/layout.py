@@ -1,7 +1,7 @@
 """Where everything of a scene stands, and how large it is: one layout for all scenes of a run, so that nothing jumps.
 
 Columns of boxes from left to right; channels in the gutters between them. A channel's tokens wait in a line of their
-own in front of its reader, so that they cannot lie upon each other. This module must not draw.
+own in front of its reader, so that they cannot lie upon each other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """How wide text is, without a browser: a table of widths, so that no text overlaps another or is cut.
 
 The widths are those of DejaVu Sans, which is wider than almost every other sans-serif font, so an estimate errs to the
-safe side. This module must not draw.
+safe side.
 """
 
 from functools import cache

@@ -1,7 +1,6 @@
 """A walk as the player shows it: frames, sentences, verdicts and enabled actions as plain data, each thing said once.
 
-Everything that a learner reads is worked out here, in Python; the player only shows it. This module must not know how
-the data travels or what it looks like on a page.
+Everything that a learner reads is worked out here, in Python; the player only shows it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

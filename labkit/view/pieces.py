@@ -1,7 +1,6 @@
 """One labelled picture of the pieces of a streaming job: who reads, who computes, who writes, and what a crash leaves.
 
-Which piece is on disk and which in memory is said here once, for the picture and for its text. This module must not
-know a protocol, and draws nothing that happens.
+Which piece is on disk and which in memory is said here once, for the picture and for its text.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,6 @@
 """The chart of waits against intervals: what was measured as marks, what was predicted as a dashed line.
 
-Each way has a shape beside its colour, and the numbers stand in the picture's description. This module must not
-measure.
+Each way has a shape beside its colour, and the numbers stand in the picture's description.
 """
 
 from collections.abc import Sequence

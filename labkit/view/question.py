@@ -1,8 +1,7 @@
 """A question in a notebook and on a page: an anywidget where a kernel listens, and the same form by script where none
 does.
 
-Both are one ESM module (`static/question.js`) that draws what it is given. This module must not know what is right: a
-page's own answer card says so (`labkit.teach.questions.card`).
+Both are one ESM module (`static/question.js`) that draws what it is given.
 """
 
 import hashlib

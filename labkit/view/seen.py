@@ -1,4 +1,4 @@
-"""What a reader saw of one key, as a small line with the kills marked, and as text. It must not judge."""
+"""What a reader saw of one key, as a small line with the kills marked, and as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice

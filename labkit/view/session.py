@@ -1,7 +1,6 @@
 """A walk that a learner steers: any enabled action at any step, branches, undo and redo, one run kept beside another.
 
-Everything that the live shell does is a method here, so that whoever prefers Python has the same. This module must not
-know how it is shown.
+Everything that the live shell does is a method here, so that whoever prefers Python has the same.
 """
 
 from labkit.core.errors import InvalidAction, InvalidInput

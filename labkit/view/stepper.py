@@ -1,7 +1,7 @@
 """The player: a walk that can be stepped through wherever HTML is shown, without Python and without a network.
 
 What travels is the walk's data, one style sheet and one ESM module. Where scripts do not run (an untrusted notebook, a
-mail) a picture of the last step and its sentence are left. This module must not know any protocol.
+mail) a picture of the last step and its sentence are left.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The strip of one batch: its nine moments from left to right, what is on disk by each, and where it was killed.
 
 The moments and their words are `labkit.core.moments`. This module draws them, as HTML that a screen reader reads as a
-list, and as lines of text. It must not know what a sink does.
+list, and as lines of text.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What an outside reader could have seen over time, as text. It must not judge: it shows the events as they are."""
+"""What an outside reader could have seen over time, as text."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

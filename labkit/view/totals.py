@@ -1,7 +1,6 @@
 """A figure of a table that changes: what a reader who adds it up finds after each message, beside the batch query.
 
-Where the two differ there is a cross beside the colour. This module must not judge: what differs is said by
-`labkit.sim.models.changelog.query`.
+Where the two differ there is a cross beside the colour.
 """
 
 from collections.abc import Mapping, Sequence

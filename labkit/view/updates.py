@@ -1,7 +1,7 @@
 """A story as plain data for the player: everything at once, or only what is new since the player was told last.
 
 A text or a piece of a picture is told once and then known by its number. The layout only grows, so that nothing jumps
-when a learner goes another way. This module must not know how the data travels.
+when a learner goes another way.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """The parts of a card that say a verdict: the large word, the counts under it, and how it reads in one line.
 
-What is counted was counted by the judge. This module must not look at a history.
+What is counted was counted by the judge.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,7 @@
 
 A record is what `labkit effects --out DIR` keeps as `effects.json`. Names are masked, since ids and temporary names
 tell nothing about a protocol, and writes of a file are one effect, since how often a buffer is full tells nothing
-either. Each pipeline keeps its own order: this module must not align effects of two pipelines, and must not run
-anything.
+either. Each pipeline keeps its own order.
 """
 
 from collections.abc import Iterator, Sequence

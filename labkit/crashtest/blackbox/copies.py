@@ -2,7 +2,7 @@
 
 Whether it does is tried, not believed: it runs without a crash in all copies at the same time. It may neither send to a
 server nor touch a file that another copy touches, and every reader must find the rows of its own copy, and none once
-that was emptied. This module must not judge, and must not choose what is run.
+that was emptied.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Names why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
 
 The crashes that go wrong lie between two effects: had these been one, nothing would have happened. This module reads
-results only; it must not count effects of records.
+results only.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 A file's contents reach the disk when the file is synced; a name does when a folder in which it was made, moved or
 removed is synced. Until then each is on its way. That is POSIX's word; LazyFS (Ramos et al., PVLDB 17(11), 2024) and
-ALICE (Pillai et al., OSDI 2014) go by it, too. This module must not read or write any file but its own copies.
+ALICE (Pillai et al., OSDI 2014) go by it, too.
 """
 
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,7 @@
 A name is what was done, to which file or peer with ids masked, and which one of that kind it is. Masked is what differs
 from run to run: ids, process numbers, times, temporary names, and the number of an entry of a log (`offsets/3`), whose
 place in the order says as much. Numbers that tell files of one step apart (`part-00001`) stay: the order of such files
-is chance. A message for a server is told by what it is, where its first bytes say so. This module must not start
-anything, and must not decide where to kill.
+is chance. A message for a server is told by what it is, where its first bytes say so.
 """
 
 import fnmatch

@@ -1,8 +1,7 @@
 """The rows that are due, and the identity of each row that a reader returns: a user's rows have any columns.
 
 A row is due as often as it was expected. All columns together identify a row; where a reader returns the last row of
-each key, or one number for each name, the key or the name does. This module must not count what is lost or there twice:
-that is `labkit.core.judge`.
+each key, or one number for each name, the key or the name does.
 """
 
 import json

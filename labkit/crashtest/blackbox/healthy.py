@@ -1,6 +1,6 @@
 """The run without a crash: the pipeline's effects, whether its rows are right, and how much the test has seen.
 
-While an effect is held, the reader is asked, if it is quick enough. This module must not judge rows.
+While an effect is held, the reader is asked, if it is quick enough.
 """
 
 import time

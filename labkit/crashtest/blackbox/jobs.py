@@ -1,4 +1,4 @@
-"""The jobs of a pipeline's test: a crash, a second crash, a loss of power. This module must not run anything."""
+"""The jobs of a pipeline's test: a crash, a second crash, a loss of power."""
 
 from labkit.crashtest.blackbox.outage import POWER
 from labkit.crashtest.blackbox.points import Pair, Point

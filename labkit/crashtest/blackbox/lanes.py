@@ -1,8 +1,7 @@
 """The purpose of an effect, told from the shape of its path by a small table of what engines and formats write.
 
 A shape is a pattern of the masked path (`offsets/<n>`), below whatever folder. The first row that fits counts; the
-user's own rows, `NAME=GLOB`, come before the table. An effect that no row names is `other`: this module must not guess
-from contents.
+user's own rows, `NAME=GLOB`, come before the table. An effect that no row names is `other`.
 """
 
 import fnmatch

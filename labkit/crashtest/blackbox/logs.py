@@ -1,8 +1,7 @@
 """Logs: files that are only appended to, and that neither the pipeline nor its reader ever reads.
 
 The length of such a file matters to nobody. Its first write stays a point, since the file's existence may matter. Every
-later run checks whether somebody reads the file after all; then its points come back. This module must not decide what
-is run.
+later run checks whether somebody reads the file after all; then its points come back.
 """
 
 from collections import defaultdict

@@ -1,8 +1,8 @@
 """Names a message for a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
 
 Clients that ask by the clock (for metadata, with a heartbeat) send another number of messages in every run; only names
-tell which messages correspond. A message that is not recognised has no name: this module must not guess. Sources:
-Kafka's protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
+tell which messages correspond. A message that is not recognised has no name. Sources: Kafka's protocol guide (API
+keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 """
 
 import re

@@ -4,10 +4,10 @@
         for state in states_after_power_cut(journal, point):
             state.build([somewhere])
 
-At each point five extremes, by the semantics of `labkit.crashtest.blackbox.disk`; every other order in which things
-may reach the disk lies between them and is not tried. Not modelled at all, and named where it occurs: memory-mapped
-files, io_uring, what `splice` moves out of a pipe, nameless files that get a name. A write with O_DIRECT counts as any
-other, so more is lost here than may be. This module must not judge, and must not start a recorded command again.
+At each point five extremes, by the semantics of `labkit.crashtest.blackbox.disk`; every other order in which things may
+reach the disk lies between them and is not tried. Not modelled at all, and named where it occurs: memory-mapped files,
+io_uring, what `splice` moves out of a pipe, nameless files that get a name. A write with O_DIRECT counts as any other,
+so more is lost here than may be.
 """
 
 import os

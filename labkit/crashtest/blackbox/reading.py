@@ -1,7 +1,6 @@
 """The user's commands beside the pipeline, which read results, feed and empty everything; and readers in Python.
 
-Each command runs in a session of its own and ends with the test, whatever ends the test. This module must not look at a
-store by itself, and deletes nothing: only the user's reset does.
+Each command runs in a session of its own and ends with the test, whatever ends the test.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The report of a pipeline's test. This module must not decide anything: the summary says what was measured."""
+"""The report of a pipeline's test."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """A checkpoint that goes back: an older copy of it is restored behind rows that were written later.
 
-A restored backup, or a volume that was rolled back, does the same to a job. This module must not judge.
+A restored backup, or a volume that was rolled back, does the same to a job.
 """
 
 import shutil

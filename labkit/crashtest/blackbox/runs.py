@@ -1,7 +1,7 @@
 """Runs of a pipeline: started from nothing, killed at its places, started again, and read in between.
 
 A run counts only with evidence: the place was reached, every process died there by signal 9, and every later reading
-was taken when no process of the pipeline ran any more. This module must not judge, and must not choose the places.
+was taken when no process of the pipeline ran any more.
 """
 
 import time

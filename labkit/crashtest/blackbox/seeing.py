@@ -2,7 +2,7 @@
 
 Where rows appeared, changed or went between two neighbouring effects, and no effect that was seen there can have done
 it, something writes unseen, and the guarantee is unknown. The same holds where the kernel itself says that a file of
-the pipeline was written in a way that cannot be followed. This module must not judge rows.
+the pipeline was written in a way that cannot be followed.
 """
 
 from collections import Counter

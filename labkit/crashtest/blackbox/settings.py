@@ -1,7 +1,4 @@
-"""The user's options for the test of a pipeline, checked before anything starts.
-
-This module must not start anything.
-"""
+"""The user's options for the test of a pipeline, checked before anything starts."""
 
 import shlex
 from collections.abc import Sequence

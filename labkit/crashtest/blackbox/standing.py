@@ -2,7 +2,7 @@
 
 A record shows the order. What becomes of rows that come again, and what a restart reads, it does not show, so each
 possibility is listed with what the simulator says of it; a real kill (`labkit crashtest --command`) tells which one it
-is. This module must not run a pipeline and must not judge.
+is.
 """
 
 from collections.abc import Iterator, Sequence

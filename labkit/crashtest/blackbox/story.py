@@ -1,6 +1,6 @@
 """The timeline of one run of a pipeline: its starts, effects and crashes, and the reader's rows, in order.
 
-This module only words what was recorded; it must not judge.
+This module only words what was recorded.
 """
 
 from collections.abc import Iterator, Sequence

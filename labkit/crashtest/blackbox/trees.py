@@ -1,7 +1,4 @@
-"""Folders of the disk's model as trees of names and contents: read, compared, described, and made on a real disk.
-
-This module must not know calls.
-"""
+"""Folders of the disk's model as trees of names and contents: read, compared, described, and made on a real disk."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Words a verdict on a user's own rows in a sentence that quotes them: these rows have no offsets and no known batches.
-
-This module must not count: it words the findings of `labkit.core.judge`.
-"""
+"""Words a verdict on a user's own rows in a sentence that quotes them: these rows have no offsets and no batches."""
 
 import re
 from collections.abc import Sequence

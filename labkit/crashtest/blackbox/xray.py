@@ -1,6 +1,6 @@
 """A pipeline's durable effects in one undisturbed run: the order of plan, data and decision, and what is synced.
 
-This module must not kill or judge. The one exception is a command that does nothing more and does not end.
+The one exception is a command that does nothing more and does not end.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The driver process under test: it warms up without the user's file, then runs queries as the supervisor orders.
 
 `labkit.host.processes.supervisor` starts the driver, which reports events to it (`labkit.host.processes.events`).
-Output of the user's code goes to the log. This module must not judge, and must not kill anything.
+Output of the user's code goes to the log.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """A pool of warm drivers for a test, each under a supervisor: one driver is used while others get warm.
 
 A driver that ended its query and left nothing open begins the next run, in which it dies; so one start of a driver is
-paid for each kill. This module must not know what a run is for, and must not judge.
+paid for each kill.
 """
 
 from collections.abc import Iterator

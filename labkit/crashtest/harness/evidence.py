@@ -1,6 +1,6 @@
 """Checks the evidence that a point was reached, and what the engine's logs must say there.
 
-How a driver must have died is `labkit.spark.crash_proof`. This module must not judge a sink.
+How a driver must have died is `labkit.spark.crash_proof`.
 """
 
 import json

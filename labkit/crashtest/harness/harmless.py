@@ -1,4 +1,4 @@
-"""Sinks of every kind that keep nothing, to warm a driver up. This module must not touch a user's file."""
+"""Sinks of every kind that keep nothing, to warm a driver up."""
 
 from collections.abc import Iterator
 from typing import Any

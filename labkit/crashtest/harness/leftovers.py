@@ -1,7 +1,7 @@
 """Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
 
 Two runs must not share a driver in which the first run left a connection, a lock or a producer: the second would meet
-these, as no restarted job would. This module must not close or kill anything that a driver under test did not bring.
+these, as no restarted job would.
 """
 
 import os

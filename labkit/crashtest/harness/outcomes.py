@@ -1,7 +1,4 @@
-"""Follows a driver's events until its current queries are over, and says how they ended.
-
-This module must not end a driver, and must not judge.
-"""
+"""Follows a driver's events until its current queries are over, and says how they ended."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
     python -m labkit.crashtest.harness.plain_job run|reset JOB
 
 The job starts a session, reads the rows of a folder in batches, and ends with its query. Started again, it goes on from
-its checkpoint, as any job does. This module must not record, wait or kill.
+its checkpoint, as any job does.
 """
 
 import importlib

@@ -1,8 +1,7 @@
 """Asks the user's own reader for its rows, in a process of its own and with a limit of time.
 
 Run as a program, this module imports the user's file and answers each question with one value. Output of the user's
-functions goes to the log. This module must not look at a store by itself, and deletes nothing: only the user's `reset`
-does, if there is one.
+functions goes to the log.
 """
 
 import contextlib

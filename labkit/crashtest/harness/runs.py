@@ -1,7 +1,7 @@
 """Runs of a user's sink: one driver, its death at a point, the next driver, and what a reader saw meanwhile.
 
 A run counts only with evidence: the point was reached, the driver died by signal 9, its session is empty, and the
-engine's logs say what the point says. This module must not judge, and must not choose the points.
+engine's logs say what the point says.
 """
 
 import shutil

@@ -1,7 +1,4 @@
-"""Orders for a driver under test: how Spark calls the sink, and the queries that the driver runs.
-
-This module must not know how an order is carried out.
-"""
+"""Orders for a driver under test: how Spark calls the sink, and the queries that the driver runs."""
 
 from msgspec import Struct
 

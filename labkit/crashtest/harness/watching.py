@@ -1,8 +1,7 @@
 """Watches the user's store from outside while a job runs, dies and recovers, through the user's own reader.
 
 A reading is kept whenever it differs from the one before. In the run without a crash the job waits at its points
-(`labkit.crashtest.instrument.asking`); each question is answered by one reading of its own. This module must not judge
-what it saw.
+(`labkit.crashtest.instrument.asking`); each question is answered by one reading of its own.
 """
 
 import json

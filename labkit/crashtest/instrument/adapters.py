@@ -2,7 +2,7 @@
 
 An adapter carries the file and the name, never the object: every process imports the user's file itself, after its
 instruments are in place. A data source's writer is pickled as Spark would pickle it, so its state travels as it would
-without an adapter. This module must not do anything for the sink, nor hide an error of the sink.
+without an adapter.
 """
 
 import copy

@@ -2,7 +2,7 @@
 
 The process leaves a question, a file that names the point, and waits until the watcher has removed the file
 (`labkit.crashtest.harness.watching`). The wait is bounded, since the sink may hold a lock that its reader needs. No
-other thread of the process begins an effect meanwhile. This module must not read the user's store.
+other thread of the process begins an effect meanwhile.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""One call of the sink that is under way in a process, and the numbers of its effects and lines.
-
-This module must not write, wait or stop anything.
-"""
+"""One call of the sink that is under way in a process, and the numbers of its effects and lines."""
 
 import threading
 from collections import Counter

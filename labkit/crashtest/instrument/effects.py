@@ -1,7 +1,7 @@
 """What a sink does that outlives its process, and the places between such effects at which a job can be killed.
 
 An effect is told from outside of the user's code, by wrappers around what writes
-(`labkit.crashtest.instrument.install`). This module holds data only: it must not write, wait or judge.
+(`labkit.crashtest.instrument.install`). This module holds data only.
 """
 
 import re

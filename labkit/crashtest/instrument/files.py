@@ -1,8 +1,7 @@
 """Records what is done to files: created, written, synced, renamed, linked, removed.
 
 A file that the user's code opens for writing is built like any other, on a raw file whose every `write` is the call of
-the operating system: what still lies in a buffer has had no effect, and a crash takes it. This module must not change
-what a file does.
+the operating system: what still lies in a buffer has had no effect, and a crash takes it.
 """
 
 import builtins

@@ -2,8 +2,7 @@
 
 `install` is called once in a process, before the user's file is imported. A module that is imported later gets its
 instrument after its import. Writes below Python by any other way (C extensions such as pyarrow or confluent_kafka) are
-not seen. This module must not decide what an effect means, and must not record anything that the user's project does
-not do.
+not seen.
 """
 
 import functools

@@ -1,7 +1,4 @@
-"""Records that the user's code has the JVM write a DataFrame: the call as a whole, since nothing inside is seen.
-
-This module must not import pyspark, nor look into what the JVM does.
-"""
+"""Records that the user's code has the JVM write a DataFrame: the call as a whole, since nothing inside is seen."""
 
 import functools
 import re

@@ -1,6 +1,6 @@
 """Records the calls of the user's code to a producer of kafka-python: send, flush, and the ends of transactions.
 
-A message that was sent may still lie in the producer; after a flush none does. This module must not import kafka.
+A message that was sent may still lie in the producer; after a flush none does.
 """
 
 import functools

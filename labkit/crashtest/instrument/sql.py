@@ -1,7 +1,7 @@
 """Records SQL that the user's code executes through sqlite3, and tells the kind of a statement.
 
 A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. A
-statement that only reads is no effect. This module must not open a connection of its own.
+statement that only reads is no effect.
 """
 
 import functools

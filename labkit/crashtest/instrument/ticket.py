@@ -1,7 +1,4 @@
-"""What a process under test must know of its run: whose effects count, where they are written down, where it stops.
-
-This module must not record, wait or stop anything.
-"""
+"""What a process under test must know of its run: whose effects count, where they are written down, where it stops."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What an open model has beside a model: which of its actions a learner decides, and what is asked before they are
 decided.
-
-This module must not know any open model, and must not ask anybody.
 """
 
 from collections.abc import Sequence

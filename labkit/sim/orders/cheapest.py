@@ -2,7 +2,6 @@
 
 An edit moves a write into a place of its own or into an atomic set, adds or removes a write, changes the kind of
 output, or changes one part of what recovery does. Between two edits a design need not make sense; in the end it must.
-This module must not judge a design.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,8 +1,7 @@
 """Every design that makes sense: which writes, in which order, what is atomic, and what recovery may read.
 
-What "makes sense" means stands here and in `labkit.sim.writes.nonsense`, each rule with its reason. Left out is
-only what no reader could notice, or what another design says already; tests show that for each rule.
-This module must not run a design.
+What "makes sense" means stands here and in `labkit.sim.writes.nonsense`, each rule with its reason. Left out is only
+what no reader could notice, or what another design says already; tests show that for each rule.
 """
 
 from collections.abc import Iterator

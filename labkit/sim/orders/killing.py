@@ -1,7 +1,4 @@
-"""A schedule that breaks a design in one sentence: between which writes the process died, and what became of it.
-
-This module must not find out what is broken: the judge's claim is given.
-"""
+"""A schedule that breaks a design in one sentence: between which writes the process died, and what became of it."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.orders.model import Orders

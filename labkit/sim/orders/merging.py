@@ -2,7 +2,7 @@
 
 Two designs are equal if, in each world, readers can have seen exactly the same, value by value and crash by crash, and
 if a repeated row means the same to both: an upsert replaces, other output adds. That is trace equivalence at the
-reader, bounded by the rows and the crashes of the search. This module must not search what is given to it.
+reader, bounded by the rows and the crashes of the search.
 """
 
 from collections.abc import Iterable, Iterator

@@ -2,7 +2,7 @@
 
 A design here has the order that the source tells, and nothing that no reader could notice: where the engine keeps its
 state by version, as Spark does, the state is left out. What the design cannot say, and what a system asks for that the
-simulator grants, stands in `limit`. This module must not judge a design.
+simulator grants, stands in `limit`.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """What becomes of one design: every schedule of its simulator, and what readers saw of those that came to their end.
 
 The guarantee is what is left whichever schedule comes; the witness of a broken claim is a shortest schedule with the
-fewest crashes that breaks it. This module must not count a lost or repeated row: `labkit.core.judge` does.
+fewest crashes that breaks it.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """From a design as somebody built it to the searched design that says the same, without the writes that nobody reads.
 
 An engine writes more than its recovery reads: a temporary file that a restart drops, a commit's empty folder. Such a
-write changes nothing for any reader; tests compare both designs by all that readers can have seen. This module must not
-search.
+write changes nothing for any reader; tests compare both designs by all that readers can have seen.
 """
 
 from labkit.sim.orders.designs import why_not

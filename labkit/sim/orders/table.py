@@ -1,7 +1,7 @@
 """The table of orders: which design stands in which square. Blocks are kinds of output, rows say what comes first.
 
 The engine plans first and notes its decision; recovery starts from that note and reads everything else that is written.
-State is left out: kept by version it changes nothing that a reader sees. This module must not judge a square.
+State is left out: kept by version it changes nothing that a reader sees.
 """
 
 from collections.abc import Mapping

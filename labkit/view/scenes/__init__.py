@@ -1,6 +1,6 @@
 """How each model is drawn: one module a model, one line in `DRAWINGS` to register it.
 
-A scene reads a state and says what is there. It must not contain a rule of a protocol, and must not change anything.
+A scene reads a state and says what is there.
 """
 
 from labkit.view.scene import Drawing

@@ -1,7 +1,4 @@
-"""What can happen in a state: the coordinator's actions, then those of every task, then what goes wrong.
-
-This module must not change a state.
-"""
+"""What can happen in a state: the coordinator's actions, then those of every task, then what goes wrong."""
 
 from collections.abc import Sequence
 from functools import cache

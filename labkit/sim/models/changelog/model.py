@@ -1,7 +1,7 @@
 """The changelog as a model: who may act when, and what each action changes.
 
 A query processes records and sends messages; they travel first in, first out, unless one is lost, repeated or
-overtaken, into a log that keeps them; the consumer reads that log. This module must not compare tables.
+overtaken, into a log that keeps them; the consumer reads that log.
 """
 
 from collections.abc import Mapping, Sequence

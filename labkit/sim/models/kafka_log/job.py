@@ -2,7 +2,7 @@
 
 As Flink's Kafka sink does it: the barrier seals the transaction and its handle goes into the checkpoint; the completed
 checkpoint is the decision; only then is the commit sent, by whoever holds the handle, also after a restart. Recovery
-commits what the last checkpoint names before it initialises any id. This module must not know partitions or readers.
+commits what the last checkpoint names before it initialises any id.
 """
 
 from labkit.sim.models.kafka_log.coordinator import Answer, entry_of, is_busy

@@ -2,7 +2,7 @@
 
 What is commonly said is timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is too
 short where a checkpoint may take longer than (tolerated failures + 1) intervals, and never too short otherwise;
-`longest_open` is what the exhaustive search of this model confirms. This module must not read a configuration.
+`longest_open` is what the exhaustive search of this model confirms.
 """
 
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Runs of designs that have a name, each with what to watch for. This module must not know what should come out."""
+"""Runs of designs that have a name, each with what to watch for."""
 
 from labkit.sim.blueprint import Scenario
 

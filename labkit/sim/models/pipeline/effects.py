@@ -1,7 +1,7 @@
 """What each task does to the checkpoint folder and to the store. One small function a task; no choice is made here.
 
 A task that the real system would refuse raises `TaskRefusal`: a transaction that is gone, a name or an entry of a log
-that is there already. Its driver then ends with an error. This module must not know strategies or orders.
+that is there already. Its driver then ends with an error.
 """
 
 from collections.abc import Callable, Sequence

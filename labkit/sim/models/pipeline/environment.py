@@ -1,7 +1,7 @@
 """What the environment may do to a pipeline: kill its driver, drop transactions and notices, and meddle with its
 folder.
 
-Each of these is enabled as often as its parameter says. This module must not know what a driver does by itself.
+Each of these is enabled as often as its parameter says.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """The pipeline: source with offsets, stateful count, micro-batches, a sink strategy, and an outside store.
 
 A driver recovers, plans a batch, writes, pre-commits, commits and goes on; between any two steps it can die. The
-environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as
-its parameter says. Every path ends in the History that the judge reads for real runs. The count of a word is restored
-from the state of the batch before, so a re-run counts alike. This module must not count lost or duplicate records.
+environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as its
+parameter says. Every path ends in the History that the judge reads for real runs. The count of a word is restored from
+the state of the batch before, so a re-run counts alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence

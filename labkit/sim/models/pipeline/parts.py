@@ -1,7 +1,7 @@
 """What the pipeline consists of: a checkpoint folder, a driver, an outside store, and what may still go wrong.
 
 What a crash keeps and drops is declared here and nowhere else. How the parts change is
-`labkit.sim.models.pipeline.effects`; this module must not contain a rule.
+`labkit.sim.models.pipeline.effects`.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """What a driver does, as lists of tasks: one batch, one commit, one recovery; each task with the failpoints after it.
 
-A strategy is told here and in `labkit.sinks`, twice on purpose: the two must agree. The points lie where the real
-sinks call `reach`. This module must not change any state.
+A strategy is told here and in `labkit.sinks`, twice on purpose: the two must agree. The points lie where the real sinks
+call `reach`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
 """Runs of the pipeline that have a name, each with what to watch for; and the crashes of the grid, simulated.
 
-A script says what goes wrong and at which failpoint; between its cues the drivers simply go on. This module must not
-know what should come out: that is `labkit/runs/expected.toml`.
+A script says what goes wrong and at which failpoint; between its cues the drivers simply go on.
 """
 
 from collections.abc import Mapping, Sequence

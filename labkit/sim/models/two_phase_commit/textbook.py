@@ -1,8 +1,7 @@
 """Two-phase commit as Gray and Lamport abstract it (Consensus on Transaction Commit, 2006; TLA+ module TwoPhase).
 
 Nobody crashes, nothing is lost, and a message that was sent stays readable for ever, so that a set of messages is
-enough. 288 states with three participants, 8,832 with five. This module must not grow: failures are in
-`labkit.sim.models.two_phase_commit.model`.
+enough. 288 states with three participants, 8,832 with five.
 """
 
 from collections.abc import Sequence
