@@ -1,0 +1,58 @@
+"""What must agree before a release: the tag, the package's version, CITATION.cff, and a dated section of the changelog.
+
+`python tools/release.py v0.2.0` exits 1 and names each disagreement; `--notes FILE` writes the changelog's section.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import yaml
+
+import labkit
+
+ROOT = Path(__file__).parent.parent
+SECTION = r"^## {version} \((\d{{4}}-\d\d-\d\d)\)\n(.*?)(?=^## |\Z)"
+
+
+def notes(version: str, changelog: str) -> str | None:
+    """The changelog's section of a version, without its heading; None if there is none with a date."""
+    found = re.search(SECTION.format(version=re.escape(version)), changelog, re.MULTILINE | re.DOTALL)
+    return found[2].strip() + "\n" if found else None
+
+
+def disagreements(tag: str, root: Path = ROOT) -> list[str]:
+    """What keeps a tag from being released, a sentence each."""
+    version = tag.removeprefix("v")
+    found = []
+    if tag != f"v{version}":
+        found.append(f"The tag {tag} should be v{version}.")
+    if labkit.__version__ != version:
+        found.append(f"labkit.__version__ is {labkit.__version__}, the tag {tag}.")
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    if cited != version:
+        found.append(f"CITATION.cff names version {cited}, the tag {tag}.")
+    if notes(version, (root / "CHANGELOG.md").read_text(encoding="utf-8")) is None:
+        found.append(f"CHANGELOG.md has no section '## {version} (YEAR-MONTH-DAY)'.")
+    return found
+
+
+def main() -> int:
+    """Compare, and write the notes of the release."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tag")
+    parser.add_argument("--notes", type=Path, help="write the changelog's section to this file")
+    chosen = parser.parse_args()
+    found = disagreements(chosen.tag)
+    print("\n".join(found) or f"{chosen.tag} can be released.")
+    if found:
+        return 1
+    if chosen.notes:
+        changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        chosen.notes.write_text(notes(chosen.tag.removeprefix("v"), changelog) or "", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
