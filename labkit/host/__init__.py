@@ -1,4 +1,4 @@
-"""This machine: files that survive a crash, Java and jars, processes and servers, and a look at what is missing.
+"""Access to this machine: crash-safe files, Java and jars, processes and servers, and a check of what is missing.
 
-It must not know what a store, a sink or a job is.
+The package does not know what a store, a sink or a job is.
 """

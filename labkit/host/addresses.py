@@ -1,8 +1,7 @@
-"""Where an external server is found: the one that the user named, or the lab's own.
+"""Find an external server: the one that the user named, or the lab's own.
 
-A store is opened in many processes, and each looks here. The lab's own server notes its address in the user's cache
-folder. This module must not start, stop or ask a server, and must not keep a password: a named address stays in the
-environment.
+Many processes open a store, and each of them looks here. The lab's own server writes its address into the
+user's cache folder. A named address stays in the environment, so that no password reaches a file.
 """
 
 import os
@@ -12,14 +11,14 @@ from pathlib import Path
 from labkit.core.errors import ServiceUnavailable
 
 POSTGRES = "LABKIT_POSTGRES"
-"""The environment variable that names the user's own PostgreSQL by a connection string (DSN)."""
+"""The environment variable with the connection string (DSN) of the user's own PostgreSQL."""
 
 KAFKA = "LABKIT_KAFKA"
-"""The environment variable that names the user's own Kafka broker as host:port."""
+"""The environment variable with the host:port of the user's own Kafka broker."""
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """The lab's part of the user's cache folder: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
+    """Return the lab's folder in the user's cache: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
     if Path(folder).is_absolute():  # others are to be ignored, says the XDG specification
         return Path(folder) / "labkit"
@@ -30,18 +29,18 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 
 def note(service: str) -> Path | None:
-    """The file in which the lab's own server of this name says where it is."""
+    """Return the file in which the lab's own server of this name publishes its address."""
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 
 
 def postgres() -> str:
-    """The connection string of the user's PostgreSQL, else of the lab's own. Raises `ServiceUnavailable`."""
+    """Return the connection string of the user's PostgreSQL, else of the lab's own. Raises `ServiceUnavailable`."""
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """The host:port of the user's Kafka broker, else of the lab's own. Raises `ServiceUnavailable`."""
+    """Return the host:port of the user's Kafka broker, else of the lab's own. Raises `ServiceUnavailable`."""
     return _find("kafka", KAFKA, "Kafka broker")
 
 

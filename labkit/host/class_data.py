@@ -1,9 +1,9 @@
-"""Where the JVM's class-data archive lies, and whether a JVM may be pointed at it.
+"""Locate the JVM's class-data archive, and decide whether a JVM may use it.
 
-An archive (AppCDS) holds the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts some
-seconds sooner. It lies in
-the user's cache folder, by JDK, PySpark and class path; a JVM that it does not fit leaves it alone, and everything
-works without one. This module must not make an archive: `labkit.spark.fast.archive` and a broker that ends do.
+An archive (AppCDS) holds the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts
+some seconds sooner. It lies in the user's cache folder, named by JDK, PySpark and class path. A JVM ignores an
+archive that does not fit, and everything works without one. `labkit.spark.fast.archive` and an ending broker
+create archives.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from labkit.host.addresses import cache_folder
 from labkit.host.java import Java
 
 MEGABYTES, SECONDS = 170, 25
-"""What an archive takes on the disk, and about how long making it takes, once."""
+"""The size of an archive on disk, and about how long its creation takes, once."""
 
 
 def spark_jars() -> Path:
-    """The folder of PySpark's own jars."""
+    """Return the folder of PySpark's own jars."""
     spark = find_spec("pyspark")
     assert spark is not None
     assert spark.origin is not None
@@ -29,19 +29,21 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """The place of the archive of this Java and these jars (PySpark's own, if none are named), there or not."""
+    """Return the path of the archive for this Java and these jars (PySpark's own by default), whether or not it
+    exists.
+    """
     folder = cache_folder()
     return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
-    """The archive that a JVM may be pointed at: whole, and in nobody's hands but the user's own."""
+    """Return the archive that a JVM may use: complete, and writable by nobody but the user; otherwise None."""
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 
 
 def keep(path: Path, part: Path) -> None:
-    """Makes what a JVM wrote to `part` when it ended the archive at `path`, whole and the user's own."""
+    """Turn the file that an ending JVM wrote to `part` into the archive at `path`, complete and owned by the user."""
     # The mode is right before the name is: under its real name an archive is never open
     # to others, not even for a moment.
     part.chmod(0o600)
@@ -50,11 +52,11 @@ def keep(path: Path, part: Path) -> None:
 
 
 USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""A JVM leaves an archive alone that does not fit it; with these, without a word about it."""
+"""These options keep a JVM silent about an archive that does not fit; it ignores such an archive anyway."""
 
 
 def seal(path: Path) -> None:
-    """Says, after everything else, that this archive is whole. One that is written to later is not used any more."""
+    """Mark the archive as complete, as the last step. An archive that changes afterwards is no longer used."""
     # The seal holds the size and the time of the archive as they are now: whoever
     # writes to it later breaks the seal.
     unfinished = _seal_of(path).with_suffix(".part")
@@ -79,7 +81,7 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """An archive is code: one that somebody else could have written is not used."""
+    """Return whether only the user could have written the archive, because an archive is code."""
     try:
         # `lstat`, because a link in a folder of ours may lead to a file of somebody
         # else's.
@@ -91,7 +93,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Changes with everything that a JVM compares before it uses an archive: itself, and every jar."""
+    """Return a digest of everything that a JVM compares before it uses an archive: itself and every jar."""
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

@@ -1,10 +1,10 @@
-"""How many processors there are for us. This module must not decide what is done with them."""
+"""Count the processors available to this process."""
 
 import os
 
 
 def cores() -> int:
-    """The number of processors that this process may use; macOS only says how many there are."""
+    """Return the number of processors that this process may use; on macOS, the number of all processors."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

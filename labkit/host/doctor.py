@@ -1,6 +1,6 @@
-"""Looks at this machine and says, as data, whether the lab can run here, and what to do where it cannot.
+"""Examine this machine and report, as data, whether the lab can run here and what to do if it cannot.
 
-This module must not print, must not change anything that stays, and must not start Spark: it takes readings.
+The examination changes nothing and does not start Spark.
 """
 
 import shutil
@@ -26,7 +26,7 @@ GIGABYTE = 10**9
 MEMORY_NEEDED = 1.5 * GIGABYTE
 """One driver with its workers takes about 1.3 GB."""
 DISK_NEEDED = 0.5 * GIGABYTE
-"""One run leaves a few megabytes; a class-data archive for faster starts takes 160."""
+"""One run leaves a few megabytes; a class-data archive takes 160."""
 SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -35,19 +35,19 @@ OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one examination."""
 
     name: str
     ok: bool
     required: bool
     detail: str
-    """What was read."""
+    """The reading."""
     remedy: str
-    """What to do about it; empty where it is ok."""
+    """What the user can do; empty if everything is fine."""
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Look at everything that the lab needs, for runs under the given folder (default: the working folder)."""
+    """Examine everything that the lab needs, for runs in the given folder (default: the working folder)."""
     folder = Path.cwd() if folder is None else folder
     return [
         _python(),
@@ -72,12 +72,12 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """0 if everything required is there, else 69."""
+    """Return 0 if every requirement is met, else 69."""
     return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
 
 
 def find_chromium() -> Path | None:
-    """The system's Chromium, which only the browser tests need."""
+    """Return the system's Chromium, which only the browser tests need."""
     paths = (shutil.which(name) for name in CHROMIUM_NAMES)
     return next((Path(path) for path in paths if path), None)
 
@@ -140,7 +140,7 @@ def _standby() -> Finding:
 
 
 def _archive() -> Finding:
-    """Starts are slower without, and nothing else."""
+    """Examine the class-data archive; without it, starts are slower and nothing else changes."""
     remedy = f"labkit doctor --prepare makes one, about {SECONDS} s once and {MEGABYTES} MB, for faster starts"
     try:
         archive = find_archive(find_java())
@@ -150,7 +150,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Which ways to a faster start are allowed; what is switched off costs time and nothing else."""
+    """Examine which faster starts are allowed; switching one off costs time and nothing else."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -194,12 +194,12 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists."""
+    """Return the folder itself, or the nearest existing folder above it."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 
 def _service(name: str) -> Finding:
-    """Only the store of the same name needs it."""
+    """Examine a server, which only the store of the same name needs."""
     remedy = f"only --store {name} needs it: labkit services up {name}"
     try:
         status = service(name).status()

@@ -1,7 +1,8 @@
-"""Files that hold their old content or their new one, whatever dies in between; and lines that are whole or not there.
+"""Crash-safe files: a file has its old content or its new one, and a line is complete or absent, whatever dies in
+between.
 
-SIGKILL loses nothing that the kernel was handed; fsync is for the loss of power. This module must not know what it
-writes. Only `explained` turns an `OSError` into a sentence; everything else here lets it pass.
+SIGKILL loses nothing that the kernel has received; fsync protects against a power cut. `explained` turns an
+`OSError` into a sentence; all other functions let it pass.
 """
 
 import errno
@@ -19,7 +20,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
 _TORN = b" <- torn\n"
-"""What ends a line that its dead writer did not end; no line of JSON ends like this."""
+"""Terminates a line that its writer did not finish before it died; no line of JSON ends like this."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -29,19 +30,20 @@ _serial = itertools.count()
 
 
 def temporary(path: Path) -> Path:
-    """A name beside `path` that no other writer uses, in this process or another: `.NAME.PID-SERIAL.tmp`."""
+    """Return a name beside `path` that no other writer, here or in another process, uses: `.NAME.PID-SERIAL.tmp`."""
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether `temporary` made this name: a file that counts for nothing once its writer is dead."""
+    """Return whether `temporary` created this name. Such a file means nothing once its writer is dead."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def replace(path: Path, content: bytes | str) -> None:
-    """Gives the file this content, all of it or none; text is UTF-8. When this returns, it survives a loss of power.
+    """Give the file this content, completely or not at all; text is UTF-8. When this returns, it survives a power
+    cut.
 
-    Of several writers at once the last one wins. Raises `OSError`, and then leaves no temporary file behind.
+    Of several concurrent writers, the last one wins. Raises `OSError` and then leaves no temporary file behind.
     """
     draft = temporary(path)
     try:
@@ -61,7 +63,7 @@ def replace(path: Path, content: bytes | str) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes the folder and those above it that are missing; that it is there survives a loss of power."""
+    """Create the folder and its missing parents, so that their existence survives a power cut."""
     if path.is_dir():
         return
     # From the top down, each synced in the folder above it: a folder whose own name is
@@ -73,7 +75,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes the names in a folder durable: what was created, renamed or removed in it. Raises `OSError`."""
+    """Make the names in a folder durable after files were created, renamed or removed in it. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -83,9 +85,9 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Holds the folder's lock between processes and threads; the death of its holder releases it.
+    """Hold the folder's lock against other processes and threads; the kernel releases it when its holder dies.
 
-    Raises `BlockingIOError` where somebody else holds the lock, if this is not to wait.
+    Raises `BlockingIOError` if somebody else holds the lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -99,7 +101,9 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def own_folder(place: Path, prefix: str) -> Iterator[Path]:
-    """A folder in a place, for a block; those of processes that were killed go. Whoever holds a folder's lock lives."""
+    """Create a private folder for a block, and remove folders of killed processes: a live owner holds its folder's
+    lock.
+    """
     # Under one lock for all here: between the making of a folder and its own lock
     # another process would sweep it away as that of a dead one.
     with locked(place):
@@ -117,7 +121,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 
 def open_for_append(path: Path) -> int:
-    """A descriptor for `append_line`; the file is made if it is missing. The caller closes it."""
+    """Return a descriptor for `append_line`, creating the file if necessary. The caller closes it."""
     # To be read, too: `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
@@ -125,7 +129,7 @@ def open_for_append(path: Path) -> int:
 
 
 def sync_and_close(descriptor: int) -> None:
-    """Makes what was appended survive a loss of power, and closes the descriptor even if that fails."""
+    """Make the appended lines survive a power cut, and close the descriptor even if that fails."""
     try:
         os.fsync(descriptor)
     finally:
@@ -133,10 +137,12 @@ def sync_and_close(descriptor: int) -> None:
 
 
 def append_line(descriptor: int, line: bytes) -> None:
-    """Adds a line, or several, by one write, so that lines of several processes never mix; no line end at the end.
+    """Append one or more lines with a single write, so that lines of several processes never mix; omit the final
+    newline.
 
-    Survives the death of the process, not a loss of power: there is no fsync here. A line that a dead writer left
-    unfinished is ended as torn first. Raises `OSError`, also when only a part of the line found room.
+    The lines survive the death of the process, but not a power cut, because there is no fsync. An unfinished
+    line of a dead writer is first marked as torn. Raises `OSError`, also if only a part of the line fitted on
+    the disk.
     """
     # A writer that died in the middle of its line left no line break; without an end
     # the new line would be glued to it.
@@ -153,7 +159,7 @@ def _ends_torn(descriptor: int) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number (from 1) and content of every line that was written whole. A file that is not there has none."""
+    """Yield number (from 1) and content of every complete line. A missing file has none."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -166,9 +172,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns an `OSError` of the block into one sentence about `path`.
+    """Turn an `OSError` of the block into one sentence about `path`.
 
-    Raises `InvalidInput` where the user chose a place that cannot be used, `JobFailed` where the place gave out.
+    Raises `InvalidInput` if the user chose an unusable place, and `JobFailed` if the place failed later.
     """
     try:
         yield

@@ -1,7 +1,6 @@
-"""The one switch of what only makes starts faster: the environment variable LABKIT_FAST, read here and nowhere else.
+"""Read LABKIT_FAST, the environment variable that switches off everything that only makes starts faster.
 
-Whatever is switched off costs seconds and changes no verdict. The programs behind the switch are in
-`labkit.spark.fast`. This module must not know how a start is made faster.
+Switching something off costs seconds and changes no verdict. `labkit.spark.fast` implements the faster starts.
 """
 
 import os
@@ -14,17 +13,17 @@ from labkit.core.words import nearest
 VARIABLE = "LABKIT_FAST"
 
 NONE = "none"
-"""The value of the variable that switches everything off."""
+"""The value that switches everything off."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """What may make a start faster. The warm standby is a choice of its own for each run (`labkit run --standby`)."""
+    """The faster starts that are allowed. A warm standby is chosen per run instead (`labkit run --standby`)."""
 
     zygote: bool = True
-    """Spark's Python processes are forked from one that has imported what they need (`labkit.spark.fast.zygote`)."""
+    """Fork Spark's Python processes from one that has imported what they need (`labkit.spark.fast.zygote`)."""
     archive: bool = True
-    """JVMs start by a class-data archive, where there is one (`labkit.spark.fast.archive`)."""
+    """Start JVMs with a class-data archive if there is one (`labkit.spark.fast.archive`)."""
 
     def __str__(self) -> str:
         allowed = {"zygote": self.zygote, "archive": self.archive}
@@ -36,9 +35,9 @@ OFF = FastStart(zygote=False, archive=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """What LABKIT_FAST allows: `none`, or names with commas between them; everything where it is not set.
+    """Parse LABKIT_FAST: `none`, or names separated by commas. If it is not set, everything is allowed.
 
-    Raises `InvalidInput` for a name that nobody knows.
+    Raises `InvalidInput` for an unknown name.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]

@@ -1,7 +1,6 @@
-"""Which files somebody reads, told by the kernel (inotify).
+"""Observe which files are read, through the kernel's inotify.
 
-Only folders that are there when the watch begins are looked at. Whoever asks the kernel for a file's size or existence
-alone is not seen. This module must not open a file.
+Only folders that exist when the watch begins are observed. Asking for a file's size or existence goes unseen.
 """
 
 import ctypes
@@ -21,17 +20,17 @@ _WANTED = IN_ACCESS | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE | IN_OPEN
 _HEAD = struct.Struct("iIII")
 _ROOM = 1 << 16
 MOST_FOLDERS = 2000
-"""In more folders than that nothing is told apart."""
+"""The largest number of folders to watch; beyond it, every file counts as read."""
 
 
 class Use(NamedTuple):
-    """What was done with one file while it was looked at."""
+    """How one file was used during the watch."""
 
     opened: int = 0
     written: int = 0
-    """How often a file that was open for writing was closed."""
+    """How often somebody closed the file after opening it for writing."""
     read: int = 0
-    """How often it was read, or a file that was open for reading only was closed."""
+    """How often somebody read the file, or closed it after opening it for reading only."""
 
 
 def _below(folders: Sequence[Path]) -> Iterator[Path]:
@@ -41,7 +40,7 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Looks at folders, for a block. Where inotify is not to be had, everything counts as read."""
+    """Watches folders for a block. Without inotify, every file counts as read."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
@@ -74,21 +73,21 @@ class FileReads:
             os.close(self._descriptor)
 
     def covers(self, path: Path) -> bool:
-        """Whether everything that is done with this file is seen."""
+        """Return whether every use of this file is observed."""
         return not self._blind and path.parent in self._names.values()
 
     def use(self, path: Path) -> Use:
-        """What was done with a file so far."""
+        """Return how the file was used so far."""
         self._take()
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Whether nobody has read this file or has it open for reading now; false where that cannot be known."""
+        """Return whether nobody has read this file or holds it open for reading; False if that cannot be known."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 
     def _take(self) -> None:
-        """What the kernel has told since the last time."""
+        """Process the events that the kernel queued since the last call."""
         with suppress(BlockingIOError):
             while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
                 self._count(content)

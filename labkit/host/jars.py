@@ -1,9 +1,9 @@
-"""Jars from the central Maven repository: fetched once by the Ivy that PySpark bundles, checked, then offline.
+"""Fetch jars from the central Maven repository once, with the Ivy that PySpark bundles, verify them, and use them
+offline.
 
-Ivy knows the repository by default, so nothing else has to be installed. What it brings is believed only against a
-list of SHA-256 sums in this package: a folder that holds another jar, or one with another content, is refused. Once
-all sums were right, a seal with size and times of every jar stands for them, since summing up costs time at every
-start. This module must not know what the jars are for.
+Ivy knows the repository by default, so nothing else has to be installed. A list of SHA-256 sums in this package
+decides: a folder with an additional or a different jar is refused. After one complete verification, a seal with
+the size and times of every jar replaces it, because hashing costs time at every start.
 """
 
 import hashlib
@@ -32,36 +32,38 @@ Package = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class JarSet:
-    """Some packages of which every jar is known by its sum."""
+    """Packages with the sum of every jar that they consist of."""
 
     what: str
-    """For a person: Kafka 4.3.0."""
+    """A name for messages, for example Kafka 4.3.0."""
     folder_name: str
     sums_file: str
-    """The list of sums in this package, as sha256sum writes it; written anew whenever a version changes."""
+    """The list of sums in this package in the format of sha256sum; write it anew whenever a version changes."""
     packages: tuple[Package, ...]
     transitive: bool
-    """Whether what the packages need comes with them."""
+    """Whether Ivy also fetches the packages' dependencies."""
     megabytes: int
     otherwise: str
-    """What somebody without a network could do instead of fetching."""
+    """An alternative for users without a network."""
 
     def sums(self) -> dict[str, str]:
-        """The SHA-256 of every jar, by file name."""
+        """Return the SHA-256 of every jar by file name."""
         text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
         return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:
-        """The folder of the jars, there or not. Raises `ServiceUnavailable` for a user without a home."""
+        """Return the folder of the jars, whether or not it exists. Raises `ServiceUnavailable` for a user without
+        a home.
+        """
         cache = cache_folder()
         if cache is None:
             raise ServiceUnavailable(f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one.")
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """The folder with the checked jars, fetched if it is not there.
+        """Return the folder with the verified jars, and fetch them if they are missing.
 
-        Raises `ServiceUnavailable` when the first fetch is impossible, or when a jar is not what it should be.
+        Raises `ServiceUnavailable` if the first fetch is impossible, or if a jar fails its verification.
         """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
@@ -70,7 +72,7 @@ class JarSet:
         return folder
 
     def check(self, folder: Path) -> None:
-        """Raises `ServiceUnavailable` with the name of a jar that differs, is missing, or does not belong here."""
+        """Raise `ServiceUnavailable` that names a jar which differs, is missing, or does not belong there."""
         expected = self.sums()
         state = _state(folder, expected)
         if _read(folder / SEAL) == state:
@@ -89,7 +91,9 @@ class JarSet:
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Fetches aside, checks, and moves into place, so that the folder is there whole or not at all."""
+        """Fetch into another folder, verify, and move into place, so that the folder exists completely or not at
+        all.
+        """
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
@@ -118,11 +122,11 @@ class JarSet:
 
 
 SEAL = "checked"
-"""The file that says that all sums were right, and when."""
+"""The file that records a complete verification and the state of each jar at that time."""
 
 
 def _state(folder: Path, sums: dict[str, str]) -> str:
-    """What a seal says: the list that was checked against, and how each jar was found. Changes with any of them."""
+    """Return the content of a seal: the list of sums and the state of each jar. It changes when any of them changes."""
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         status = jar.stat()
@@ -143,7 +147,7 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Runs Ivy for one package, which puts its jars into `aside/jars`; gives what it said."""
+    """Run Ivy for one package, which writes its jars into `aside/jars`, and return Ivy's output."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",
@@ -164,7 +168,7 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
 
 
 def _complaint(output: str) -> str:
-    """The line in which Ivy says what is wrong."""
+    """Return the line in which Ivy reports the problem."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
     return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160].replace(os.sep * 2, "")

