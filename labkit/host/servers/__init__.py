@@ -1,6 +1,6 @@
-"""What the lab needs from outside Python: found, started, asked for its state, stopped, never left behind.
+"""The servers that the lab needs: found, started, examined and stopped, and never left behind.
 
-A service looks at ports, files and processes. It must not know what a sink or a job is.
+A service handles ports, files and processes, and does not know what a sink or a job is.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ def _kafka() -> Service:
 
 
 SERVICES: dict[str, Callable[[], Service]] = {"postgres": _postgres, "kafka": _kafka}
-"""Every service by its name, with the function that imports it."""
+"""The function that imports each service, by name."""
 
 
 def service(name: str) -> Service:
-    """The service of this name. Raises `InvalidInput` for an unknown one."""
+    """Return the service of this name. Raises `InvalidInput` for an unknown one."""
     if name not in SERVICES:
         raise InvalidInput(f"services {name}: unknown; {nearest(name, list(SERVICES))}")
     return SERVICES[name]()

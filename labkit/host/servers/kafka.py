@@ -1,10 +1,10 @@
-"""A Kafka broker of the lab's own: one process in KRaft mode on the loopback interface, without Docker or root.
+"""The lab's own Kafka broker: one process in KRaft mode on the loopback interface, without Docker or root.
 
-    KafkaService().up()                    the broker of this user, in the cache folder; it stays until `down`
-    KafkaService(folder, tethered=True).up()   a broker of one's own that ends with this process, whatever that dies of
-    LABKIT_KAFKA=host:port                 a broker of the user's own: nothing is started, and nothing is stopped
+    KafkaService().up()                    this user's broker, in the cache folder; it stays until `down`
+    KafkaService(folder, tethered=True).up()   a private broker that ends with this process, however that dies
+    LABKIT_KAFKA=host:port                 the user's own broker: the lab neither starts nor stops it
 
-One lock a folder, so that two labs that share a broker start it once. This module must not create a topic.
+Each folder has one lock, so that two labs that share a broker start it once.
 """
 
 import base64
@@ -35,13 +35,15 @@ from labkit.host.servers.kafka_metadata import is_ready, parse_address
 from labkit.host.servers.ports import HOST, hold
 
 PATIENCE = 60.0
-"""Seconds in which a broker must be ready; it needs two on an idle machine."""
+"""Seconds within which a broker must be ready; it needs two on an idle machine."""
 
 GRACE = 15.0
-"""Seconds in which a broker may end by itself before it is killed."""
+"""Seconds that a broker gets to stop before it is killed."""
 
 ARCHIVING = 60.0
-"""The same for one that writes the class-data archive at its end, once; it takes about two on an idle machine."""
+"""The same for a broker that writes the class-data archive when it stops, once; that takes two seconds on an idle
+machine.
+"""
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
@@ -73,41 +75,41 @@ SETTINGS: Mapping[str, str] = {
     "num.io.threads": "4",
     "background.threads": "2",
 }
-"""What differs from Kafka's defaults, or is told to learners."""
+"""The settings that differ from Kafka's defaults, or that learners should see."""
 
 
 class BrokerNote(TypedDict, total=False):
-    """What a broker's own folder says about its process, in `broker.json`."""
+    """The content of `broker.json`, which identifies the process of the broker in this folder."""
 
     pid: int | None
     started: float
-    """When the process began, in seconds since 1970: another process may get the same pid later."""
+    """When the process began, in seconds since 1970, because another process may get the same pid later."""
     port: int
     controller: int
     archive: str
-    """The file to which the broker writes a class-data archive when it ends; empty where it writes none."""
+    """The file to which the broker writes a class-data archive when it stops; empty if it writes none."""
 
 
 class KafkaService:
-    """A broker in its folder: configuration, data, log, and the file that says which process it is."""
+    """A broker in its folder: configuration, data, log, and the file that identifies its process."""
 
     name = "kafka"
 
     def __init__(
         self, folder: Path | None = None, *, tethered: bool = False, settings: Mapping[str, str] | None = None
     ) -> None:
-        """`folder` None: this user's broker. `settings` are broker settings beyond `SETTINGS`."""
+        """Without `folder`, this is the user's shared broker. `settings` are broker settings beyond `SETTINGS`."""
         self.folder = _own_folder() if folder is None else folder
         self._tethered, self._settings = tethered, {**SETTINGS, **(settings or {})}
         self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def log(self) -> Path:
-        """What the broker printed."""
+        """Return the file with the broker's output."""
         return self.folder / "broker.log"
 
     def up(self) -> Status:
-        """Starts the broker unless it is up. Raises `ServiceUnavailable`."""
+        """Start the broker unless it is up. Raises `ServiceUnavailable`."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
@@ -123,7 +125,7 @@ class KafkaService:
             return self.status()
 
     def status(self) -> Status:
-        """How the broker is; changes nothing."""
+        """Return the broker's status without changing anything."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         note = self._read_note()
@@ -135,7 +137,7 @@ class KafkaService:
         return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
-        """Stops the broker unless it is down. Its data stays."""
+        """Stop the broker unless it is down. Its data stay."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
@@ -144,9 +146,9 @@ class KafkaService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stops the broker in order. Raises `ServiceUnavailable` if it is not up, or had to be killed.
+        """Stop the broker in an orderly way. Raises `ServiceUnavailable` if it is not up, or had to be killed.
 
-        A tethered broker is always killed, so it cannot be stopped in order.
+        A tethered broker is always killed, so it cannot be stopped this way.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
@@ -158,7 +160,9 @@ class KafkaService:
         return Stopped([status.pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
-        """SIGKILL to the broker; gives its process id once it is gone. Raises `ServiceUnavailable` if it is not up."""
+        """Send SIGKILL to the broker and return its process id once it is gone. Raises `ServiceUnavailable` if it
+        is not up.
+        """
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {status.state}).")
@@ -166,7 +170,9 @@ class KafkaService:
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
-        """What the file says; nothing if it is missing or damaged, since its process is then found by nobody."""
+        """Return the content of `broker.json`, or an empty note if it is missing or damaged: then nobody can find
+        the process.
+        """
         try:
             note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
             return note if {"pid", "started", "port"} <= note.keys() else {}
@@ -174,9 +180,10 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """Ends the process, by force if it takes too long, and notes that there is none; the ports are kept in mind.
+        """End the process, by force if it takes too long, record that there is none, and keep its ports for the
+        next start.
 
-        Says whether it ended by itself when it was asked.
+        Returns whether the process stopped on request.
         """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
@@ -194,7 +201,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Says where the broker is, to every process of this user; one in a folder of its own is nobody else's."""
+        """Publish the broker's address for all processes of this user, unless the broker is private to a folder."""
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -219,9 +226,10 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Options to start by the class-data archive, or to write one at the end, and where that one is written.
+        """Return the options for starting with the class-data archive, or for writing one at the end, and the path
+        of that one.
 
-        A tethered broker is killed, so it writes none.
+        A tethered broker writes none, because it is killed.
         """
         if not fast_start().archive:
             return [], ""
@@ -234,7 +242,9 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """The ports of last time if they are free, so that clients find a restarted broker; else free ones."""
+        """Return the previous ports if they are free, so that clients find a restarted broker; otherwise any free
+        ports.
+        """
         note = self._read_note()
         with ExitStack() as held:
             return (hold(held, note.get("port", 0)), hold(held, note.get("controller", 0)))
@@ -255,7 +265,7 @@ class KafkaService:
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
-        """Gives an empty data folder its cluster id, as every KRaft broker demands."""
+        """Give an empty data folder its cluster id, which every KRaft broker requires."""
         if (self.folder / "data" / "meta.properties").exists():
             return
         tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
@@ -291,7 +301,7 @@ class KafkaService:
             time.sleep(0.02)
 
     def _last_word(self) -> str:
-        """The line of the log that says most about an end."""
+        """Return the line of the log that best explains why the broker ended."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
         except OSError:
@@ -301,7 +311,9 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """A new one, as Kafka writes them. None begins with a dash, which the tool would take for an option."""
+    """Return a new cluster id in Kafka's format. It never begins with a dash, which the tool would take for an
+    option.
+    """
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
@@ -316,7 +328,7 @@ def _own_folder() -> Path:
 
 
 def _yours(address: str, *, required: bool) -> Status:
-    """The status of the user's own broker. Raises `ServiceUnavailable` when one is required and none answers."""
+    """Return the status of the user's own broker. Raises `ServiceUnavailable` if one is required and none answers."""
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
@@ -332,7 +344,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Whether this is still the process that was noted: process ids come round again."""
+    """Return whether the recorded process still runs; the start time matters because process ids are reused."""
     try:
         return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
@@ -340,7 +352,7 @@ def _is_alive(pid: int, started: float) -> bool:
 
 
 def _keep_archive(part: Path, *, whole: bool) -> None:
-    """Takes over what a broker wrote when it ended; what a killed one left is removed."""
+    """Keep the archive that a stopped broker wrote, and remove the partial one of a killed broker."""
     with suppress(OSError):
         if whole:
             keep(Path(str(part).rsplit(".", 2)[0]), part)
@@ -348,7 +360,7 @@ def _keep_archive(part: Path, *, whole: bool) -> None:
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:
-    """Ends a process; says whether it did so by itself when it was asked."""
+    """End a process and return whether it stopped on request."""
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)

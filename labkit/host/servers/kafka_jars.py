@@ -1,9 +1,11 @@
-"""Which jars Kafka needs here: those of the broker, and those of Spark's own source. It must not fetch or start any."""
+"""The jars of the Kafka broker, and of Spark's own Kafka source."""
 
 from labkit.host.jars import JarSet
 
 VERSION = "4.3.0"
-"""Of the broker. Whoever changes a version here writes the list of sums anew: sha256sum *.jar, in the folder."""
+"""The broker's version. After changing a version here, write the list of sums anew with `sha256sum *.jar` in the
+folder.
+"""
 
 BROKER = JarSet(
     what=f"Kafka {VERSION}",

@@ -1,7 +1,8 @@
-"""Asks a broker for its metadata over a plain socket: whether it is a broker, and whether it is ready.
+"""Ask a broker for its metadata over a plain socket, to find out whether it is a broker and whether it is ready.
 
-Kafka's protocol is a length, a header and a body, all in network byte order; a metadata request of version 1 without
-topics is 30 bytes. The client library belongs to the stores, so this module speaks for itself, and says nothing else.
+Kafka's protocol is a length, a header and a body, all in network byte order; a metadata request of version 1
+without topics has 30 bytes. The client library belongs to the stores, so this module implements this one
+request itself.
 """
 
 import socket
@@ -14,7 +15,7 @@ _CLIENT = b"labkit"
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:
-    """Host and port of `host:port`. Raises `InvalidInput` that says where the address stands."""
+    """Parse `host:port`. Raises `InvalidInput` that names the place where the address was given."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidInput(f"{where}={address[:60]}: write host:port, as in 127.0.0.1:9092.")
@@ -22,7 +23,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Whether a broker answers there that knows of at least one broker of its cluster, itself."""
+    """Return whether a broker answers there and lists at least one broker of its cluster, itself."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())

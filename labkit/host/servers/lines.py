@@ -1,7 +1,6 @@
-"""A small TCP server that sends every line once, to whoever is connected: a source that cannot be replayed.
+"""A small TCP server that sends every line once, to the current connection: a source that cannot be replayed.
 
-It lives in a thread of its own process and ends with it. It must not remember lines for a second connection: that
-they are gone is what it is for.
+It runs in a thread of this process. Lines are gone once sent, which is the point of this source.
 """
 
 import contextlib
@@ -16,11 +15,11 @@ _POLL = 0.01
 
 
 class LineServer:
-    """Serves on a free port of the loopback interface while the block lasts.
+    """Serves on a free loopback port while the block lasts.
 
-    `portions[n]` goes to the nth connection, in one piece, once `ready` says that the reader waits for it; a
-    connection beyond them gets nothing. A connection stays open until the block is left, since its end would end the
-    reader's stream.
+    The nth connection receives `portions[n]` in one piece, once `ready` reports that the reader waits for it;
+    further connections receive nothing. A connection stays open until the block ends, because closing it would
+    end the reader's stream.
     """
 
     def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
@@ -32,7 +31,7 @@ class LineServer:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """Return the port that the server listens on."""
         port: int = self._listener.getsockname()[1]
         return port
 
@@ -68,5 +67,5 @@ class LineServer:
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:
-        """Sends a portion."""
+        """Send a portion."""
         connection.sendall(lines)

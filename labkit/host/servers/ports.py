@@ -1,8 +1,8 @@
-"""A port for a server that starts some seconds after its port was chosen.
+"""Choose a port for a server that starts some seconds later.
 
-The kernel gives ports of its own range to every connection that a process opens. A server whose port was chosen there
-finds it taken, rarely: once in some hundred starts beside busy neighbours. So ports are chosen below that range, where
-only a server that names one can be. This module must not start a server.
+The kernel assigns ports from its own range to outgoing connections, so a server whose port was chosen there
+finds it taken about once in some hundred starts on a busy machine. This module therefore chooses ports below
+that range, where only servers that name them can be.
 """
 
 import random
@@ -16,18 +16,19 @@ from labkit.core.errors import ServiceUnavailable
 
 HOST = "127.0.0.1"
 LOWEST = 10_000
-"""Below it lie the ports that well-known servers use."""
+"""Well-known servers use the ports below this one."""
 USUAL_START = 32_768
-"""Where the kernel's own range begins unless a machine says otherwise."""
+"""The usual start of the kernel's own range."""
 TRIES = 50
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CHANCE = random.SystemRandom()
 
 
 def hold(held: ExitStack, wanted: int = 0) -> int:
-    """A port that is free now: the wanted one, or any. The stack keeps it until all are chosen, so that they differ.
+    """Return a port that is free now: the wanted one, or any. The stack holds it until all are chosen, so that
+    they differ.
 
-    Raises `ServiceUnavailable` where none can be had.
+    Raises `ServiceUnavailable` if there is none.
     """
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
@@ -45,20 +46,22 @@ def hold(held: ExitStack, wanted: int = 0) -> int:
 
 
 def free_port() -> int:
-    """A port that nobody listens on and that no connection is given. Raises `ServiceUnavailable`."""
+    """Return a port that nobody listens on and that the kernel assigns to no connection. Raises
+    `ServiceUnavailable`.
+    """
     with ExitStack() as held:
         return hold(held)
 
 
 def lowest_connection_port() -> int:
-    """The lowest port that the kernel gives to a connection."""
+    """Return the lowest port that the kernel assigns to a connection."""
     with suppress(OSError, ValueError, IndexError):
         return int(_RANGE.read_text(encoding="ascii").split()[0])
     return USUAL_START
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Ports by chance, without end; none where the kernel's own range leaves no room."""
+    """Yield random ports endlessly; none if the kernel's own range leaves no room."""
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

@@ -1,10 +1,10 @@
-"""The lab's own PostgreSQL, from a wheel: no Docker, no root, no account; or the user's, which is only looked at.
+"""The lab's own PostgreSQL, from a wheel, without Docker, root or account; the user's own server is only examined.
 
-    FOLDER/data      the cluster, with prepared transactions switched on
-    FOLDER/socket    where it listens: a Unix socket that only its user can reach, and no port
-    FOLDER/log       what the server says
+    FOLDER/data      the cluster, with prepared transactions enabled
+    FOLDER/socket    its Unix socket, which only its user can reach; there is no port
+    FOLDER/log       the server's output
 
-A lock on FOLDER lets one process at a time start or stop it. This module must not know what a store keeps there.
+A lock on FOLDER lets one process at a time start or stop the server.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
-"""Bytes of a folder's name that leave room for the socket's in its address (104 in all on macOS, 108 on Linux)."""
+"""The longest folder name in bytes that leaves room for the socket's name (104 in total on macOS, 108 on Linux)."""
 
 START_SECONDS, STOP_SECONDS = 30, 20
 
 _STOPPING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-"""What a server is sent until it is gone; only the first one stops it in order."""
+"""The signals that stop a server, in order of force; only the first one stops it in an orderly way."""
 
 SETTINGS = {
     "max_prepared_transactions": "64",
@@ -42,11 +42,15 @@ SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
     "lc_messages": "'C'",
 }
-"""What differs from the defaults of PostgreSQL; shared memory is in files of the folder, so that none outlives it."""
+"""The settings that differ from PostgreSQL's defaults; shared memory lies in files of the folder, so that none
+outlives it.
+"""
 
 
 class PostgresService:
-    """One server in a folder; without a folder, that of the user's cache, or the one that `LABKIT_POSTGRES` names."""
+    """One server in a folder; without a folder, the server in the user's cache, or the one that `LABKIT_POSTGRES`
+    names.
+    """
 
     name: ClassVar[str] = "postgres"
 
@@ -57,7 +61,7 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Starts the server, unless it runs. Raises `ServiceUnavailable` with what its log says."""
+        """Start the server unless it runs. Raises `ServiceUnavailable` with the reason from its log."""
         if self._named:
             return self._yours()
         folder = self.folder
@@ -72,7 +76,7 @@ class PostgresService:
         return self.status()
 
     def status(self) -> Status:
-        """Looks at the process and asks the server."""
+        """Examine the process and ask the server."""
         if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()
@@ -85,7 +89,7 @@ class PostgresService:
         return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
 
     def down(self) -> Status:
-        """Stops the lab's own server: politely, then at once, then by SIGKILL."""
+        """Stop the lab's own server: politely, then immediately, then with SIGKILL."""
         if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
@@ -94,7 +98,9 @@ class PostgresService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stops the lab's own server in order. Raises `ServiceUnavailable` if it is not up, or did not stop so."""
+        """Stop the lab's own server in an orderly way. Raises `ServiceUnavailable` if it is not up, or did not
+        stop this way.
+        """
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
@@ -112,7 +118,7 @@ class PostgresService:
         return Stopped([status.pid], number)
 
     def kill(self) -> list[int]:
-        """SIGKILL to every process of the server, as a loss of the machine would end them all; gives their ids."""
+        """Send SIGKILL to every process of the server, as the loss of the machine would, and return their ids."""
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
@@ -128,7 +134,7 @@ class PostgresService:
         return [process.pid for process in processes]
 
     def discard(self) -> None:
-        """Stops the server at once and removes its folder; only for one whose folder was named."""
+        """Stop the server immediately and remove its folder, which must have been named explicitly."""
         assert self._wanted is not None
         with suppress(LabError):
             self._stop(signal.SIGQUIT, signal.SIGKILL)
@@ -137,7 +143,7 @@ class PostgresService:
 
     @property
     def folder(self) -> Path:
-        """The folder of the server, whether it is there or not."""
+        """Return the server's folder, whether or not it exists."""
         wanted = self._wanted
         if wanted is None:
             cache = addresses.cache_folder()
@@ -148,7 +154,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """How the server is reached, by whom may enter its folder; there is no password."""
+        """Return the connection string. There is no password: access to the folder is the permission."""
         return address_of(self._socket(), USER)
 
     @property
@@ -160,7 +166,9 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """The folder of the socket; elsewhere, and private too, where the name would be too long for an address."""
+        """Return the folder of the socket: another private folder if the name would be too long for a socket
+        address.
+        """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
             return inside
@@ -171,14 +179,14 @@ class PostgresService:
         return Status(self.name, "yours", redacted(self._named), version=ask(self._named).version)
 
     def _pid(self) -> int | None:
-        """What the server noted when it started; None where there is no note, or it is not whole."""
+        """Return the process id that the server recorded at its start; None if the record is missing or incomplete."""
         try:
             return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether this process works in our data folder; a number may belong to somebody else by now."""
+        """Return whether this process works in our data folder, since process ids are reused."""
         with suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
             return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self._data.resolve()
@@ -196,7 +204,9 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """After a crash: PostgreSQL would take any process with the noted number for its own, even a zombie's."""
+        """Remove the record of a crashed server, because PostgreSQL would mistake any process with that id for its
+        own.
+        """
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             remedy = "labkit services down postgres, then up again"
@@ -206,11 +216,11 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Every process that works in the data folder: those of a killed server end by themselves, a moment later."""
+        """Return every process that still works in the data folder; those of a killed server end a moment later."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Makes the cluster aside and renames it, so that it is there whole or not at all."""
+        """Create the cluster in another folder and rename it, so that it exists completely or not at all."""
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -253,9 +263,10 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Sends one signal after the other until the server is gone; the last one sent, None if there was no server.
+        """Send one signal after the other until the server is gone, and return the last one; None if there was no
+        server.
 
-        SIGINT ends sessions and stops; SIGQUIT stops at once, to be recovered at the next start.
+        SIGINT ends the sessions and stops; SIGQUIT stops immediately, with a recovery at the next start.
         """
         sent = None
         for number in signals:
@@ -274,20 +285,20 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Tells stores in any process where the server is."""
+        """Publish the server's address for stores in other processes."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """A folder in a place that everybody may write to could be somebody else's trap."""
+    """Refuse another user's folder, because in a world-writable place it could be a trap."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(f"{folder} belongs to somebody else; remove it, or set XDG_CACHE_HOME elsewhere.")
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Polls until the condition holds. Raises `ServiceUnavailable` after so many seconds."""
+    """Poll until the condition holds. Raises `ServiceUnavailable` after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL, and its errors as sentences of the lab in which no password occurs.
+"""Connections to PostgreSQL, with errors as sentences that never contain a password.
 
-A connection commits every statement by itself unless BEGIN was sent. Waiting for a lock ends after `LOCK_SECONDS`
-with the name of who holds it. This module must not know any table.
+A connection commits every statement unless BEGIN was sent. Waiting for a lock ends after `LOCK_SECONDS` with
+the name of its holder. This module knows no table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,28 +17,28 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavail
 from labkit.host.addresses import POSTGRES
 
 LOCK_SECONDS = 10.0
-"""How long a statement waits for a lock; an orphan would hold it for ever."""
+"""How long a statement waits for a lock, since an orphaned transaction would hold it forever."""
 
 CONNECT_SECONDS = 10
 
 PREPARE_AFTER = 2
-"""Executions after which a connection keeps the plan of a statement."""
+"""The number of executions after which a connection keeps a statement's plan."""
 
 Row = tuple[Any, ...]
-"""One row of an answer; only its statement says what is in it."""
+"""One row of an answer; its statement determines the columns."""
 Connection = psycopg.Connection[Row]
 
 
 class Server(NamedTuple):
-    """What a server says of itself."""
+    """A server's description of itself."""
 
     version: str
     max_prepared: int
-    """`max_prepared_transactions`: 0 means that PREPARE TRANSACTION is switched off."""
+    """`max_prepared_transactions`: 0 disables PREPARE TRANSACTION."""
 
 
 def connect(address: str) -> Connection:
-    """A connection in which every statement commits by itself. Raises a sentence without the password."""
+    """Open a connection that commits every statement. Raises an error that does not contain the password."""
     try:
         return psycopg.connect(
             address,
@@ -54,7 +54,7 @@ def connect(address: str) -> Connection:
 
 
 def ask(address: str) -> Server:
-    """What the server at this address says of itself: the proof that it answers. Raises as `connect`."""
+    """Ask the server at this address to describe itself, which proves that it answers. Raises like `connect`."""
     with connect(address) as connection, explained(connection, redacted(address)):
         row = connection.execute(
             "SELECT current_setting('server_version'), current_setting('max_prepared_transactions')"
@@ -64,12 +64,12 @@ def ask(address: str) -> Server:
 
 
 def address_of(socket: Path, user: str) -> str:
-    """The connection string of a server that listens in this folder and trusts whoever may enter it."""
+    """Return the connection string of a server that listens in this folder and trusts everybody who can enter it."""
     return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 
 def redacted(address: str) -> str:
-    """Who, where and which database, without password or other options."""
+    """Return user, host and database of an address, without password or other options."""
     parts = _parts(address)
     place = f"{parts.get('host') or 'the default host'}"
     port = f":{parts['port']}" if parts.get("port") else ""
@@ -85,7 +85,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """The complaint of the library itself may quote the password."""
+    """Return the error for an invalid address, without the library's own message, which may quote the password."""
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -106,21 +106,22 @@ def _without_password(address: str, text: str) -> str:
 
 
 class Step(NamedTuple):
-    """A statement, and what to put into it."""
+    """A statement and its parameters."""
 
     statement: str | sql.Composed
     parameters: Sequence[object] | Mapping[str, object] = ()
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
-"""Opens a transaction whose COMMIT waits for the disk as the server's configuration says."""
+"""Opens a transaction whose COMMIT waits for the disk as the server is configured."""
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
-    """Sends statements in one message and waits once; gives the rows of each. None is done after one that fails.
+    """Send statements in one message, wait once, and return the rows of each. A failing statement skips those
+    after it.
 
-    Not a pipeline: psycopg ends one with a Flush behind the last Sync, and a server that has got this forgets its
-    timeouts for idle sessions and transactions.
+    This is no pipeline: psycopg ends a pipeline with a Flush after the last Sync, and a server that receives it
+    forgets its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with
@@ -137,9 +138,9 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
 
 @contextmanager
 def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
-    """Sends statements, lets the block wait for another connection, and then waits for these.
+    """Send statements, let the block wait for another connection, and then wait for the answers.
 
-    What a statement fails with is raised behind the block, unless the block has failed.
+    The error of a statement is raised after the block, unless the block itself failed.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol: it takes several statements in one message, and the server
@@ -159,7 +160,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """One durable transaction for a block: COMMIT at its end, ROLLBACK by an exception."""
+    """Run a block in one durable transaction: COMMIT at its end, ROLLBACK on an exception."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -172,7 +173,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(connection: Connection, place: str) -> Iterator[None]:
-    """Turns what a server can complain of into one sentence; a mistake in our own statements passes as it is."""
+    """Turn a server's error into one sentence; mistakes in the lab's own statements pass unchanged."""
     try:
         yield
     except psycopg.Error as error:
@@ -196,7 +197,7 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.CrashShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CannotConnectNow, ServiceUnavailable, "start it and run again"),
 )
-"""What a server can complain of, whose mistake it is, and the remedy."""
+"""Errors of a server, each with the exception that it becomes and the remedy."""
 
 
 def _explanation(connection: Connection, place: str, error: psycopg.Error) -> LabError | None:
@@ -212,7 +213,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Names whoever could hold the lock: prepared transactions first, since nobody else will ever end them."""
+    """Name the possible holders of the lock: prepared transactions first, since nobody else will ever end them."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

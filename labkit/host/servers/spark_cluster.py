@@ -1,10 +1,10 @@
-"""A Spark standalone cluster of one's own, from the installed PySpark: a master and workers on loopback, free ports.
+"""A private Spark standalone cluster from the installed PySpark: a master and workers on free loopback ports.
 
     with spark_cluster(workers=2) as cluster:
         cluster.url       # spark://127.0.0.1:PORT
 
-Master and workers are each in a session of their own, below one fresh folder; they end with the asking process, with
-the executors that they started (labkit.host.processes.tether). This module must not know what runs on the cluster.
+Master and workers each run in their own session, in one new folder; they end with the process that asked for
+them, and so do their executors (labkit.host.processes.tether).
 """
 
 import os
@@ -28,11 +28,11 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
 
 START_SECONDS = 180.0
-"""Until master and workers must have found each other; 4 s on a quiet machine."""
+"""The time within which master and workers must find each other; 4 s on a quiet machine."""
 
 _END_SECONDS = 30.0
 _LEAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData")
-"""Options for master and workers, which only pass messages on. Executors have options of their own."""
+"""JVM options for master and workers, which only pass messages on. Executors have options of their own."""
 
 _LOGGING = """\
 rootLogger.level = info
@@ -46,7 +46,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 
 class ClusterStarted(msgspec.Struct, frozen=True):
-    """What the guard of a cluster says of it."""
+    """The guard's report of a running cluster."""
 
     url: str
     sessions: list[int]
@@ -54,22 +54,24 @@ class ClusterStarted(msgspec.Struct, frozen=True):
 
 
 class Cluster(NamedTuple):
-    """A master and its workers, for as long as the asking process wants them."""
+    """A master and its workers."""
 
     url: str
-    """What `--master` takes."""
+    """The value for `--master`."""
     sessions: list[int]
-    """Of the master, then of each worker: a worker's executors, and their Python processes, are in its session."""
+    """The session ids of the master and each worker. A worker's session includes its executors and their Python
+    processes.
+    """
     folder: Path
     guard: int
-    """The process that ends them all."""
+    """The process that ends all of them."""
 
 
 @contextmanager
 def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
-    """A cluster for a block: so many workers, each with so many cores and so much memory for executors.
+    """Run a cluster for a block, with `cores` and `megabytes` for the executors of each worker.
 
-    Raises `ServiceUnavailable` when it does not come up.
+    Raises `ServiceUnavailable` if it does not come up.
     """
     size = map(str, (workers, cores, megabytes))
     with tethered("labkit.host.servers.spark_cluster", *size) as begun:
@@ -78,10 +80,12 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """A SPARK_HOME in this folder, as environment of who starts executors: the installed jars and nothing else.
+    """Create a SPARK_HOME in this folder with the installed jars only, and return the environment for starting
+    executors.
 
-    A worker that is given no folder works below its SPARK_HOME (deploy.worker.Worker), which would be among the
-    installed packages. Without `python/lib/pyspark.zip` in it, Python processes import the installed, compiled pyspark.
+    A worker without a folder works below its SPARK_HOME (deploy.worker.Worker), which would be among the
+    installed packages. Without `python/lib/pyspark.zip` there, Python processes import the installed, compiled
+    pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -94,7 +98,7 @@ def linked_home(folder: Path) -> dict[str, str]:
 
 
 class _Servers:
-    """Master and workers as processes of the guard."""
+    """Master and workers as child processes of the guard."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Java = find_java()
@@ -106,16 +110,16 @@ class _Servers:
 
     @property
     def sessions(self) -> list[int]:
-        """The session of every server, in the order in which they were started."""
+        """Return the session of every server, in start order."""
         return [process.pid for process in self._started]
 
     def master(self) -> str:
-        """Starts the master; returns its URL."""
+        """Start the master and return its URL."""
         log = self._start("master", "org.apache.spark.deploy.master.Master", [])
         return self._await(log, r"Starting Spark master at (spark://\S+)")
 
     def workers(self, url: str, number: int, cores: int, megabytes: int) -> None:
-        """Starts workers and waits until the master knows all of them."""
+        """Start workers and wait until the master knows all of them."""
         size = ["--cores", str(cores), "--memory", f"{megabytes}m"]
         logs = [
             self._start(
@@ -129,7 +133,7 @@ class _Servers:
             self._await(log, r"(Successfully registered with master)")
 
     def end(self) -> None:
-        """Kills every server with all that it started. The workers go first, or they would look for a master."""
+        """Kill every server with its children, workers first, because they would otherwise look for a master."""
         for process in reversed(self._started):
             empty_session(process.pid, _END_SECONDS)
             process.wait()
@@ -162,7 +166,7 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """What the log says once it says it. Raises `ServiceUnavailable` when it never does."""
+        """Return the part of the log that matches, once it appears. Raises `ServiceUnavailable` if it never does."""
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
@@ -173,7 +177,7 @@ class _Servers:
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
-    """Starts a cluster, tells where it is, and ends it when the pipe closes."""
+    """Start a cluster, report its address, and end it when the pipe closes."""
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
         # Callbacks run last in, first out: the servers end before their folder is

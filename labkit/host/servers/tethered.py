@@ -1,6 +1,6 @@
-"""A server of one's own that ends with the process that asked for it: in a fresh folder, which is removed at its end.
+"""A private server that ends with the process that asked for it, in a new folder that is removed at the end.
 
-This module must not be used for a server whose data anybody wants to keep.
+Use it only for data that nobody wants to keep.
 """
 
 import os
@@ -35,7 +35,7 @@ class TetheredServer(NamedTuple):
 
 
 class ServerUp(msgspec.Struct, frozen=True):
-    """What the guard of a server says of it."""
+    """The guard's report of a running server."""
 
     address: str
     pid: int
@@ -43,16 +43,16 @@ class ServerUp(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """A fresh PostgreSQL for a block; `settings` go to initdb, as `-c`, `fsync=off`.
+    """Run a new PostgreSQL for a block; `settings` are passed to initdb, for example `-c`, `fsync=off`.
 
-    `memory` limits the address space of each of its processes, in bytes, on Linux; 0 does not. Raises
+    `memory` limits the address space of each of its processes in bytes, on Linux; 0 means no limit. Raises
     `ServiceUnavailable`.
     """
     return _server("postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """A fresh Kafka broker for a block. Raises `ServiceUnavailable`."""
+    """Run a new Kafka broker for a block. Raises `ServiceUnavailable`."""
     return _server("kafka")
 
 
@@ -64,7 +64,7 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Starts a server, tells where it is, and ends it when the pipe closes."""
+    """Start a server, report its address, and end it when the pipe closes."""
     os.environ.pop(addresses.KAFKA, None)  # the user's own broker is somebody else's
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
 
@@ -98,7 +98,7 @@ def _kafka() -> tuple[Service, Callable[[], None]]:
 
 
 def _fresh_folder() -> Path:
-    """A new folder, for root in a place that an unprivileged user can reach."""
+    """Create a new folder, for root in a place that an unprivileged user can reach."""
     return Path(tempfile.mkdtemp(prefix="labkit-postgres-", dir=short_place()))
 
 
