@@ -16,6 +16,7 @@ from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
 from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
@@ -323,3 +324,7 @@ def test_what_is_told_of_a_walk_is_never_a_success_of_a_driver_that_fails():
                 assert "is refused" in model.sentence_in(state, action)
                 seen += 1
     assert seen > 10
+
+
+def test_every_step_of_a_driver_has_a_rule():
+    assert TASKS.keys() == set(Op)

@@ -17,7 +17,11 @@ def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
 def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
     def swapped(*given):
         *rest, store, log = tasks = programs.batch_tasks(*given)
-        return (*rest, *programs.commit_tasks(store.handles), log) if store.op is Op.STORE_HANDLES else tasks
+        return (
+            (*rest, *programs.commit_tasks(store.batch, (), store.handles), log)
+            if store.op is Op.STORE_HANDLES
+            else tasks
+        )
 
     patch.setattr(rules, "batch_tasks", swapped)
     return {"crashes": 1}

@@ -6,6 +6,7 @@ from labkit.core.records import Observation
 from labkit.core.strategies import Pending
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
+from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.parts import (
     NOBODY,
@@ -33,26 +34,6 @@ _DOING = {
 }
 _AHEAD = 3
 """Tasks of a driver that are shown; the others are counted."""
-
-_TASKS = {
-    Op.WRITE: "write row {0}",
-    Op.HAND_OVER: "hand over row {0}",
-    Op.INSERT: "insert row {0}",
-    Op.LOG: "log row {0}",
-    Op.PREPARE: "pre-commit partition {0}",
-    Op.SEAL: "seal log {0}",
-    Op.LOOK: "look up batch {0}",
-    Op.COMMIT: "commit partition {0}",
-    Op.FLUSH: "flush row {0}",
-    Op.CONFIRM: "confirm batch {0}",
-    Op.MARK: "rows and marker {0}",
-    Op.STORE_HANDLES: "store votes {0}",
-    Op.LOG_COMMIT: "commits/{0}",
-    Op.TELL: "notification {0}",
-    Op.FORGET: "drop votes {0}",
-    Op.ABORT: "abort partition {0}",
-    Op.RESOLVED: "all resolved",
-}
 
 
 def scene(model: Pipeline, state: State) -> Scene:
@@ -130,7 +111,7 @@ def _driver(name: str, title: str, query: Query, driver: Driver) -> Box:
 
 
 def _todo(tasks: Sequence[Task]) -> list[Token]:
-    shown = [slip(_TASKS[task.op].format(task.which)) for task in tasks[:_AHEAD]]
+    shown = [slip(TASKS[task.op].short.format(task.which)) for task in tasks[:_AHEAD]]
     return shown + [slip(f"+ {len(tasks) - _AHEAD} more", faded=True)] * (len(tasks) > _AHEAD)
 
 
@@ -193,9 +174,7 @@ def _reader(model: Pipeline, state: State) -> Box:
 
 
 _AT = {"expire": "store", "roll_back": "folder", "delete_checkpoint": "folder"}
-_TO_STORE = ("insert", "prepare", "commit", "abort", "hand_over")
-_TO_READER = ("write", "flush", "mark")
-_TO_FOLDER = ("plan", "plan_nothing", "store_handles", "log_commit", "seal", "confirm", "forget", "resolved", "start")
+_TO_FOLDER = ("plan", "plan_nothing", "start")
 
 
 def place(model: Pipeline, action: Action) -> Where:
@@ -203,13 +182,9 @@ def place(model: Pipeline, action: Action) -> Where:
     name = action.name
     box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
     bare = name.removeprefix("zombie_").removeprefix("notified_")
-    touches: tuple[str, ...] = ()
-    if bare in _TO_STORE:
-        touches = ("store", "reader") if bare == "commit" else ("store",)
-    elif bare in _TO_READER:
-        touches = ("store", "reader")
-    elif bare in _TO_FOLDER:
-        touches = ("folder",)
+    if bare in list(Op):
+        return Where(box, model.event(action), TASKS[Op(bare)].reaches)
+    touches = ("folder",) if bare in _TO_FOLDER else ()
     return Where(box, model.event(action), touches)
 
 

@@ -159,45 +159,79 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """One task: what it does, what the driver sets out to do with it, and what is named when it is refused."""
+    """One task: what it does, and its words in a picture and in a story."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
+    short: str
+    """A few words with a place for the offset, partition or batch."""
+    reaches: tuple[str, ...]
+    """What it changes or is visible to: `store`, `reader`, `folder` (of the checkpoint)."""
     sentence: str
     tried: str = ""
+    """The subject of the sentence that says that it was refused; empty where nobody can refuse it."""
 
 
 TASKS: dict[Op, TaskRule] = {
-    Op.WRITE: TaskRule(_write, "The row of offset {which} ({word}) is written and visible."),
-    Op.HAND_OVER: TaskRule(_nothing, "The row of offset {which} ({word}) goes into the driver's one open transaction."),
+    Op.WRITE: TaskRule(
+        _write, "write row {0}", ("store", "reader"), "The row of offset {which} ({word}) is written and visible."
+    ),
+    Op.HAND_OVER: TaskRule(
+        _nothing,
+        "hand over row {0}",
+        ("store",),
+        "The row of offset {which} ({word}) goes into the driver's one open transaction.",
+    ),
     Op.INSERT: TaskRule(
         _insert,
+        "insert row {0}",
+        ("store",),
         "The row of offset {which} ({word}) goes into its task's open transaction.",
         "The row of offset {which} ({word})",
     ),
-    Op.LOG: TaskRule(_nothing, "The row of offset {which} ({word}) is logged."),
+    Op.LOG: TaskRule(_nothing, "log row {0}", (), "The row of offset {which} ({word}) is logged."),
     Op.PREPARE: TaskRule(
         _prepare,
+        "pre-commit partition {0}",
+        ("store",),
         "The task of partition {which} pre-commits its transaction: its yes.",
         "The pre-commit of the task of partition {which}",
     ),
-    Op.SEAL: TaskRule(_seal, "The task of partition {which} seals its log: its yes."),
-    Op.LOOK: TaskRule(_nothing, "The driver looks whether batch {which} was written before."),
+    Op.SEAL: TaskRule(_seal, "seal log {0}", ("folder",), "The task of partition {which} seals its log: its yes."),
+    Op.LOOK: TaskRule(_nothing, "look up batch {0}", (), "The driver looks whether batch {which} was written before."),
     Op.COMMIT: TaskRule(
         _commit,
+        "commit partition {0}",
+        ("store", "reader"),
         "The transaction of partition {which} is committed.",
         "The commit of the transaction of partition {which}",
     ),
-    Op.FLUSH: TaskRule(_write, "The logged row of offset {which} ({word}) is flushed and visible."),
-    Op.CONFIRM: TaskRule(_confirm, "Batch {which} is confirmed a second time."),
+    Op.FLUSH: TaskRule(
+        _write,
+        "flush row {0}",
+        ("store", "reader"),
+        "The logged row of offset {which} ({word}) is flushed and visible.",
+    ),
+    Op.CONFIRM: TaskRule(_confirm, "confirm batch {0}", ("folder",), "Batch {which} is confirmed a second time."),
     Op.MARK: TaskRule(
         _mark,
+        "rows and marker {0}",
+        ("store", "reader"),
         "Rows and marker of batch {which} are committed together.",
         "The transaction with the rows and the marker of batch {which}",
     ),
-    Op.STORE_HANDLES: TaskRule(_store_handles, "The votes of batch {which} are durable."),
-    Op.LOG_COMMIT: TaskRule(_log_commit, "commits/{which} is durable.", "commits/{which}"),
-    Op.TELL: TaskRule(_nothing, "The notification of batch {which} arrives, and nothing waits for it."),
-    Op.FORGET: TaskRule(_forget, "The stored votes of batch {which} are dropped."),
-    Op.ABORT: TaskRule(_abort, "Recovery aborts the transaction of partition {which}, which was never decided."),
-    Op.RESOLVED: TaskRule(_resolved, "Recovery has resolved everything in doubt."),
+    Op.STORE_HANDLES: TaskRule(
+        _store_handles, "store votes {0}", ("folder",), "The votes of batch {which} are durable."
+    ),
+    Op.LOG_COMMIT: TaskRule(_log_commit, "commits/{0}", ("folder",), "commits/{which} is durable.", "commits/{which}"),
+    Op.TELL: TaskRule(
+        _nothing, "notification {0}", (), "The notification of batch {which} arrives, and nothing waits for it."
+    ),
+    Op.FORGET: TaskRule(_forget, "drop votes {0}", ("folder",), "The stored votes of batch {which} are dropped."),
+    Op.ABORT: TaskRule(
+        _abort,
+        "abort partition {0}",
+        ("store",),
+        "Recovery aborts the transaction of partition {which}, which was never decided.",
+    ),
+    Op.RESOLVED: TaskRule(_resolved, "all resolved", ("folder",), "Recovery has resolved everything in doubt."),
 }

@@ -1,13 +1,14 @@
 """What a driver does, as lists of tasks: one batch, one commit, one recovery; each task with the failpoints after it.
 
-A strategy is told here and in `labkit.sinks`, twice on purpose: the two must agree. The points lie where the real sinks
-call `reach`.
+Each strategy has its `Program` here and its sink in `labkit.sinks`, twice on purpose: the two must agree. The points
+lie where the real sinks call `reach`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, dropwhile
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
@@ -34,15 +35,6 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
     )
 
 
-_ROW = {
-    Strategy.APPEND: Op.WRITE,
-    Strategy.IDEMPOTENT: Op.WRITE,
-    Strategy.BATCH_MARKER: Op.HAND_OVER,
-    Strategy.WAL: Op.LOG,
-    Strategy.TWO_PHASE: Op.INSERT,
-}
-
-
 class Writer(NamedTuple):
     """The writer of a batch: a query (its name) and one of its drivers."""
 
@@ -57,24 +49,22 @@ class Writer(NamedTuple):
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
     """Everything from the first row to `commits/N`."""
-    tasks = [task for part in parts for task in _share_tasks(strategy, batch, part, writer)]
+    program = program_of(strategy)
+    tasks = [task for part in parts for task in _share_tasks(program, batch, part, writer)]
     # The real sinks pass the middle of the write behind the first row of the last
     # participant that has rows.
     first = next(
-        number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is _ROW[strategy]
+        number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is program.row
     )
     tasks[first] = _with(tasks[first], FailPoint.MID_WRITE)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_PRE_COMMIT)
-    rows = tuple(chain.from_iterable(offsets for _, offsets in parts))
+    if program.looks_first:
+        tasks.insert(0, Task(Op.LOOK, batch, batch))
     handles = tuple(writer.handle(batch, number) for number, _ in parts)
     if order is Order.DECISION:
         tasks.append(Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,), handles))
-    elif strategy is Strategy.BATCH_MARKER:
-        tasks = [Task(Op.LOOK, batch, batch), *tasks, Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), rows)]
-    elif strategy is Strategy.WAL:
-        tasks += flush_tasks(batch, parts)
-    elif strategy is Strategy.TWO_PHASE:
-        tasks += commit_tasks(handles)
+    else:
+        tasks += program.commit(batch, parts, handles)
     return (*tasks, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
@@ -84,17 +74,14 @@ def empty_batch_tasks(order: Order, batch: int) -> Tasks:
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
-def _share_tasks(strategy: Strategy, batch: int, part: Share, writer: Writer) -> list[Task]:
+def _share_tasks(program: "Program", batch: int, part: Share, writer: Writer) -> list[Task]:
     number, offsets = part
     handles = (writer.handle(batch, number),)
-    tasks = [Task(_ROW[strategy], offset, batch, (), handles) for offset in offsets]
-    if strategy in _YES:
+    tasks = [Task(program.row, offset, batch, (), handles) for offset in offsets]
+    if program.vote is not None:
         tasks[-1] = _with(tasks[-1], FailPoint.BEFORE_PRE_COMMIT)
-        tasks.append(Task(_YES[strategy], number, batch, (), handles))
+        tasks.append(Task(program.vote, number, batch, (), handles))
     return tasks
-
-
-_YES = {Strategy.WAL: Op.SEAL, Strategy.TWO_PHASE: Op.PREPARE}
 
 
 def _with(task: Task, point: FailPoint) -> Task:
@@ -108,7 +95,7 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
         tasks[half] = _with(tasks[half], point)
 
 
-def commit_tasks(handles: Sequence[Handle]) -> list[Task]:
+def commit_tasks(_batch: int, _parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Commits every participant of one batch, one after the other."""
     tasks = [Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,)) for handle in handles]
     _halved(tasks, FailPoint.MID_COMMIT)
@@ -116,12 +103,21 @@ def commit_tasks(handles: Sequence[Handle]) -> list[Task]:
     return tasks
 
 
-def flush_tasks(batch: int, parts: Sequence[Share]) -> list[Task]:
+def flush_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
     """Flushes the logs of one batch row by row, unless it is confirmed, and confirms it."""
-    rows = [Task(Op.FLUSH, offset, batch) for offset in chain.from_iterable(offsets for _, offsets in parts)]
+    rows = [Task(Op.FLUSH, offset, batch) for offset in _offsets(parts)]
     _halved(rows, FailPoint.MID_COMMIT)
     rows[-1] = _with(rows[-1], FailPoint.BEFORE_CONFIRM)
     return [Task(Op.LOOK, batch, batch), *rows, Task(Op.CONFIRM, batch, batch, (FailPoint.AFTER_COMMIT,))]
+
+
+def mark_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
+    """Commits all rows of one batch together with its marker."""
+    return [Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), _offsets(parts))]
+
+
+def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
+    return tuple(chain.from_iterable(offsets for _, offsets in parts))
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
@@ -131,12 +127,11 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
     """Decision order: commits everything that is stored and decided."""
+    commit = program_of(strategy).commit
     tasks: list[Task] = []
     for batch, handles in due(query):
-        if handles and strategy is Strategy.TWO_PHASE:
-            tasks += commit_tasks(handles)
-        elif handles:
-            tasks += flush_tasks(batch, logged(words, query, batch))
+        if handles:
+            tasks += commit(batch, logged(words, query, batch), handles)
         tasks.append(Task(Op.FORGET, batch, batch))
     return tuple(tasks)
 
@@ -155,24 +150,27 @@ def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
     """What a restarted driver does before it replays: finish what was decided, drop everything else of this query."""
-    steps: list[list[Task]] = []
-    if strategy is Strategy.TWO_PHASE:
-        kept = [handle for _, handles in due(query) for handle in handles]
-        steps = [[Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,))] for handle in kept]
-        steps += [
-            [Task(Op.ABORT, handle.partition, handle.batch, (), (handle,))]
-            for handle in strays(query, transactions)
-            if handle not in kept
-        ]
-    elif strategy is Strategy.WAL:
-        for batch, handles in due(query):
-            if handles and batch not in query.confirmed:
-                for _, offsets in logged(words, query, batch):
-                    steps.append([Task(Op.FLUSH, offset, batch) for offset in offsets])
-                steps.append([Task(Op.CONFIRM, batch, batch)])
+    steps = program_of(strategy).recover(words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
     return (*chain.from_iterable(steps), Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)))
+
+
+def _finish_or_abort(_words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]) -> list[list[Task]]:
+    kept = [handle for _, handles in due(query) for handle in handles]
+    dropped = [handle for handle in strays(query, transactions) if handle not in kept]
+    steps = [(Op.COMMIT, handle) for handle in kept] + [(Op.ABORT, handle) for handle in dropped]
+    return [[Task(op, handle.partition, handle.batch, (), (handle,))] for op, handle in steps]
+
+
+def _flush_unconfirmed(words: tuple[str, ...], query: Query, _transactions: Sequence[Transaction]) -> list[list[Task]]:
+    steps: list[list[Task]] = []
+    for batch, handles in due(query):
+        if handles and batch not in query.confirmed:
+            for _, offsets in logged(words, query, batch):
+                steps.append([Task(Op.FLUSH, offset, batch) for offset in offsets])
+            steps.append([Task(Op.CONFIRM, batch, batch)])
+    return steps
 
 
 def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
@@ -192,3 +190,50 @@ def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
 
 
 _WRITES_AGAIN = (Op.HAND_OVER, Op.MARK, Op.FLUSH, Op.CONFIRM)
+
+
+def _nothing_to_commit(_batch: int, _parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
+    return []
+
+
+def _nothing_to_recover(
+    _words: tuple[str, ...], _query: Query, _transactions: Sequence[Transaction]
+) -> list[list[Task]]:
+    return []
+
+
+@dataclass(frozen=True)
+class Program:
+    """How the drivers of a strategy write a batch, commit it and resolve what a crash left."""
+
+    row: Op
+    """What a task does with each of its rows."""
+    vote: Op | None = None
+    """What a task does after its last row, where rows of tasks have to be pre-committed."""
+    looks_first: bool = False
+    """Whether the driver looks for the batch's marker before anything is written."""
+    commit: Callable[[int, Sequence[Share], Sequence[Handle]], list[Task]] = _nothing_to_commit
+    """The commit of a batch, from its partitions and the handles that voted."""
+    recover: Callable[[tuple[str, ...], Query, Sequence[Transaction]], list[list[Task]]] = _nothing_to_recover
+    """The steps of a recovery, each with its tasks; the words are the input, of which logs hold a part."""
+
+
+def program_of(strategy: Strategy) -> Program:
+    """The program of a strategy. A strategy without a branch here is a type error."""
+    match strategy:
+        case Strategy.APPEND | Strategy.IDEMPOTENT:
+            return _WRITES
+        case Strategy.BATCH_MARKER:
+            return _MARKS
+        case Strategy.WAL:
+            return _LOGS
+        case Strategy.TWO_PHASE:
+            return _TRANSACTS
+        case _:
+            assert_never(strategy)
+
+
+_WRITES = Program(Op.WRITE)
+_MARKS = Program(Op.HAND_OVER, looks_first=True, commit=mark_tasks)
+_LOGS = Program(Op.LOG, Op.SEAL, commit=flush_tasks, recover=_flush_unconfirmed)
+_TRANSACTS = Program(Op.INSERT, Op.PREPARE, commit=commit_tasks, recover=_finish_or_abort)
