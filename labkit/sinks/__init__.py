@@ -1,11 +1,11 @@
-"""Sink strategies over stores: one file a strategy, one line in `SINKS` to register it.
+"""Sink strategies over stores: one file a strategy, its branch in `_class`, and its facts in `labkit.core.strategies`.
 
 Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain
 tests.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, Reach, pass_by
@@ -17,24 +17,30 @@ from labkit.sinks.coordinator import Coordinator, DecisionOrder, EngineOrder
 from labkit.sinks.idempotent import IdempotentSink
 from labkit.sinks.two_phase import TwoPhaseSink
 from labkit.sinks.wal import WriteAheadLogSink
-from labkit.stores import STORES, capabilities, open_store
+from labkit.stores import CAPABILITIES, STORES, capabilities, open_store
 
 __all__ = ["SINKS", "Coordinator", "Sink", "Vote", "check_capability", "coordinate"]
 
-SINKS: dict[Strategy, type[Sink[Any]]] = {
-    Strategy.APPEND: AppendSink,
-    Strategy.IDEMPOTENT: IdempotentSink,
-    Strategy.BATCH_MARKER: BatchMarkerSink,
-    Strategy.WAL: WriteAheadLogSink,
-    Strategy.TWO_PHASE: TwoPhaseSink,
-}
 
-_NEEDS = {
-    "Appendable": "cannot append rows",
-    "Keyed": "cannot upsert by key",
-    "Atomic": "cannot write rows and a marker in one transaction",
-    "Transactional": "has no transactions that outlive their writer",
-}
+def _class(strategy: Strategy) -> type[Sink[Any]]:
+    """The sink of a strategy. A strategy without a branch here is a type error."""
+    match strategy:
+        case Strategy.APPEND:
+            return AppendSink
+        case Strategy.IDEMPOTENT:
+            return IdempotentSink
+        case Strategy.BATCH_MARKER:
+            return BatchMarkerSink
+        case Strategy.WAL:
+            return WriteAheadLogSink
+        case Strategy.TWO_PHASE:
+            return TwoPhaseSink
+        case _:
+            assert_never(strategy)
+
+
+SINKS: dict[Strategy, type[Sink[Any]]] = {strategy: _class(strategy) for strategy in Strategy}
+"""Every sink strategy with the class that writes so."""
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
@@ -42,8 +48,9 @@ def check_capability(strategy: Strategy, store: str) -> None:
     needed = SINKS[strategy].capability
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
+        lack = CAPABILITIES[needed]
         raise InvalidInput(
-            f"--sink {strategy} needs a store that the store {store!r} is not: it {_NEEDS[needed]}; use --store {able}."
+            f"--sink {strategy} needs a store that the store {store!r} is not: it {lack}; use --store {able}."
         )
 
 

@@ -11,7 +11,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.stores.contract import Appendable, Atomic, Expiring, Fencing, Keyed, Store, Transactional
 
-__all__ = ["STORES", "capabilities", "open_store"]
+__all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
@@ -52,7 +52,18 @@ STORES: dict[str, Callable[[], StoreClass]] = {
 }
 """The function that imports each store's class, by the name of the store."""
 
-_CAPABILITIES = (Appendable, Keyed, Atomic, Transactional, Fencing, Expiring)
+_LACKS: dict[Any, str] = {
+    Appendable: "cannot append rows",
+    Keyed: "cannot upsert by key",
+    Atomic: "cannot write rows and a marker in one transaction",
+    Transactional: "has no transactions that outlive their writer",
+    Fencing: "cannot refuse a writer that was replaced",
+    Expiring: "keeps a transaction for ever",
+}
+"""Every protocol that a store may offer, and how a sentence about a store that does not offer it goes on."""
+
+CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
+"""The same by the protocols' names, which sinks ask for."""
 
 
 def open_store(kind: str, location: Path) -> Store:
@@ -68,7 +79,7 @@ def capabilities(kind: str) -> frozenset[str]:
     `InvalidInput`.
     """
     offered: Any = _class(kind)
-    return frozenset(protocol.__name__ for protocol in _CAPABILITIES if issubclass(offered, protocol))
+    return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))
 
 
 def _class(kind: str) -> StoreClass:

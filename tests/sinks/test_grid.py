@@ -14,7 +14,7 @@ from labkit.core.strategies import Strategy, orders
 from labkit.runs.expected import Cell, compared, expectations, grid
 from labkit.sinks import SINKS, coordinator, two_phase, wal
 from labkit.sinks.coordinator import DecisionOrder, HandleLog
-from labkit.stores import STORES, capabilities, open_store
+from labkit.stores import CAPABILITIES, STORES, capabilities, open_store
 from labkit.stores.contract import Handle
 
 pytestmark = pytest.mark.usefixtures("postgres")
@@ -40,6 +40,13 @@ def test_a_crash_gives_what_was_predicted(cell: Cell, tmp_path: Path):
 
 
 @pytest.mark.parametrize("store", STORES)
+def test_every_sink_asks_for_a_capability_that_some_store_has():
+    asked = {strategy: SINKS[strategy].capability for strategy in Strategy}
+    assert set(asked.values()) <= CAPABILITIES.keys()
+    assert all(any(needed in capabilities(store) for store in STORES) for needed in asked.values())
+    assert {strategy: SINKS[strategy].strategy for strategy in Strategy} == {each: each for each in Strategy}
+
+
 @pytest.mark.parametrize("strategy", Strategy)
 def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: str, tmp_path: Path):
     if SINKS[strategy].capability not in capabilities(store):
