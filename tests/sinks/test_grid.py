@@ -39,7 +39,6 @@ def test_a_crash_gives_what_was_predicted(cell: Cell, tmp_path: Path):
     assert given(cell, tmp_path) == CELLS[cell].compared()
 
 
-@pytest.mark.parametrize("store", STORES)
 def test_every_sink_asks_for_a_capability_that_some_store_has():
     asked = {strategy: SINKS[strategy].capability for strategy in Strategy}
     assert set(asked.values()) <= CAPABILITIES.keys()
@@ -47,6 +46,7 @@ def test_every_sink_asks_for_a_capability_that_some_store_has():
     assert {strategy: SINKS[strategy].strategy for strategy in Strategy} == {each: each for each in Strategy}
 
 
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("strategy", Strategy)
 def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: str, tmp_path: Path):
     if SINKS[strategy].capability not in capabilities(store):
