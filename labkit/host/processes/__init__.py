@@ -1,6 +1,8 @@
-"""Child processes: how one is started, spoken to, waited for, proven dead, and ended with its parent. It must
-not know what they run.
+"""Child processes: start one, exchange events with it, wait for it, prove that it is dead, and end it with its
+parent.
+
+The package does not know what the processes run.
 """
 
 ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
-"""The environment variable by which a program that starts `labkit` has it end when that program is gone."""
+"""The environment variable with which a program that starts `labkit` makes it end together with that program."""

@@ -1,8 +1,8 @@
-"""The runner's end of one supervised driver: starts the supervisor, reads its events, and lets go of it safely.
+"""The runner's side of one supervised driver: start the supervisor, read its events, and release it safely.
 
-Closing the pipe is the only order that a supervisor takes itself: it then empties the driver's session and ends. So a
-runner that dies, in whatever way, takes its driver with it. This module must not know what the driver runs, and kills
-only where a supervisor does nothing any more.
+Closing the pipe is the only order to a supervisor itself: it then kills the driver's session and ends. So a
+runner that dies, in whatever way, takes its driver with it. This module kills only if a supervisor no longer
+reacts.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ from labkit.host.processes.protocol import Conversation, Launch, RunQueries
 from labkit.host.processes.sessions import empty_session
 
 END_PATIENCE = 60.0
-"""Seconds in which a supervisor must have emptied its session after its pipe closed."""
+"""Seconds within which a supervisor must have emptied its session after its pipe closed."""
 
 _BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
-"""Events that ask for something the supervisor does, which then says so itself."""
+"""Events with which a driver asks its supervisor to act; the supervisor reports its action with an event of its own."""
 
 
 class SupervisedDriver:
-    """One supervisor and its driver, for as long as the block lasts; afterwards neither is left."""
+    """One supervisor and its driver for the duration of a block; afterwards neither is left."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -70,7 +70,9 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """The last resort: a supervisor that is stopped kills nobody, and its driver waits for it for ever."""
+        """Kill supervisor and driver as a last resort: a stopped supervisor kills nobody, and its driver would
+        wait forever.
+        """
         self._supervisor.kill()
         self._supervisor.wait()
         # The supervisor is dead by now, so nobody else would empty it.
@@ -79,27 +81,27 @@ class SupervisedDriver:
 
     @property
     def pid(self) -> int:
-        """The supervisor's process."""
+        """Return the supervisor's process id."""
         return self._supervisor.pid
 
     def order(self, order: RunQueries) -> None:
-        """Hands the driver one order, which only a driver that waits takes. A dead driver says so in its events."""
+        """Send one order to a waiting driver. A dead driver shows up in the events."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(order))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Tells the supervisor to end its driver; may be called from any thread, and again."""
+        """Tell the supervisor to end its driver; any thread may call this, repeatedly."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """What happens, in order; the last event carries the proof of the session's end.
+        """Yield the events in order; the last one carries the proof that the session has ended.
 
-        Raises `JobFailed` when nothing happened for as long as the runner's patience lasts, and `ProtocolError` for
-        an event that must not happen then, or when there is no proof.
+        Raises `JobFailed` if nothing happens for as long as the runner waits, and `ProtocolError` for an event
+        that is not allowed in the current state, or if there is no proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()

@@ -1,29 +1,29 @@
-"""The events between the lab's own processes, as values: what a driver reports, and what its supervisor adds.
+"""The events between the lab's own processes: a driver's reports, and its supervisor's additions.
 
-On a pipe each event is one line of JSON whose field `event` names it. Which event may follow which is said in
-`labkit.host.processes.protocol`. This module must not know what the queries of a driver are.
+On a pipe, each event is one line of JSON whose field `event` names it. `labkit.host.processes.protocol` defines
+which event may follow which.
 """
 
 from msgspec import Struct
 
 
 class Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True):
-    """Something that happened in, or to, one driver."""
+    """An event in the life of one driver."""
 
 
 class QueryEvent(Event, frozen=True):
-    """Something that happened to one query of a driver."""
+    """An event in the life of one query of a driver."""
 
     query: str
-    """The name of the query, distinct among those of its driver."""
+    """The name of the query, unique within its driver."""
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """A runner starts a driver. Told to whoever watches the runner; it never crosses a pipe."""
+    """A runner starts a driver. Only observers of the runner receive this event; it never crosses a pipe."""
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
-    """A runner starts a standby driver. Told to whoever watches the runner; it never crosses a pipe."""
+    """A runner starts a standby driver. Only observers of the runner receive this event; it never crosses a pipe."""
 
 
 class Started(Event, frozen=True, tag="started"):
@@ -33,7 +33,7 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Application(Event, frozen=True, tag="application"):
-    """The driver is known to a cluster, and waits for executors."""
+    """The driver is registered with a cluster and waits for executors."""
 
     id: str
 
@@ -43,7 +43,7 @@ class SessionUp(Event, frozen=True, tag="session"):
 
 
 class Ready(Event, frozen=True, tag="ready"):
-    """The driver is warm, and waits for the queries that it will be handed."""
+    """The driver is warm and waits for its queries."""
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
@@ -51,12 +51,12 @@ class Begun(QueryEvent, frozen=True, tag="begun"):
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):
-    """The recovery of the query is over, and the query starts."""
+    """The recovery of the query has ended, and the query starts."""
 
     steps: list[str]
-    """What was resolved, one sentence each."""
+    """The steps of the recovery, one sentence each."""
     at: float | None = None
-    """When that was, in seconds since the epoch, by the driver's own clock: nothing of the query has run before."""
+    """The time in seconds since the epoch, by the driver's own clock; nothing of the query has run before it."""
 
 
 class TableRead(QueryEvent, frozen=True, tag="table"):
@@ -67,18 +67,18 @@ class TableRead(QueryEvent, frozen=True, tag="table"):
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):
-    """The query has reached its failpoint, and waits there for the driver's death."""
+    """The query has reached its failpoint and waits there for the driver's death."""
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of the query has reached its failpoint, and waits there for the death of its executor."""
+    """A task of the query has reached its failpoint and waits there for the death of its executor."""
 
     executor: int | None
-    """Process id; None where the task found no executor above itself."""
+    """The executor's process id; None if the task found no executor among its ancestors."""
 
 
 class ExecutorKilled(QueryEvent, frozen=True, tag="executor_killed"):
-    """The supervisor has killed the executor that the driver pointed out; the query goes on."""
+    """The supervisor has killed the executor that the driver named; the query continues."""
 
     executor: int
     killed: list[int]
@@ -92,19 +92,19 @@ class Ended(QueryEvent, frozen=True, tag="ended"):
 
 
 class Failed(QueryEvent, frozen=True, tag="failed"):
-    """The query failed; the others go on."""
+    """The query failed; the others continue."""
 
     because: str
     code: int
-    """The exit code that such a failure has on the command line."""
+    """The exit code of this failure on the command line."""
 
 
 class DriverFailed(Event, frozen=True, tag="driver_failed"):
-    """The driver as a whole is of no use, or said what it must not say."""
+    """The driver as a whole is unusable, or sent an event that it may not send."""
 
     because: str
     code: int
-    """The exit code that such a failure has on the command line."""
+    """The exit code of this failure on the command line."""
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
@@ -112,56 +112,56 @@ class Stopped(Event, frozen=True, tag="stopped"):
 
 
 class Idle(Event, frozen=True, tag="idle"):
-    """Every query that the driver was handed is over, and it waits for others."""
+    """All queries of the driver have ended, and it waits for others."""
 
     left: list[str]
-    """What queries left open or hanging in the driver."""
+    """Descriptions of what queries left open or hanging in the driver."""
 
 
 class AwaitsKill(Event, frozen=True, tag="awaits_kill"):
-    """Nothing is left for the driver to do but to be killed."""
+    """The driver has nothing left to do and waits to be killed."""
 
 
 class ExecutorsEnd(Struct, frozen=True):
-    """How the executors on this host ended after the death of their driver."""
+    """How the executors on this host ended after their driver's death."""
 
     outlived: list[int]
-    """Processes that were still alive when the driver was dead."""
+    """The processes that were still alive when the driver was dead."""
     seconds: float
-    """How long the last of them went on."""
+    """How long the last of them lived on."""
     left: list[int]
-    """Processes that did not end at all."""
+    """The processes that did not end at all."""
 
 
 class Proof(Struct, frozen=True):
-    """How a driver died, and that nothing of its session is left."""
+    """How a driver died, and evidence that nothing of its session is left."""
 
     session: int
     signal: int
-    """By which the driver's process died; 0 if it ended by itself."""
+    """The signal that ended the driver's process; 0 if it ended by itself."""
     killed: list[int]
     left: list[int]
-    """Processes of the session that could not be killed in time."""
+    """The processes of the session that could not be killed in time."""
     begun: float
     """When the first SIGKILL was sent, in seconds since the epoch."""
     executors: ExecutorsEnd | None = None
-    """On a cluster only."""
+    """The end of the executors; None unless the driver ran on a cluster."""
 
 
 class Killed(Event, frozen=True, tag="killed"):
-    """The supervisor has killed a driver that awaited it, with its whole session."""
+    """The supervisor has killed a driver that waited for it, with its whole session."""
 
     proof: Proof
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The driver's process ended without the supervisor; what it left of its session was killed."""
+    """The driver's process ended without its supervisor, which killed the rest of the session."""
 
     proof: Proof
 
 
 class Unwanted(Event, frozen=True, tag="unwanted"):
-    """Nobody wanted the driver any more, so the supervisor has killed its whole session."""
+    """Nobody needed the driver any longer, so the supervisor has killed its whole session."""
 
     proof: Proof
 
@@ -192,4 +192,4 @@ AnyEvent = (
     | Died
     | Unwanted
 )
-"""Every event: a function over this union that forgets one does not pass the type checker."""
+"""All events. A function that matches on this union and forgets one fails the type check."""

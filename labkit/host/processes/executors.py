@@ -1,8 +1,9 @@
-"""The executors of one application on this host, seen from outside: which they are, one killed, all of them gone.
+"""The executors of one application on this host, observed from outside: list them, kill one, wait until all are
+gone.
 
-An executor of a standalone cluster is a child of a worker, not of the driver, and ends by itself once it notices that
-its driver is gone. Until then it may write. Executors on other hosts are not seen from here: there only the store can
-refuse them (`labkit.stores.contract.Fencing`). This module must not kill a driver, nor a worker.
+An executor of a standalone cluster is a child of a worker and not of the driver. It ends by itself once it
+notices that its driver is gone, and may write until then. Executors on other hosts are invisible here; only the
+store can refuse them (`labkit.stores.contract.Fencing`). This module kills neither drivers nor workers.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ class Executors:
         self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
-        """The living processes, executors with all that they started, in numerical order."""
+        """Return the living processes, executors with their descendants, in numerical order."""
         # Added to those of earlier looks: when an executor has ended, nothing says any
         # more whose its Python processes were.
         for backend in self._backends():
@@ -40,7 +41,7 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """SIGKILL to one executor and its Python processes, until none is left; says which died.
+        """Send SIGKILL to one executor and its Python processes until none is left, and report which died.
 
         Raises `JobFailed` for a process that is no executor of this application.
         """
@@ -60,7 +61,9 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """Waits, after the driver's death, until none is left: which outlived it, for how long, and which still do."""
+        """After the driver's death, wait until no executor is left; report which outlived it, for how long, and
+        which remain.
+        """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:
             time.sleep(0.01)
@@ -77,7 +80,7 @@ class Executors:
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:
-    """A process and all that descends from it."""
+    """Return a process and all its descendants."""
     try:
         return [process, *process.children(recursive=True)]
     except _GONE:

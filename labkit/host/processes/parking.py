@@ -1,10 +1,10 @@
-"""Waits to be killed from outside. Whoever waits so must not kill itself: it would run on behind its own signal."""
+"""Wait to be killed from outside. A process that signals itself might run on past its own signal."""
 
 import threading
 from typing import Never
 
 
 def park() -> Never:
-    """Waits for the SIGKILL that is coming."""
+    """Wait for the SIGKILL that the supervisor will send."""
     while True:
         threading.Event().wait()

@@ -1,8 +1,7 @@
-"""Which event of a driver may follow which: one table for a driver, one for each of its queries.
+"""The order of events: one table for a driver, and one for each of its queries.
 
-The supervisor holds what its driver says against these tables, and the runner holds what the supervisor passes on
-against the same ones. An event that is unreadable or out of order proves nothing, so it is refused. This module must
-not start, kill or wait for anything.
+The supervisor checks its driver's events against these tables, and the runner checks the supervisor's events
+against the same ones. An unreadable or misplaced event proves nothing, so both refuse it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +15,11 @@ from labkit.host.processes.events import AnyEvent, QueryEvent
 
 
 class ProtocolError(JobFailed):
-    """An event that must not happen in this state; it names both."""
+    """An event that is not allowed in the current state; the message names both."""
 
 
 class DriverState(StrEnum):
-    """How far a driver has come."""
+    """The states of a driver."""
 
     ABSENT = "not started"
     STARTING = "starting"
@@ -31,7 +30,7 @@ class DriverState(StrEnum):
 
 
 class QueryState(StrEnum):
-    """How far a query has come in one driver."""
+    """The states of a query within one driver."""
 
     ABSENT = "not begun"
     OPENING = "opening"
@@ -82,7 +81,7 @@ DRIVER: Mapping[DriverState, Mapping[type[events.Event], DriverState]] = {
     DriverState.DOOMED: {**_ENDS, events.Killed: DriverState.DEAD},
     DriverState.DEAD: {},
 }
-"""For every state of a driver, the events that may happen in it and the state after each."""
+"""For each state of a driver, the allowed events and the state after each."""
 
 QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.ABSENT: {events.Begun: QueryState.OPENING},
@@ -105,33 +104,33 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     # A driver of the crash test may be handed a query of the same name once more.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
-"""The same for each query. Recovery is optional: a query of the crash test has none of the lab's own."""
+"""The same for each query. Recovery is optional, because a query of the crash test has none that belongs to the lab."""
 
 STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
     events.Idle: frozenset({QueryState.OVER}),
     events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
 }
-"""What a driver may say only when each of its queries is in one of these states."""
+"""Driver events that are allowed only while each query is in one of these states."""
 
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
     {events.Started, events.ExecutorKilled, events.Killed, events.Died, events.Unwanted}
 )
-"""What a supervisor says and a driver must not: nobody proves its own death."""
+"""Events that only a supervisor may send, because nobody proves its own death."""
 
 
 class Conversation:
-    """What one driver has said so far. Every event is held against the tables."""
+    """The events of one driver so far. Each new event is checked against the tables."""
 
     def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
-        """`forbidden`: events that must not come through the pipe, although the tables know them."""
+        """`forbidden` lists events that may not come through the pipe, although the tables contain them."""
         self._forbidden = forbidden
         self.state = DriverState.ABSENT
         self.queries: dict[str, QueryState] = {}
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Goes on to the state after the event. Raises `ProtocolError`, and stays where it was."""
+        """Move to the state after the event. Raises `ProtocolError` and then keeps its state."""
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")
@@ -152,7 +151,7 @@ class Conversation:
         self.queries[event.query] = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """The events that are complete with this piece of a pipe. Raises `ProtocolError`."""
+        """Yield the events that this piece of the stream completes. Raises `ProtocolError`."""
         for line in self._lines.feed(piece):
             try:
                 event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
@@ -164,7 +163,7 @@ class Conversation:
             yield event
 
     def finish(self) -> None:
-        """The pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
+        """Note that the pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
                 f"the driver's supervisor ended without a word while the driver was {self.state}; the run proves "
@@ -182,20 +181,20 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """What a supervisor must know of the driver that it starts."""
+    """A supervisor's instructions for the driver that it starts."""
 
     module: str
-    """What the driver runs, as `python -m`."""
+    """The driver's program, as in `python -m`."""
     scratch: str
-    """A folder for temporary files, not there yet; removed when the driver is dead."""
+    """A folder for temporary files, which does not exist yet and is removed after the driver's death."""
     log: str
     task: Raw
-    """For the driver's module alone."""
+    """Instructions that only the driver's module reads."""
     environment: dict[str, str] = {}
 
 
 class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):
-    """The one order that a runner gives to a driver that waits."""
+    """The one order from a runner to a waiting driver."""
 
     queries: list[Raw]
-    """For the driver's module alone."""
+    """Queries that only the driver's module reads."""

@@ -1,7 +1,7 @@
-"""Processes by session: who is in one, and how it is emptied. Here is the only loop of the lab that kills.
+"""Processes by session: list a session's members, and kill all of them. This is the lab's only killing loop.
 
-A server that makes process groups of its own (each PySpark daemon does) is not ended by killing its group, but all
-its processes stay in the session in which it was started. This module must not decide who deserves to die.
+Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon
+does, but all its processes stay in the session in which it was started.
 """
 
 import contextlib
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import psutil
 
 _PAUSE = 0.005
-"""Seconds between two looks at who is still alive."""
+"""Seconds between two checks of which processes are alive."""
 
 
 def session_members(session: int) -> list[int]:
-    """The living processes of a session, in numerical order; zombies have ended and do not count."""
+    """Return the living processes of a session in numerical order; zombies have ended and do not count."""
     return sorted(_members(session))
 
 
@@ -35,18 +35,18 @@ def _members(session: int) -> Iterator[int]:
 
 
 class Emptied(NamedTuple):
-    """What came of killing processes until none is left."""
+    """The result of killing processes until none is left."""
 
     killed: list[int]
-    """Every process that got a SIGKILL, in numerical order."""
+    """Every process that received a SIGKILL, in numerical order."""
     left: list[int]
-    """Those that were still alive when the time was over."""
+    """The processes that were still alive when the time was up."""
     begun: float
     """When the first SIGKILL was sent, in seconds since the epoch."""
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """SIGKILL to every process that `living` finds, again until it finds none, for at most so many seconds."""
+    """Send SIGKILL to every process that `living` returns, and repeat until it returns none, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so one look is never enough;
@@ -62,21 +62,21 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """SIGKILL to every process of a session, again until none is left but the one that is to be spared."""
+    """Send SIGKILL to every process of a session, and repeat until none is left except `spare`."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 
 def signal_session(session: int, number: signal.Signals) -> None:
-    """One signal to every process of a session: to stop all of them, or to let them go on."""
+    """Send one signal to every process of a session, to stop or to continue all of them."""
     for pid in session_members(session):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def await_stopped(pid: int, seconds: float) -> bool:
-    """Waits until a process that stops itself has done so, for at most so many seconds; whether it has.
+    """Wait at most `seconds` until a process has stopped itself, and return whether it has.
 
-    Who continues a process that has not yet stopped itself continues it too early: it stops, and nobody comes again.
+    A SIGCONT sent before the process stops has no effect: the process would stop afterwards and never continue.
     """
     end = time.monotonic() + seconds
     with contextlib.suppress(psutil.NoSuchProcess):

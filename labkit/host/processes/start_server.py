@@ -1,10 +1,9 @@
-"""Starts a server in a session of its own; a tethered one ends when whoever started it ends, however that dies.
+"""Start a server in its own session; a tethered one ends when its starter ends, however that dies.
 
     python -m labkit.host.processes.start_server tethered|detached LOG COMMAND...
 
-Says the server's process id. `detached`: this process ends at once, and the server belongs to nobody. `tethered`: the
-whole session of the server ends with the asking process (labkit.host.processes.tether). This module must not know what
-the server is.
+Prints the server's process id. `detached`: this process ends at once, and the server belongs to nobody.
+`tethered`: the server's whole session ends with the asking process (labkit.host.processes.tether).
 """
 
 import subprocess
@@ -23,13 +22,13 @@ Mode = Literal["tethered", "detached"]
 
 
 class ServerStarted(msgspec.Struct, frozen=True):
-    """What is said of the server."""
+    """The report of a started server."""
 
     pid: int
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Starts the command with its output appended to the log."""
+    """Start the command with its output appended to the log."""
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

@@ -1,7 +1,7 @@
-"""A driver's own end of its supervision: it reports events, takes orders, and ends its session without a supervisor.
+"""A driver's side of its supervision: report events, take orders, and end its own session if the supervisor is gone.
 
-Both kinds of driver, that of the word-count runs and that of the crash test, begin with `serve`. This module must not
-know what the driver runs, and kills nothing but the driver's own session.
+Both kinds of driver, for word-count runs and for the crash test, begin with `serve`. This module kills nothing
+outside of the driver's own session.
 """
 
 import math
@@ -23,16 +23,16 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import until_parent_ends
 
 orders: "queue.SimpleQueue[RunQueries]" = queue.SimpleQueue()
-"""What the runner handed down on standard input."""
+"""The runner's orders from standard input."""
 
 _channel = [1]
-"""Where events go: a copy of standard output, once what others print there is kept out of it."""
+"""The descriptor for events: a copy of standard output, which other code's output cannot reach."""
 
 _writing = threading.Lock()
 
 
 def report(*events: AnyEvent) -> None:
-    """Events for the supervisor, from any thread, also from one that is about to stop this process."""
+    """Send events to the supervisor, from any thread, also from one that is about to stop this process."""
     content = b"".join(map(wire.encode, events))
     # Queries report from threads of their own, and two events must not mix in the pipe.
     with _writing:
@@ -40,7 +40,7 @@ def report(*events: AnyEvent) -> None:
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
-    """The main program of a driver, `python -m MODULE LAUNCH`: runs what it was launched for, and awaits the kill."""
+    """Run the main program of a driver, `python -m MODULE LAUNCH`: carry out the launch, then wait for the kill."""
     # Libraries and the JVM print to standard output as they like; a stray line among
     # the events would be an event out of order.
     _channel[0] = os.dup(1)
@@ -55,7 +55,7 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """When the supervisor's end of standard input closes, nobody is left who could kill this session: do it."""
+    """Kill this session when the supervisor's end of standard input closes, because nobody else is left to do it."""
     until_parent_ends(_take)
     own = os.getpid()
     # All others first: whoever dies first cannot kill the rest. Without a limit, since

@@ -1,9 +1,9 @@
-"""Owns one driver: starts it in a session of its own, kills every process of that session, and proves it.
+"""Own one driver: start it in its own session, kill every process of that session, and prove it.
 
-A supervisor lives in a third session, with a pipe to the runner and a pipe to the driver, so the killer is never
-among the killed. When the runner's pipe closes the runner is dead, and the driver dies too. Executors of a cluster are
-in other sessions: they end by themselves, which the proof says too, and one of them may be the victim. A supervisor
-loads neither pyspark nor the sinks; it must not decide what a run means.
+A supervisor lives in a third session, with one pipe to the runner and one to the driver, so the killer is never
+among the killed. If the runner's pipe closes, the runner is dead and the driver is killed too. Executors of a
+cluster are in other sessions: they end by themselves, which the proof also records, and one of them may be the
+victim. A supervisor loads neither pyspark nor the sinks.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Laun
 from labkit.host.processes.sessions import empty_session
 
 KILL_PATIENCE = 30.0
-"""Seconds in which a session must be empty after SIGKILL; a process in uninterruptible sleep may take longer."""
+"""Seconds within which SIGKILL must empty a session; a process in uninterruptible sleep may take longer."""
 
 
 class Supervisor:
@@ -68,7 +68,7 @@ class Supervisor:
             )
 
     def watch(self) -> None:
-        """Passes the driver's events on until it is idle or dead or unwanted; then empties its session."""
+        """Forward the driver's events until it is idle, dead or no longer needed, and then empty its session."""
         try:
             self._say(Started(self._driver.pid))
             ending = self._follow()
@@ -81,7 +81,7 @@ class Supervisor:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """How the driver is to end, or has ended."""
+        """Return how the driver should end, or has ended."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -93,7 +93,7 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """What the runner says goes to the driver, unread; a closed pipe says that nobody wants the driver."""
+        """Forward the runner's orders to the driver unread; a closed pipe means that nobody needs the driver."""
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
@@ -105,7 +105,7 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """What the driver says goes to the runner, if the driver may say it at that moment; else it is killed."""
+        """Forward the driver's events to the runner if the protocol allows them; otherwise kill the driver."""
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
@@ -124,7 +124,7 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """What the supervisor itself has to do: on a cluster it kills executors, too."""
+        """Carry out the supervisor's own part of an event: on a cluster it also kills executors."""
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -142,9 +142,9 @@ class Supervisor:
         return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
-        """SIGKILL to every process of the driver's session, again until none is left.
+        """Send SIGKILL to every process of the driver's session, and repeat until none is left.
 
-        Each PySpark daemon makes a process group of its own, so killing the driver's group would leave writers alive.
+        Each PySpark daemon creates its own process group, so killing the driver's group would leave writers alive.
         """
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are
@@ -167,7 +167,7 @@ class Supervisor:
         )
 
     def _say(self, event: AnyEvent) -> None:
-        """An event of the supervisor's own."""
+        """Send one of the supervisor's own events."""
         self._conversation.take(event)
         self._write(event)
 
@@ -176,7 +176,7 @@ class Supervisor:
 
 
 def main() -> None:
-    """`python -m labkit.host.processes.supervisor LAUNCH`, started by the runner only."""
+    """Run `python -m labkit.host.processes.supervisor LAUNCH`; only the runner starts it."""
     # A Ctrl-C is for the runner; when that ends, its pipe closes, and this process does
     # what there is to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

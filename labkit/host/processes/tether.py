@@ -1,13 +1,12 @@
-"""The parent-death guard: something ends with the process that asked for it, even if that is killed by SIGKILL.
+"""A parent-death guard: it ends a resource together with the process that asked for it, even after SIGKILL.
 
     with tethered("labkit.host.servers.tethered", "kafka") as server: ...      the asking process
     serve_tethered(begin, end)                                      the guard, `python -m` that module
 
-The guard, in a session of its own, begins something, says where it is, and then waits at a pipe whose other end only
-the asking process holds. The kernel closes that end whatever the process dies of; then the guard ends what it began.
-Drivers wait at such a pipe, too (`labkit.host.processes.supervised`), and so do supervisors, which listen to their
-driver meanwhile. This module must not know what ends, and whoever uses it must not keep anything there that anybody
-wants later.
+The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the
+asking process holds. The kernel closes that end whatever the process dies of; then the guard ends the resource.
+Drivers wait on such a pipe too (`labkit.host.processes.supervised`), and so do supervisors. A tethered resource
+is deleted in the end, so keep nothing in it.
 """
 
 import os
@@ -31,28 +30,28 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why the guard could not begin."""
+    """The reason why the guard could not create its resource."""
 
     because: str
 
 
 class TetheredProcess(NamedTuple):
-    """What a guard began, as it said itself."""
+    """A guard's report of its resource."""
 
     line: bytes
     guard: int
     """The guard's process id."""
 
     def read(self, kind: type[Value]) -> Value:
-        """What the guard said, as a value."""
+        """Decode the guard's report."""
         return wire.decode(self.line, kind)
 
 
 @contextmanager
 def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[TetheredProcess]:
-    """What a guard began, for a block. `environment`: the guard's, if it is not that of this process.
+    """Keep a guard's resource for a block. `environment` replaces this process's environment for the guard.
 
-    Raises `ServiceUnavailable` with the guard's reason when it could not begin.
+    Raises `ServiceUnavailable` with the guard's reason if it could not create the resource.
     """
     command = own_python("-m", module, *arguments)
     with subprocess.Popen(
@@ -74,7 +73,7 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
 
 
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
-    """Begins, says what it began, and ends it when the pipe closes, or at once when it could not begin."""
+    """Create a resource, report it, and end it when the pipe closes, or at once if the creation failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
     try:
@@ -90,19 +89,19 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Returns when the other end of standard input closes, because its one holder is dead or wants no more.
+    """Return when the other end of standard input closes, because its one holder died or released it.
 
-    `take` gets every line that comes until then.
+    `take` receives every line that arrives until then.
     """
     for line in sys.stdin.buffer:
         take(line)
 
 
 def end_with_parent() -> None:
-    """From now on this process, whatever it is doing, ends at once after its parent.
+    """Make this process end at once after its parent's death, whatever it is doing.
 
-    For a worker whose connection closes at its ordinary end as well: it then still has to tidy up, so only the death
-    of its parent, seen by the new parent that the kernel gives it, may end it in the middle of its work.
+    For a worker whose connection also closes at its ordinary end: it then still has to clean up, so only its
+    parent's death, detected by a changed parent process id, may interrupt its work.
     """
     # Noted now: an orphan gets another parent, and which one that is differs from
     # system to system.

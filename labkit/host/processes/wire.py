@@ -1,7 +1,6 @@
-"""The one format in which the lab's own processes talk to each other: values as lines of JSON.
+"""The format in which the lab's own processes exchange values: lines of JSON.
 
-What runs hostile code keeps a format of its own (`labkit.grading.sandbox.inside.frames`). This module must not know
-what the values mean.
+Code that runs untrusted submissions has its own format (`labkit.grading.sandbox.inside.frames`).
 """
 
 import json
@@ -14,14 +13,14 @@ Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 class Unreadable(Exception):
-    """A line that is no value of the expected type."""
+    """A line that does not decode to the expected type."""
 
 
 def encode(value: msgspec.Struct) -> bytes:
-    """One line, with its line break.
+    """Encode a value as one line with its line break.
 
-    What no text can hold, as half of a surrogate pair in somebody's error message, becomes a question mark: an event
-    must arrive, whatever it quotes.
+    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question
+    marks, because an event must arrive whatever it quotes.
     """
     try:
         return msgspec.json.encode(value) + b"\n"
@@ -31,7 +30,7 @@ def encode(value: msgspec.Struct) -> bytes:
 
 
 def decode(line: bytes, kind: type[Value]) -> Value:
-    """The value of one line. Raises `Unreadable`."""
+    """Decode the value of one line. Raises `Unreadable`."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -39,24 +38,24 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """A value inside another one, for a reader further down; without a line break."""
+    """Encode a value for use inside another one that a later reader decodes; without a line break."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 class Lines:
-    """Puts pieces of a stream together into lines."""
+    """Assembles pieces of a stream into lines."""
 
     def __init__(self) -> None:
         self._unread = b""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that are complete with this piece."""
+        """Return the lines that this piece completes."""
         *lines, self._unread = (self._unread + piece).split(b"\n")
         return lines
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Writes all of it, past every buffer: a process that stops at once has said it."""
+    """Write all of the content, bypassing every buffer, so that it is out even if the process stops at once."""
     # A pipe takes what it has room for, which may be less than a long event.
     while content:
         content = content[os.write(descriptor, content) :]
