@@ -134,10 +134,13 @@ class DriverLock:
             os.close(self._descriptor)
             raise
         self._claim()
+        self._is_held = True
 
     def release(self) -> None:
-        """Lets another driver run the query."""
-        os.close(self._descriptor)
+        """Lets another driver run the query. A second call does nothing: by then the number may be another file's."""
+        if self._is_held:
+            self._is_held = False
+            os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
         """A dead driver's lock is free, yet its workers may outlive it for a moment and still write."""

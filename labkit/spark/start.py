@@ -9,10 +9,10 @@ Recovery always comes before the replay: a transaction in doubt may hold locks t
 import queue
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -25,6 +25,7 @@ from pyspark.sql.streaming.listener import (
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.core.failpoints import Order
 from labkit.core.strategies import Strategy, orders
+from labkit.core.words import nearest
 from labkit.sinks import SINKS, check_capability
 from labkit.spark.adapters.data_source import OPTION, LabkitSink, SinkOptions
 from labkit.spark.adapters.foreach_batch import ForeachBatchAdapter
@@ -38,6 +39,8 @@ from labkit.spark.stopwatch import Stopwatch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+Word = TypeVar("Word", Strategy, Order)
 
 COLUMNS = ["offset", "key", "value"]
 
@@ -97,34 +100,51 @@ class LabQuery:
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query
         self._opened = opened
-        self._notified: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._notified: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         # A thread of its own: a commit may wait for a server, and Spark delivers all
         # events of a session through one thread.
-        threading.Thread(target=self._deliver, daemon=True).start()
+        self._delivering = threading.Thread(target=self._deliver, daemon=True)
+        self._delivering.start()
 
     def notify(self, batch: int) -> None:
         """Takes the engine's word that it has finished a batch, and returns at once; best effort."""
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """Delivers the last decision after the query's end, or its last batch would stay pending; frees the lock."""
-        decided = self._opened.checkpoint.decided()
-        if decided is not None:
-            self._commit_through(decided)
-            self._drop_losers(decided)
-        self._opened.lock.release()
+        """Delivers the last decision after the query's end, or its last batch would stay pending; frees the lock.
+
+        The lock is free even if the delivery fails: the next start of the query recovers.
+        """
+        try:
+            decided = self._opened.checkpoint.decided()
+            if decided is not None:
+                self._commit_through(decided)
+                self._drop_losers(decided)
+        finally:
+            self._free()
 
     def await_end(self) -> None:
-        """Waits for the query's end and finishes it. Raises `JobFailed` with the query's error."""
+        """Waits for the query's end and finishes it. Raises `JobFailed` with the query's error.
+
+        A query that failed can be started again at once, in this process too: its lock is free.
+        """
         try:
             self.query.awaitTermination()
         except Exception as error:
+            with suppress(Exception):  # an engine that does not answer cannot say that the query has ended
+                if not self.query.isActive:
+                    self._free()
             raise JobFailed(f"the query failed: {reason(error)}") from error
         self.finish()
 
+    def _free(self) -> None:
+        """Frees the lock once no commit of this query is under way: the next driver may commit the same batch."""
+        self._notified.put(None)
+        self._delivering.join()
+        self._opened.lock.release()
+
     def _deliver(self) -> None:
-        while True:
-            batch = self._notified.get()
+        while (batch := self._notified.get()) is not None:
             try:
                 # Spark's progress event was never seen before the file; committing on
                 # its word alone would trust an order that nobody promises.
@@ -235,12 +255,18 @@ def start(
     """Recovers what an earlier driver of this checkpoint left, then starts the query.
 
     `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string)
-    and value (long). Raises `InvalidInput` for a checkpoint in use, or one of another query.
+    and value (long). `order`: `engine` or `decision`, for a sink that can take both; None: the sink's default. Raises
+    `InvalidInput` for a checkpoint in use or of another query, and for a sink, order or store that does not exist or
+    does not go with the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
-    strategy = Strategy(sink)
-    chosen = orders(strategy)[0] if order is None else Order(order)
+    strategy = _member(Strategy, "sink", sink)
+    possible = orders(strategy)
+    chosen = possible[0] if order is None else _member(Order, "order", order)
+    if chosen not in possible:
+        able = " or ".join(each for each in Strategy if chosen in orders(each))
+        raise InvalidInput(f"start(order={order!r}): the sink {sink} has no such order; leave it out, or use {able}.")
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:
         opened.recover()
@@ -248,3 +274,11 @@ def start(
     except BaseException:
         opened.lock.release()
         raise
+
+
+def _member(kind: type[Word], name: str, given: str) -> Word:
+    """Returns the member of an enumeration with this value. Raises `InvalidInput` with the values that there are."""
+    values = [each.value for each in kind]
+    if given not in values:
+        raise InvalidInput(f"start({name}={given!r}): unknown; {nearest(str(given), values)}")
+    return kind(given)

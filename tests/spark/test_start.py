@@ -16,7 +16,8 @@ pytestmark = pytest.mark.spark
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from labkit.core.errors import InvalidInput
+from pyspark.sql import functions as F
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.spark.session import start_session
 from labkit.spark.source import LogSource
 from labkit.spark.start import start
@@ -43,7 +44,30 @@ query.await_end()
 refused(frame, base / "checkpoint", sink="append", **place)
 again = start(frame, base / "checkpoint", sink="two_phase", **place)
 again.await_end()
-print(json.dumps(refusals))
+options = place | {"location": base / "other.sqlite"}
+for wrong in ({"sink": "two-phase"}, {"sink": None}, {"sink": "wal", "order": "spark"},
+              {"sink": "append", "order": "decision"}, {"sink": "wal", "order": "none"},
+              {"sink": "append", "store": "s"}):
+    refused(frame, base / "misspelt", **(options | wrong))
+assert not (base / "misspelt").exists()
+
+@F.udf("long")
+def fails_once(offset):
+    if not (base / "repaired").exists():
+        raise ValueError("task failed")
+    return offset
+
+failing = frame.withColumn("offset", fails_once("offset"))
+query = start(failing, base / "failing", sink="two_phase", **options)
+failed = []
+for _ in range(2):  # a second wait must not close another file in place of the lock
+    try:
+        query.await_end()
+    except JobFailed as error:
+        failed.append(str(error))
+(base / "repaired").touch()
+start(failing, base / "failing", sink="two_phase", **options).await_end()
+print(json.dumps([refusals, failed]))
 spark.stop()
 """
 
@@ -55,17 +79,24 @@ def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java
         timeout=180,
         check=True,
     )
-    columns, in_use, other = json.loads(done.stdout)
+    (columns, in_use, other, *misspelt), failed = json.loads(done.stdout)
     assert columns == (
         "the rows of a sink have the columns ['offset', 'key', 'value'], not ['offset', 'word']; select and rename."
     )
     assert "is still running this query" in in_use
     assert "belongs to another query, with strategy 'two_phase' and not 'append'" in other
-    store = open_store("sqlite", tmp_path / "store.sqlite")
-    assert sorted((row.offset, row.key, row.value) for row in store.history()) == [
-        (0, "hello", 1),
-        (1, "world", 1),
-        (2, "hello", 1),
-    ]
-    assert list(store.hidden()) == []
-    store.close()
+    assert len(misspelt) == 6
+    assert all("\n" not in each for each in misspelt)
+    assert "two_phase" in misspelt[0]
+    assert "engine" in misspelt[2]
+    assert "wal or two_phase" in misspelt[3]
+    assert len(failed) == 2
+    for name in ("store.sqlite", "other.sqlite"):
+        store = open_store("sqlite", tmp_path / name)
+        assert sorted((row.offset, row.key, row.value) for row in store.history()) == [
+            (0, "hello", 1),
+            (1, "world", 1),
+            (2, "hello", 1),
+        ]
+        assert list(store.hidden()) == []
+        store.close()
