@@ -18,7 +18,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.harness.drivers import DriverPool
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
-from labkit.crashtest.harness.runs import Harness, Run, check_store, forget
+from labkit.crashtest.harness.runs import Harness, Run, check_rows, check_store, forget
 from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
@@ -286,6 +286,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         if find_archive(java) is None:
             tell("done", SLOW_STARTS)
         reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
+        check_rows(wanted, reader)
         before = check_store(reader)
         if before:
             tell("done", f"the store had {before} row(s); reset() has removed them")

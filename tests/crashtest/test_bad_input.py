@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.campaign import campaign
 from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
 from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import sentence_of
@@ -352,6 +353,14 @@ def test_unknown_guarantees_and_axes_are_refused() -> None:
         guarantee_named("exactly_once")
     with pytest.raises(InvalidInput, match="did you mean 'fractured_read'"):
         check_axes(["fractured"])
+
+
+def test_own_rows_are_refused_where_nothing_empties_the_store(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"id": {number}}}\n' for number in range(12)))
+    sink = subject(tmp_path, "def sink(df, batch_id): ...\n" + STORE + READ)
+    wanted = settings(f"{sink.file}:sink", rows=tmp_path / "rows.jsonl")
+    with pytest.raises(InvalidInput, match=r"--rows .*reset\(\)"), campaign(wanted, tmp_path / "out"):
+        raise AssertionError("the test began")
 
 
 @pytest.mark.parametrize(

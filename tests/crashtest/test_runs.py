@@ -21,6 +21,7 @@ from labkit.crashtest.ledger import Ledger, silent
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter, Subject
+from labkit.crashtest.variants import both
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.processes.events import (
     AnyEvent,
@@ -200,6 +201,17 @@ def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
     wanted = Settings(subject, subject, rows=tmp_path / "rows.jsonl")
     running = Campaign(wanted, Adapter.BATCH, nobody, tmp_path, silent)
     assert list(running.large_jobs()) == []
+
+
+def test_no_run_uses_the_ids_of_another_where_nothing_empties_the_store(tmp_path: Path) -> None:
+    subject = Subject(str(tmp_path / "sink.py"), "sink")
+    nobody: Any = SimpleNamespace(resets=False, read=list)
+    harness = Harness(Settings(subject, subject), Adapter.BATCH, nobody, nobody, tmp_path)
+    dealt: list[int] = []
+    for number, rows in enumerate((None, lambda: both(harness), None, harness.large_rows, None)):
+        with harness.run(f"run-{number}", "", rows and rows()) as run:
+            dealt += [row["id"] for batch in run.rows.batches for row in batch.rows]
+    assert len(set(dealt)) == len(dealt) > 3000
 
 
 def test_thelast_words_of_a_driver_are_told(tmp_path: Path) -> None:

@@ -134,12 +134,15 @@ class Harness:
 
     @contextmanager
     def run(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Run]:
-        """Empties the store and watches it for one run. A failed job or reader makes the run unknown."""
+        """Empties the store and watches it for one run. A failed job or reader makes the run unknown.
+
+        Rows that were made before the run belong to it, and no later run uses their identities again.
+        """
+        rows = rows or self.rows()
         self._count += 1
         if self.reader.resets:
             self.reader.reset()
         folder = self._folder / name
-        rows = rows or self.rows()
         rows.write(folder / "input")
         begun = time.monotonic()
         asks = None if self.healthy_log else folder / "asks"
@@ -288,6 +291,18 @@ class Harness:
         """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""
         reached = read_evidence(run.folder / "reached-1.json", point)
         run.crashes.append({"point": point.id, "signal": 9, "killed": [reached["pid"]], "reached_by": reached["pid"]})
+
+
+def check_rows(settings: Settings, reader: Reader) -> None:
+    """Raises `InvalidInput` for the user's own rows where no `reset` empties the store between two runs.
+
+    Every run hands the sink the same identities. A row of an earlier run would count as a duplicate, or hide a loss.
+    """
+    if settings.rows is not None and not reader.resets:
+        raise InvalidInput(
+            f"--rows {settings.rows}: every run has the same ids, so rows of two runs cannot be told apart; write a "
+            f"function reset() beside {settings.reader} that empties the store."
+        )
 
 
 def check_store(reader: Reader) -> int:
