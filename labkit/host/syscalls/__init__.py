@@ -1,4 +1,5 @@
-"""A command's system calls, seen and held from outside while they are asked for. Linux only, and no root.
+"""Observe and hold a command's system calls from outside, before the kernel carries them out. Linux only, without
+root.
 
-It knows processes, files and sockets. It must not know sinks, points, readers or guarantees.
+The package knows processes, files and sockets, and neither sinks nor guarantees.
 """

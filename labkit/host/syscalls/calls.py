@@ -1,7 +1,4 @@
-"""What a watched command asks the kernel for, as values.
-
-This module holds values only: it must not start, read or kill anything.
-"""
+"""The system calls of a watched command as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,26 +8,26 @@ from labkit.host.processes.sessions import Emptied
 
 
 class CallKind(StrEnum):
-    """What a system call does to the world outside of its process."""
+    """The effect of a system call outside of its process."""
 
     RENAME = "rename"
     LINK = "link"
-    """A second name of a file, or a symbolic link."""
+    """Creates a second name of a file, or a symbolic link."""
     UNLINK = "unlink"
-    """A name of a file, or an empty folder, is removed."""
+    """Removes a name of a file, or an empty folder."""
     MKDIR = "mkdir"
     SYNC = "sync"
-    """What was written before survives a loss of power from here on."""
+    """Makes earlier writes survive a power cut."""
     CREATE = "create"
-    """A file that was not there is made, empty."""
+    """Creates an empty file."""
     WRITE = "write"
-    """Bytes for a regular file."""
+    """Writes bytes to a regular file."""
     TRUNCATE = "truncate"
-    """A regular file gets another length."""
+    """Changes the length of a regular file."""
     SEND = "send"
-    """Bytes for a server that is no part of the command."""
+    """Sends bytes to a server that is not part of the command."""
     EXIT = "exit"
-    """The command itself ends, by its own will."""
+    """The command itself exits."""
 
 
 @dataclass(frozen=True)
@@ -38,33 +35,35 @@ class Call:
     """One system call, before it happens."""
 
     number: int
-    """From 1, in the order in which the calls were asked for in one run."""
+    """Its number in the run, from 1, in the order of arrival."""
     pid: int
-    """The thread that asked."""
+    """The calling thread."""
     process: int
     kind: CallKind
     name: str
-    """The system call, as `renameat2`."""
+    """The name of the system call, for example `renameat2`."""
     path: str
-    """The file, absolute; of a rename or link the old name; empty of a SEND and an EXIT."""
+    """The file's absolute path; for a rename or link the old name; empty for SEND and EXIT."""
     target: str
-    """Of a rename or link the new name; of a SEND the peer, as `127.0.0.1:5432` or `unix:/path`."""
+    """For a rename or link the new name; for a SEND the peer, for example `127.0.0.1:5432` or `unix:/path`."""
     size: int
-    """Bytes of a WRITE or SEND; the new length of a TRUNCATE (-1: not known); the status of an EXIT; else 0."""
+    """The bytes of a WRITE or SEND, the new length of a TRUNCATE (-1: unknown), the status of an EXIT; otherwise 0."""
     seconds: float
-    """Since the command was started."""
+    """Seconds since the command started."""
     offset: int = -1
-    """Of a WRITE its place in the file; -1: not asked for, or not known."""
+    """The position of a WRITE in its file; -1 if not requested or unknown."""
     content: bytes | None = None
-    """Of a WRITE its bytes, where `watch` was asked for them; None: not asked for, or not readable."""
+    """The bytes of a WRITE if `watch` was asked for them; None if not requested or unreadable."""
     head: bytes = b""
-    """Of a SEND its first bytes, as far as they were in the memory of the process."""
+    """The first bytes of a SEND, if they were in the process's memory."""
     synced: bool = False
-    """Whether a WRITE is durable when it returns (the file was opened with O_SYNC or O_DSYNC, or RWF_DSYNC)."""
+    """Whether a WRITE is durable when it returns (the file was opened with O_SYNC or O_DSYNC, or the call uses
+    RWF_DSYNC).
+    """
 
 
 class Answer(Enum):
-    """What is to become of a call that is held, or of the whole command."""
+    """The decision on a held call, or on the whole command."""
 
     GO_ON = "go on"
     KILL = "kill"
@@ -75,16 +74,16 @@ class WatchedRun:
     """How a watched command ended."""
 
     status: int | None
-    """Its exit status when it ended by itself (negative: the signal it died of); None when it was killed."""
+    """The exit status if the command ended by itself (negative: the signal that ended it); None if it was killed."""
     held: Call | None
     """The call that was held while everything was killed; it never happened."""
     emptied: Emptied | None
-    """What was killed; None where nothing had to be."""
+    """The processes that were killed; None if none had to be."""
     calls: int
-    """Notifications in all, also of calls that were of no interest."""
+    """The number of notifications, including calls without interest."""
     unseen: Mapping[str, int] = field(default_factory=dict)
-    """What cannot be followed, by name, and how often it was met."""
+    """How often each kind of call occurred that cannot be followed."""
     unseen_paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By the same names: the files concerned, where there are any."""
+    """The files that these calls concerned, by the same names."""
     began: float = 0.0
-    """When the command was started, in seconds since the epoch: the zero of `Call.seconds`."""
+    """When the command started, in seconds since the epoch: the zero of `Call.seconds`."""

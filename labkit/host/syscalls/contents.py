@@ -1,6 +1,6 @@
-"""Calls that change what is inside a file, or make it durable, or send bytes: what they are about to do.
+"""Interpret calls that change a file's content, make it durable, or send bytes.
 
-This module must not answer a call, and must not guess: bytes that cannot be read are None.
+The module never guesses: bytes that it cannot read are None.
 """
 
 import os
@@ -29,20 +29,22 @@ _MESSAGE = struct.Struct("<QI4xQQQQI4x")
 
 
 class Source(NamedTuple):
-    """Where the kernel takes the bytes of a copy from."""
+    """Where the kernel reads the bytes of a copy."""
 
     descriptor: int
     pointer: int = 0
-    """The address of the place in the file; 0: the descriptor's own place."""
+    """The address of the file position; 0 for the descriptor's own position."""
     start: int | None = None
-    """The place itself, where the call names it."""
+    """The position itself, if the call passes it by value."""
 
 
 class Contents:
-    """Reads such calls of one run. It remembers which sockets lead where, and nothing else."""
+    """Interprets such calls during one run. It remembers which socket leads where, and nothing else."""
 
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """`output`: device and inode of the file that takes what the command prints, which is no effect of it."""
+        """`output` is the device and inode of the file that receives the command's output, which is no effect of
+        the command.
+        """
         self._output = output
         self._contents = contents
         self._peers = Peers()
@@ -86,7 +88,7 @@ class Contents:
         return Deed(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
     def copy(self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None) -> Found:
-        """Bytes that the kernel moves by itself; they are never in the memory of the process."""
+        """Interpret a copy inside the kernel, whose bytes are never in the process's memory."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -115,7 +117,7 @@ class Contents:
 
     @staticmethod
     def _start(tracee: Tracee, source: Source) -> int:
-        """Where in its file a copy begins."""
+        """Return the position in the source file at which a copy begins."""
         if source.start is not None:
             return source.start
         if source.pointer:
@@ -128,7 +130,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Where the first byte goes, and whether the write is durable when it returns."""
+        """Return the position of the first byte, and whether the write is durable when it returns."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # Linux appends even at a place that is named
@@ -182,7 +184,7 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """The first bytes of what is sent; they say what kind of message it is."""
+    """Return the first bytes of a message, which identify its kind."""
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -198,14 +200,14 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Whether the file system below a path can let two files share blocks; `cp` asks that of every one."""
+    """Return whether the file system of this path can share blocks between files; `cp` tries that with every file."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """A part of a regular file as it is now; None of anything else."""
+    """Return a part of a regular file as it is now; None for anything else."""
     if not origin.is_file:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a held call is about to do, as a value. This module holds values only."""
+"""The interpretation of a held call as a value."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from labkit.host.syscalls.calls import CallKind
 Arguments = tuple[int, ...]
 
 HERE = -100
-"""AT_FDCWD: the folder of the process."""
+"""AT_FDCWD: the process's working folder."""
 
 
 class Deed(NamedTuple):
-    """What a call is about to do."""
+    """The effect that a held call would have."""
 
     kind: CallKind
     path: str = ""
@@ -22,11 +22,11 @@ class Deed(NamedTuple):
     synced: bool = False
     head: bytes = b""
     name: str = ""
-    """Where it says more than the call's own name."""
+    """A name that says more than the call's own, or empty."""
 
 
 class Unseen(NamedTuple):
-    """Something that cannot be followed from here on."""
+    """An action that cannot be followed from here on."""
 
     name: str
     path: str = ""

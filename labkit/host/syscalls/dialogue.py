@@ -1,7 +1,4 @@
-"""What a watcher and its guard say to each other, one line of JSON each, over one socket.
-
-This module holds values only.
-"""
+"""The messages between a watcher and its guard: one line of JSON each, over one socket."""
 
 from msgspec import Struct
 
@@ -11,7 +8,7 @@ class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True)
 
 
 class Launch(Message, frozen=True, tag="launch"):
-    """The watcher's first line: what is to be started."""
+    """The watcher's first message: the command to start."""
 
     command: list[str]
     folder: str
@@ -21,11 +18,11 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher wants every process gone. Says the same as its end of the socket closing, and is answered."""
+    """The watcher asks the guard to kill every process. Closing the socket means the same, but gets no answer."""
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The command's process is about to begin; the listener comes with this line."""
+    """The command is about to start; this message carries the listener's descriptor."""
 
     root: int
 
@@ -35,9 +32,9 @@ class Refused(Message, frozen=True, tag="refused"):
 
     because: str
     number: int
-    """The error's number."""
+    """The errno."""
     filtering: bool = False
-    """Whether the filter was refused, and not the command."""
+    """Whether the kernel refused the filter rather than the command."""
 
 
 class RootEnded(Message, frozen=True, tag="ended"):
@@ -47,7 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """No process is left; whoever was killed for it is named."""
+    """No process is left; the message lists those that were killed."""
 
     killed: list[int]
     left: list[int]
@@ -55,7 +52,7 @@ class AllEnded(Message, frozen=True, tag="all ended"):
 
 
 Said = Listening | Refused | RootEnded | AllEnded
-"""What a guard says."""
+"""The messages of a guard."""
 
 Order = Launch | Kill
-"""What a watcher says."""
+"""The messages of a watcher."""

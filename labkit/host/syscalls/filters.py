@@ -1,8 +1,8 @@
-"""The seccomp filter: which calls the kernel holds and asks about, how it is put in place, and how it is answered.
+"""The seccomp filter: which calls the kernel holds, how the filter is installed, and how a held call is answered.
 
-The filter is put on the calling *thread* and on all that it will ever start; it cannot be taken off. So only a thread
-that is about to become the watched command may install it. Source: seccomp(2), seccomp_unotify(2). This module must
-not decide what becomes of a call.
+A filter applies to the calling *thread* and to everything that it will ever start, and it cannot be removed. So
+only a thread that is about to become the watched command may install it. Source: seccomp(2),
+seccomp_unotify(2).
 """
 
 import contextlib
@@ -31,11 +31,13 @@ _RESPONSE = struct.Struct("<QqiI")
 _CONTINUE = 1
 
 FOREIGN = "a 32-bit system call"
-"""The name of a call that belongs to another table than the processor's own."""
+"""The name of a call from another table than the processor's own."""
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF: on a jump, how many instructions to skip when it holds, and when not."""
+    """One instruction of classic BPF; a jump has the number of instructions to skip if its condition holds, and if
+    not.
+    """
 
     code: int
     holds: int
@@ -59,7 +61,7 @@ class Notification(NamedTuple):
 
 
 def program(here: Architecture, asked: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """The filter: `action` for the calls asked about and for those of another table, everything else goes on."""
+    """Return the filter: `action` for the listed calls and for those of another table; all other calls go on."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, here.audit),
@@ -76,9 +78,7 @@ def program(here: Architecture, asked: Iterable[Question], action: int = RET_USE
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """What is done when the number fits: the conditions on the arguments, then the action. Falls through to
-    the next.
-    """
+    """Yield the instructions for one call number: test the conditions on the arguments, then act, else fall through."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -92,9 +92,9 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 
 
 def install(here: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
-    """Puts the filter on this thread; gives the listener's descriptor (0 where nobody listens).
+    """Install the filter on this thread and return the listener's descriptor (0 without a listener).
 
-    Raises `OSError` where the kernel or the container refuses it.
+    Raises `OSError` if the kernel or the container refuses it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -115,7 +115,7 @@ def install(here: Architecture, instructions: list[Instruction], *, listen: bool
 
 
 def offered(here: Architecture) -> int:
-    """0 if the kernel can ask about calls, else the error's number."""
+    """Return 0 if the kernel supports notification of calls, else the errno."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
     number = here.numbers["seccomp"]
@@ -124,7 +124,7 @@ def offered(here: Architecture) -> int:
 
 
 class Listener:
-    """The end at which held calls arrive, and are let go."""
+    """The end at which held calls arrive and are released."""
 
     def __init__(self, descriptor: int, here: Architecture, asked: Iterable[Question]) -> None:
         self.descriptor = descriptor
@@ -134,7 +134,7 @@ class Listener:
         self._names = {here.numbers[each.name]: each.name for each in asked}
 
     def receive(self) -> Notification | None:
-        """The next call; None where its thread died meanwhile. Ask only when the descriptor is ready."""
+        """Return the next call, or None if its thread has died. Call this only when the descriptor is ready."""
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
@@ -146,7 +146,9 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Whether the call is still held: what was read of its thread is read of that thread and of no later one."""
+        """Return whether the call is still held, so that data read from its thread belongs to this thread and no
+        later one.
+        """
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:
@@ -154,7 +156,7 @@ class Listener:
         return True
 
     def let_go(self, notification: Notification) -> bool:
-        """Lets the call happen; False where it was interrupted meanwhile, and may be asked about again."""
+        """Let the call happen. Returns False if it was interrupted meanwhile; then the kernel may ask again."""
         answer = _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE)
         try:
             fcntl.ioctl(self.descriptor, _SEND, answer)

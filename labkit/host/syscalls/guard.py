@@ -1,9 +1,9 @@
-"""`python -m labkit.host.syscalls.guard`: starts one watched command, and ends with it, whatever its watcher dies of.
+"""`python -m labkit.host.syscalls.guard` starts one watched command and ends with it, whatever its watcher dies of.
 
-The guard is the subreaper of all that the command starts: a daemon that leaves its session and its parent becomes the
-guard's own child. So the guard knows from the kernel when nothing is left (it has no child any more), and kills until
-then. Its standard input is a socket to the watcher; when that closes, everything is killed. This module must not look
-at calls: the watcher holds the listener.
+The guard is the subreaper of everything that the command starts: a daemon that leaves its session and its
+parent becomes the guard's own child. So the kernel tells the guard when nothing is left (it has no more
+children), and the guard kills until then. Its standard input is a socket to the watcher; when that closes, the
+guard kills everything. The watcher holds the listener, so the guard never looks at calls.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """One command, from its start until nothing of it is left."""
+    """One command, from its start until none of its processes is left."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -40,13 +40,13 @@ class Guard:
         self._root_ended = False
 
     def begin(self, launch: Launch) -> None:
-        """Starts the command's process, which sends the listener itself."""
+        """Start the command's process, which sends the listener itself."""
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Waits until the command has ended, or until its end is wanted."""
+        """Wait until the command has ended, or until the watcher wants it to end."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -62,7 +62,7 @@ class Guard:
         self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
 
     def _reap(self) -> bool:
-        """Takes note of every process that has ended; False when none is left."""
+        """Collect every ended process; False if none is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -75,7 +75,9 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """The processes that are left. Never empty as long as there is one, even if it is just changing its parent."""
+        """Return the remaining processes. The list is never empty while one exists, even one that is changing its
+        parent.
+        """
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:
@@ -98,10 +100,10 @@ def _is_zombie(process: psutil.Process) -> bool:
 
 
 def become(launch: Launch, channel: socket.socket) -> Never:
-    """In the new process: becomes the command.
+    """Turn this new process into the command.
 
-    The filter is put on a second thread, which then becomes the command: so the first one, which has none, can send
-    the listener out although the filter would hold exactly that call.
+    The filter is installed on a second thread, which then becomes the command, so that the first thread, which
+    has no filter, can send the listener out although the filter would hold exactly that call.
     """
     try:
         os.setsid()
@@ -121,7 +123,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
 
 
 class Birth:
-    """The moment between the fork and the command's own program."""
+    """The steps between the fork and the command's own program."""
 
     def __init__(self, launch: Launch, channel: socket.socket) -> None:
         self._launch = launch
@@ -131,7 +133,7 @@ class Birth:
         self._installed, self._sent = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Returns only where the command could not be started, and has said why."""
+        """Start the command. Returns only if that failed, after reporting the reason."""
         thread = threading.Thread(target=self._execute)
         thread.start()
         self._installed.wait()
@@ -169,7 +171,7 @@ class Birth:
 
 
 def main() -> None:
-    """Started by `labkit.host.syscalls.watching` only."""
+    """Run the guard; only `labkit.host.syscalls.watching` starts it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for the watcher
     channel = socket.socket(fileno=os.dup(0))

@@ -1,7 +1,4 @@
-"""The watcher's end of a guard: starts it, takes the listener that it hands out, hears it, and lets go of it safely.
-
-This module must not look at calls.
-"""
+"""The watcher's side of a guard: start it, take its listener, read its messages, and release it safely."""
 
 import os
 import socket
@@ -21,11 +18,11 @@ from labkit.host.syscalls.support import refusal
 from labkit.host.syscalls.table import architecture, questions
 
 GUARD_SECONDS = 40.0
-"""How long a guard may take to answer an order: more than it may take to kill."""
+"""How long a guard may take to answer an order, which is more than it may take to kill."""
 
 
 class Guarded:
-    """The watcher's end of a guard."""
+    """The watcher's side of a guard."""
 
     def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
         self.channel = channel
@@ -34,7 +31,7 @@ class Guarded:
         self.lines = wire.Lines()
 
     def hear(self) -> list[Said] | None:
-        """What the guard has said, as soon as it says something; None when it says nothing more."""
+        """Return the guard's next messages as soon as there are any; None if it will send no more."""
         piece = self.channel.recv(65536)
         if not piece:
             return None
@@ -48,7 +45,7 @@ def _decoded(line: bytes) -> Said:
 
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
-    """A guard that has started the command, for a block; afterwards nothing of it is left."""
+    """Start a guard with the command for a block; afterwards no process of it is left."""
     ours, theirs = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
@@ -73,7 +70,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """Closes the channel after the block, upon which the guard kills what is left and ends."""
+    """Close the channel after the block, whereupon the guard kills the rest and ends."""
     try:
         yield
     finally:
@@ -86,7 +83,7 @@ def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Ite
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """The guard with the listener that it hands out, or its reason as an error."""
+    """Return the guard with its listener, or raise its reason as an error."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)

@@ -1,7 +1,4 @@
-"""Calls that make, move or remove names: what they are about to do. One that cannot do anything is nothing.
-
-This module must not answer a call.
-"""
+"""Interpret calls that create, move or remove names. A call that cannot have an effect yields nothing."""
 
 import os
 import stat
@@ -65,7 +62,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _has_folder(path: str) -> bool:
-    """Whether the folder is there in which a name would be made; `mkdirs` of Java tries without."""
+    """Return whether the parent folder exists; Java's `mkdirs` also tries without."""
     return Path(path).parent.is_dir()
 
 

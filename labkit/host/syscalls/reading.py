@@ -1,8 +1,7 @@
-"""From a held call's name and arguments to what it is about to do: one table of how the arguments of each call are
-read.
+"""Interpret a held call from its name and arguments, with one table of argument layouts.
 
-A call that cannot do anything is nothing: a rename of a file that is not there, a folder that exists, a write to a
-terminal. This module must not answer a call, and must not guess: what it cannot follow it names.
+A call that cannot have an effect yields nothing: renaming a missing file, creating an existing folder, writing
+to a terminal. The module never guesses, and reports what it cannot follow.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,18 +15,20 @@ from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee
 
 _OWN_PLACE = (1 << 64) - 1
-"""An offset of -1: the descriptor's own place."""
+"""An offset of -1: the descriptor's own position."""
 
 
 class Reader:
-    """Reads held calls of one run."""
+    """Interprets the held calls of one run."""
 
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """`output`: device and inode of the file that takes what the command prints, which is no effect of it."""
+        """`output` is the device and inode of the file that receives the command's output, which is no effect of
+        the command.
+        """
         self._contents = Contents(output, contents=contents)
 
     def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Found:
-        """What the call is about to do; None if it is nothing. Raises `Unreadable`, `WillFail`."""
+        """Return the effect that the call would have, or None. Raises `Unreadable` and `WillFail`."""
         if name == FOREIGN:
             return Unseen(FOREIGN)
         return _SHAPES[name](self._contents, tracee, arguments)
@@ -86,4 +87,4 @@ _SHAPES: Mapping[str, Shape] = {
     "io_submit": _whole("io_submit"),
     "seccomp": _whole("a listener of its own, which the kernel refuses"),
 }
-"""How the arguments of each call are read."""
+"""The argument layout of each call."""

@@ -1,8 +1,8 @@
-"""Where the bytes of a socket go: to a server elsewhere, or to another process of the same command.
+"""Determine where a socket leads: to an external server, or to another process of the same command.
 
-Told from what the watched processes themselves ask: `connect` names the peer, `listen` makes a socket the command's
-own. So a name is looked up once for each connection, at a moment at which the listening socket must be there. A socket
-that was accepted, or made as one of a pair, is nobody's server. This module must not read memory.
+The watched processes' own calls tell it: `connect` names the peer, and `listen` makes a socket the command's
+own. So one lookup per connection suffices, at a moment when the listening socket must exist. A socket from
+`accept`, or one of a pair, leads to no external server.
 """
 
 import ipaddress
@@ -26,7 +26,7 @@ class Address(tuple[str, str, int]):
 
     @property
     def is_name_service(self) -> bool:
-        """Whether a name is looked up there, which leaves nothing behind."""
+        """Return whether this is a name service, whose lookups leave nothing behind."""
         return self[0] == "inet" and self[2] == _NAME_SERVICE
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Address(tuple[str, str, int]):
 
 
 def address(tracee: Tracee, raw: bytes) -> Address | None:
-    """A `struct sockaddr` as a value; None for a family that leads to no server."""
+    """Decode a `struct sockaddr`; None for an address family without servers."""
     if len(raw) < _FAMILY.size:
         return None
     family = _FAMILY.unpack_from(raw)[0]
@@ -64,7 +64,7 @@ def _unix(tracee: Tracee, raw: bytes) -> Address | None:
 
 
 class Peers:
-    """Which sockets of the watched processes lead to a server, and to which one."""
+    """The external server of each connected socket of the watched processes."""
 
     def __init__(self) -> None:
         self._own: set[int] = set()
@@ -72,7 +72,7 @@ class Peers:
         self._servers: dict[int, Address] = {}
 
     def listens(self, tracee: Tracee, inode: int) -> None:
-        """A watched process makes this socket a server's."""
+        """Note that a watched process listens on this socket."""
         self._own.add(inode)
         for name in _unix_names(tracee.thread, inode):
             raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
@@ -80,13 +80,13 @@ class Peers:
                 self._own_names.add(str(own))
 
     def connects(self, tracee: Tracee, inode: int, peer: Address | None) -> None:
-        """A watched process connects this socket."""
+        """Note that a watched process connects this socket."""
         self._servers.pop(inode, None)
         if peer is not None and not self._is_own(tracee, peer):
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """The server to which a socket leads; None where it leads to none."""
+        """Return the external server of a socket, or None."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:
@@ -107,7 +107,7 @@ def _is_local(host: str) -> bool:
 
 
 def _listeners(thread: int, port: int) -> set[int]:
-    """The inodes of sockets that listen at a port, in the network of the thread."""
+    """Return the inodes of the sockets that listen on a port in the thread's network namespace."""
     inodes = set()
     for table in ("tcp", "tcp6"):
         for fields in _rows(thread, table):
@@ -117,7 +117,7 @@ def _listeners(thread: int, port: int) -> set[int]:
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
-    """The name of a socket in the file system, or its abstract one (`@name`), if it has any."""
+    """Return the socket's name in the file system, or its abstract name (`@name`), if it has one."""
     return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 

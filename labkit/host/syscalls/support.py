@@ -1,6 +1,6 @@
-"""Whether this machine can watch system calls, and why not, in one sentence.
+"""Find out whether this machine can watch system calls, and if not, say why in one sentence.
 
-The kernel is asked; nothing is started and nothing is changed. This module must not install a filter.
+The check asks the kernel; it starts and changes nothing.
 """
 
 import errno
@@ -13,11 +13,11 @@ from labkit.host.syscalls.filters import offered
 from labkit.host.syscalls.table import ARCHITECTURES, architecture
 
 OLDEST_KERNEL = (5, 5)
-"""The first one that lets a held call go on (SECCOMP_USER_NOTIF_FLAG_CONTINUE)."""
+"""The first kernel that lets a held call continue (SECCOMP_USER_NOTIF_FLAG_CONTINUE)."""
 
 
 def supported() -> str:
-    """Empty if this machine can, else one sentence that says why not, and what would help."""
+    """Return an empty text if this machine can, else a sentence with the reason and a remedy."""
     if sys.platform != "linux":
         return f"System calls can be watched on Linux only, and this is {platform.system()}; use a Linux machine."
     here = architecture()
@@ -35,13 +35,13 @@ def supported() -> str:
 
 
 def kernel_of(release: str) -> tuple[int, int]:
-    """The first two numbers of a kernel's release; (0, 0) where it has none."""
+    """Return the first two numbers of a kernel release; (0, 0) if it has none."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def refusal(number: int) -> str:
-    """What an error of the seccomp call means for a user; empty for 0."""
+    """Explain an errno of the seccomp call to a user; empty for 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:

@@ -1,7 +1,8 @@
-"""The system calls that are asked about: their numbers on each architecture, and when the kernel need not ask.
+"""The system calls to be held: their numbers on each architecture, and the conditions under which the kernel may
+skip them.
 
-Numbers are from the kernel's own tables (`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64,
-`include/uapi/asm-generic/unistd.h`). This module holds tables only: it must not call anything.
+The numbers come from the kernel's own tables (`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64,
+`include/uapi/asm-generic/unistd.h`).
 """
 
 import platform
@@ -19,7 +20,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """What the low half of an argument must be for the kernel to ask; what fails it goes on at once."""
+    """A condition on the low half of an argument; if it fails, the call goes on at once."""
 
     argument: int
     relation: str
@@ -27,22 +28,22 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call about which the kernel asks."""
+    """A system call that the kernel holds."""
 
     name: str
     kinds: frozenset[CallKind]
-    """What it can be; none: it is asked about in every run."""
+    """Its possible kinds; if empty, it is held in every run."""
     conditions: tuple[Condition, ...] = ()
-    """All of them must hold."""
+    """All of these must hold."""
 
 
 class Architecture(NamedTuple):
-    """What a filter must know of a processor."""
+    """The properties of a processor that a filter needs."""
 
     audit: int
-    """AUDIT_ARCH_*, which tells its own calls from 32-bit ones."""
+    """AUDIT_ARCH_*, which distinguishes its own calls from 32-bit ones."""
     foreign: int
-    """Numbers from here on belong to another table (x32); 0: there is none."""
+    """Call numbers from here on belong to another table (x32); 0 if there is none."""
     numbers: dict[str, int]
 
 
@@ -177,12 +178,14 @@ ARCHITECTURES = {
 
 
 def architecture() -> Architecture | None:
-    """The processor's table; None where there is none, as for a Python of 32 bits."""
+    """Return the processor's table; None if there is none, for example for a 32-bit Python."""
     return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
 
 
 def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
-    """What must be asked about so that calls of these kinds are met, and what cannot be followed is counted."""
+    """Return the calls to hold so that calls of these kinds are noticed, and calls that cannot be followed are
+    counted.
+    """
     return [
         question
         for question in QUESTIONS

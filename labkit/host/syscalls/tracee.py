@@ -1,7 +1,6 @@
-"""What can be read of a thread while its call is held: its memory, its descriptors, its folders.
+"""Read the memory, descriptors and folders of a thread while its call is held.
 
-Nothing is remembered between two calls: descriptors are closed and opened again, folders change. This module must not
-know system calls.
+Nothing is cached between two calls, because descriptors are reopened and folders change.
 """
 
 import errno
@@ -33,36 +32,36 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """The thread forbids being read (it is not dumpable), so nobody can tell what its call is about."""
+    """The thread cannot be read because it is not dumpable, so nobody can tell what its call is about."""
 
 
 class WillFail(Exception):
-    """The call cannot do anything: its thread is dead, its descriptor closed, or its address wrong."""
+    """The call cannot have an effect: its thread is dead, its descriptor closed, or its address wrong."""
 
 
 class Opened(NamedTuple):
-    """What a descriptor stands for."""
+    """The file, folder, socket or other object behind a descriptor."""
 
     mode: int
     inode: int
     device: int
     size: int
     path: str
-    """Of a file or folder that still has a name; else empty."""
+    """The path of a file or folder that still has a name; otherwise empty."""
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file that still has a name: nobody can ever read one that has none."""
+        """Return whether this is a regular file that still has a name; nobody can ever open one that has none."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property
     def is_socket(self) -> bool:
-        """Whether bytes for it leave through a socket."""
+        """Return whether this is a socket."""
         return stat.S_ISSOCK(self.mode)
 
 
 class Cursor(NamedTuple):
-    """Where the next byte of a descriptor goes, and how it was opened."""
+    """The position of a descriptor's next byte, and the flags of its open."""
 
     position: int
     writable: bool
@@ -78,7 +77,7 @@ class Tracee:
 
     @cached_property
     def process(self) -> int:
-        """The process that the thread belongs to."""
+        """Return the process that the thread belongs to."""
         try:
             with open(f"/proc/{self.thread}/status", "rb") as file:  # noqa: PTH123 - a hot path
                 for line in file:
@@ -89,7 +88,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """So many bytes, or fewer where the mapped memory ends. Raises `Unreadable`, `WillFail`."""
+        """Return `size` bytes, or fewer where the mapped memory ends. Raises `Unreadable`, `WillFail`."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -102,7 +101,7 @@ class Tracee:
             os.close(descriptor)
 
     def text(self, address: int) -> str:
-        """A string that ends with a zero byte. Raises `Unreadable`, `WillFail`."""
+        """Return a zero-terminated string. Raises `Unreadable`, `WillFail`."""
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -116,13 +115,13 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Address and size of each piece of a scattered write. Raises `Unreadable`, `WillFail`."""
+        """Return address and size of each piece of a vectored write. Raises `Unreadable`, `WillFail`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         whole = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:whole]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
-        """The bytes of all pieces; None where not all of them can be read."""
+        """Return the bytes of all pieces; None unless all of them can be read."""
         try:
             content = b"".join(self.memory(*piece) for piece in pieces)
         except WillFail:
@@ -130,7 +129,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """What a descriptor stands for. Raises `Unreadable`, `WillFail`."""
+        """Return the object behind a descriptor. Raises `Unreadable`, `WillFail`."""
         place = f"/proc/{self.thread}/fd/{_signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -143,7 +142,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Where the next byte goes. Raises `Unreadable`, `WillFail`."""
+        """Return the position of the next byte. Raises `Unreadable`, `WillFail`."""
         place = f"/proc/{self.thread}/fdinfo/{_signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -156,11 +155,15 @@ class Tracee:
         )
 
     def path(self, folder: int, address: int) -> str:
-        """An absolute name, from one that may be relative to a folder's descriptor. Raises `Unreadable`, `WillFail`."""
+        """Return an absolute path for a name that may be relative to a folder's descriptor. Raises `Unreadable`,
+        `WillFail`.
+        """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
-        """The name with every folder of it as it really is; its last part is taken as it stands."""
+        """Return the absolute path with all symbolic links of its folders resolved; the last component stays as it
+        is.
+        """
         if not name:
             return self.opened(folder).path
         if not name.startswith("/"):
@@ -171,7 +174,9 @@ class Tracee:
         return os.path.join(os.path.realpath(whole.parent), whole.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Names that mean another thing in every process, as `/proc/self` and `/dev/stdout`, as names of this one."""
+        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`, by this
+        process's names.
+        """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):
@@ -191,6 +196,6 @@ def _told(error: OSError) -> Exception:
 
 
 def _signed(value: int) -> int:
-    """An argument of type int, from the 64 bits in which it came."""
+    """Convert a 64-bit register to a C int."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

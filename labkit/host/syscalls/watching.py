@@ -1,9 +1,8 @@
-"""Starts a command, is asked about each of its system calls before it happens, and can kill everything meanwhile.
+"""Run a command, decide on each of its system calls before it happens, and kill everything at any moment.
 
-Three processes have a part: the watcher (whoever calls `watch`) holds the listener and decides; the guard
-(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. When the watcher dies of
-whatever, its socket closes and the guard kills; when the guard dies, the watcher kills what it has met. This module
-must not know what a call means for anybody.
+Three processes take part: the watcher (the caller of `watch`) holds the listener and decides; the guard
+(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. If the watcher dies,
+its socket closes and the guard kills; if the guard dies, the watcher kills the processes that it has met.
 """
 
 import contextlib
@@ -32,7 +31,8 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 5.0
-"""How long what a command left running may go on after it has ended: a JVM that a script started ends after the script.
+"""How long remaining processes may run after the command has ended: a JVM that a script started ends after the
+script.
 """
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids being read"
@@ -40,7 +40,7 @@ _FORBIDDEN = "a file in a folder that the watcher may not look into"
 
 
 def go_on() -> Answer:
-    """The answer of whoever has nothing against the command's going on."""
+    """The default for `tick`: let the command continue."""
     return Answer.GO_ON
 
 
@@ -56,16 +56,17 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Runs a command and asks `decide` about each of its calls of these kinds, while the call is held.
+    """Run a command and ask `decide` about each of its calls of these kinds while the call is held.
 
-    The command runs in `folder`, in a session of its own, with exactly this environment, without an input; what it
-    prints is added to the file `output`, and is no call. `tick` is asked about every 50 ms. After KILL everything that
-    the command ever started is killed, and a call that is held never happens. `contents` adds their bytes to writes.
-    `linger` is how many seconds processes may go on after the command has ended; then they are killed, too.
+    The command runs in `folder`, in its own session, with exactly this environment and without input; its
+    output is appended to the file `output` and does not count as calls. `tick` is asked about every 50 ms.
+    After KILL, everything that the command ever started is killed, and a held call never happens. `contents`
+    adds the bytes of writes to their calls. `linger` is how many seconds processes may run after the command
+    has ended before they are killed.
 
-    Whatever `decide` or `tick` raise is raised here when everything is dead. Raises `ServiceUnavailable` where this
-    machine cannot watch, `InvalidInput` for a command or folder that cannot be started, `JobFailed` when the guard
-    died.
+    Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this
+    machine cannot watch, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the
+    guard died.
     """
     if why := supported():
         raise ServiceUnavailable(why)
@@ -77,7 +78,7 @@ def watch(
 
 
 class Interrupted(NamedTuple):
-    """A call that was passed on and then interrupted: the same thread asks for it again."""
+    """A call that was released and then interrupted, so that the same thread will make it again."""
 
     thread: int
     name: str
@@ -112,7 +113,7 @@ class Watch:
         self._ended: AllEnded | None = None
 
     def run(self, linger: float) -> WatchedRun:
-        """Serves the command's calls until all of it has ended, or was killed."""
+        """Serve the command's calls until all of its processes have ended or were killed."""
         try:
             held = self._serve(linger)
         except BaseException:
@@ -132,7 +133,7 @@ class Watch:
         )
 
     def _serve(self, linger: float) -> Call | None:
-        """Until nothing of the command is left; the call that was held when it was killed, if there was one."""
+        """Serve calls until no process is left; return the call that was held during a kill, if any."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -155,7 +156,7 @@ class Watch:
         return None
 
     def _answer(self) -> Call | None:
-        """Lets one call go on; or gives it back, still held, where everything is to be killed."""
+        """Release one call, or return it, still held, if everything should be killed."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -168,7 +169,7 @@ class Watch:
         return None
 
     def _read(self, notification: Notification) -> Call | None:
-        """What is worth a question; what cannot be followed is counted."""
+        """Return the call if it is relevant, and count it if it cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
             found = self._reader.read(tracee, notification.name, notification.arguments)
@@ -218,7 +219,7 @@ class Watch:
                 paths.add(unseen.path)
 
     def _hear(self, linger: float) -> None:
-        """What the guard says: that the command has ended, and that nothing of it is left."""
+        """Process the guard's messages: the command has ended, or no process is left."""
         messages = self._guard.hear()
         if messages is None:
             raise JobFailed(
@@ -234,7 +235,7 @@ class Watch:
                 raise error_of(message)
 
     def _kill(self) -> None:
-        """Has the guard kill everything, and waits for its word that nothing is left."""
+        """Let the guard kill everything, and wait until it confirms that nothing is left."""
         channel = self._guard.channel
         try:
             channel.sendall(wire.encode(Kill()))
@@ -248,7 +249,7 @@ class Watch:
             self._kill_without_guard()
 
     def _kill_without_guard(self) -> None:
-        """The last resort: kills the command's session, and what was met outside of it."""
+        """Kill the command's session and the processes met outside of it, as a last resort."""
         root, began = self._guard.root, self._created
 
         def living() -> list[int]:
@@ -264,7 +265,7 @@ def _asked(notification: Notification) -> Interrupted:
 
 
 def _created(pid: int) -> float:
-    """When a process was started, by the kernel's clock of processes; 0 if it is gone."""
+    """Return a process's start time by the kernel's process clock; 0 if it is gone."""
     # Its second thread becomes the command (execve), and takes over its number: for a moment the kernel knows neither.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
@@ -274,7 +275,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Whether a process lives that was started with the command or later: an older one has the number by chance."""
+    """Return whether a process lives that started with the command or later; an older one has the same id by chance."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
