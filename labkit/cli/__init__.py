@@ -46,8 +46,9 @@ def main() -> NoReturn:
 def execute(words: Sequence[str]) -> int:
     """Carries out a command line; gives the exit code. Every error ends here, as one sentence on standard error."""
     debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
     try:
-        return _run([word for word in words if word != "--debug"])
+        return _run(words)
     except LabError as error:
         return _say(str(error), error.exit_code, debug=debug)
     except Stopped as stopped:

@@ -1,6 +1,8 @@
 """`labkit crashtest`: what a user's own sink or pipeline guarantees, measured. Options, printing, files; no test."""
 
 import json
+import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -209,18 +211,32 @@ def crashtest(
     check_axes(axes)
     if out is not None and out.exists():
         raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
+    if junit is not None:
+        _check_junit(junit, out)
     if is_pipeline:
         report = _test_pipeline(said, command, out, common | pipelines)
     else:
         report = _test_sink(said, subject, out, common | sinks | {"watch": watch})
-    if junit is not None:
-        junit.write_text(report.junit(guarantee, axes), encoding="utf-8")
-    if out is not None:
-        from labkit.crashtest.kept import keep
+    with ExitStack() as files:  # a file that cannot be written, or a closed pipe, costs no other part of the result
+        if junit is not None:
+            files.callback(lambda: junit.write_text(report.junit(guarantee, axes), encoding="utf-8"))
+        if out is not None:
+            from labkit.crashtest.kept import keep
 
-        keep(report, out)
-    print(json.dumps(report.to_json()) if as_json else report.text())
+            files.callback(keep, report, out)
+        print(json.dumps(report.to_json()) if as_json else report.text(), flush=True)
     return report.code(guarantee, axes)
+
+
+def _check_junit(junit: Path, out: Path | None) -> None:
+    """Raises `InvalidInput` if the file could not be written after the test, unless the test makes its folder."""
+    folder = junit.absolute().parent
+    if junit.is_dir():
+        raise InvalidInput(f"--junit {junit}: this is a folder; name a file.")
+    if out is not None and folder == out.absolute():
+        return
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidInput(f"--junit {junit}: nothing can be written into {folder}; make this folder or name another.")
 
 
 def _refuse_mixed(subject: str | None, command: str | None, others: dict[str, Any]) -> None:
