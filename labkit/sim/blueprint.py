@@ -108,8 +108,3 @@ class Blueprint(Generic[ModelT, ScriptT]):
         """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace
-
-
-def by_name(*blueprints: Blueprint[Any, Any]) -> dict[str, Blueprint[Any, Any]]:
-    """A registry of models, in the order in which they are given."""
-    return {blueprint.name: blueprint for blueprint in blueprints}

@@ -11,9 +11,8 @@ from labkit.sim.rules import Event
 from labkit.sim.trace import Replay, Trace
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
-from labkit.view.scene import Place, Scene, draw
+from labkit.view.scene import Drawing, Place, Scene, draw
 from labkit.view.scenes import DRAWINGS
-from labkit.view.scenes.open_models import OPEN_DRAWINGS
 
 HOLDS, BROKEN, OPEN = "holds", "violated", "unknown"
 SENTENCE_OF_START = "The beginning: nothing has happened."
@@ -26,6 +25,15 @@ class Verdict(NamedTuple):
     because: str
 
 
+def _drawing(model: str) -> Drawing:
+    """How a model is drawn, or an open model, which is drawn like the models that it is made from."""
+    if model in DRAWINGS:
+        return DRAWINGS[model]
+    from labkit.view.scenes.open_models import OPEN_DRAWINGS
+
+    return OPEN_DRAWINGS[model]
+
+
 class Story:
     """A run of a simulator with everything that a player shows. It grows with the run and keeps what it has
     worked out.
@@ -33,7 +41,7 @@ class Story:
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
-        self.drawing = (DRAWINGS | OPEN_DRAWINGS)[walk.model.name]
+        self.drawing = _drawing(walk.model.name)
         self.watch_for = watch_for
         self.actions: list[Action] = []
         self.scenes: list[Scene] = []

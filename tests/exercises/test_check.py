@@ -1,6 +1,8 @@
 """What a learner calls: check, hint, progress, reset; and how an answer is read where it was written."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,8 @@ from exercise_sources import all_sources, run
 from labkit import lab
 from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.teach.exercises import check as checking
+from labkit.teach.exercises import delivery, progress
 from labkit.teach.exercises import namespace as namespaces
-from labkit.teach.exercises import progress
 from labkit.teach.exercises.contract import AnswerFailed, Kind, Level
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES
@@ -258,3 +260,21 @@ def test_the_guide_lists_every_exercise():
         parts = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{more}")
         wanted.append(f"| {' | '.join(parts)} |")
     assert rows == wanted
+
+
+def test_a_check_loads_the_judge_and_the_simulator_of_its_own_exercise_only():
+    code = """
+import sys
+from labkit.teach.exercises.check import check
+def receive(id, table, memory): return ["output", "acknowledge"]
+check("02-dedup")
+print(*sorted(sys.modules), sep="\\n")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "check 1 of 3 failed" in ran.stdout
+    loaded = set(ran.stdout.splitlines())
+    judges = {path.stem for path in Path(delivery.__file__).parent.glob("*.py") if "\nJUDGES = " in path.read_text()}
+    assert {each for each in judges if f"labkit.teach.exercises.{each}" in loaded} == {"delivery"}
+    assert len(judges) == 16
+    assert "labkit.sim.models.delivery" in loaded
+    assert not loaded & {"labkit.sim.models.kafka_log", "labkit.sim.models.barriers", "labkit.view.scenes.barriers"}

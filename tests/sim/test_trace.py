@@ -156,7 +156,7 @@ def test_a_million_actions_are_refused_at_once():
 
 
 def test_a_model_is_what_its_blueprint_says():
-    for blueprint in (MODELS | OPEN_MODELS).values():
+    for blueprint in [*MODELS.values(), *OPEN_MODELS.values()]:
         model = make(blueprint.name, {})
         assert (model.name, model.version) == (blueprint.name, blueprint.version)
         assert model.parameters == blueprint.parameters

@@ -5,12 +5,15 @@ answers. What happens then is a run of the open model, so a counterexample repla
 learner's code. An open model must not contain what would answer its exercise.
 """
 
-from labkit.sim.blueprint import by_name
-from labkit.sim.open_models import alignment, confirmation, deduplication, recovery, resolution
+from typing import Any
+
+from labkit.core.lazily import Lazily
+from labkit.sim.blueprint import Blueprint
 
 __all__ = ["OPEN_MODELS"]
 
-OPEN_MODELS = by_name(
-    deduplication.BLUEPRINT, alignment.BLUEPRINT, recovery.BLUEPRINT, confirmation.BLUEPRINT, resolution.BLUEPRINT
+_NAMES = ("deduplication", "alignment", "recovery", "confirmation", "resolution")
+OPEN_MODELS: Lazily[Blueprint[Any, Any]] = Lazily(
+    "BLUEPRINT", {f"{name}_drill": f"{__name__}.{name}" for name in _NAMES}
 )
-"""By name."""
+"""By name; each is imported when it is looked up."""

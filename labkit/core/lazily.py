@@ -1,0 +1,40 @@
+"""Registries that import a module only when somebody asks for what it registers."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Lazily(MutableMapping[str, T], Generic[T]):
+    """Values by name: each is an attribute of a module, which is imported when the value is looked up.
+
+    The names are known without any import, in the order in which they were given.
+    """
+
+    def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:
+        self._attribute = attribute
+        self._modules: dict[str, str | T] = dict(modules)
+
+    def __getitem__(self, name: str) -> T:
+        found = self._modules[name]
+        if isinstance(found, str):
+            loaded: T = vars(import_module(found))[self._attribute]
+            self._modules[name] = found = loaded
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._modules[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._modules[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
