@@ -1,7 +1,7 @@
-"""What lies in a query's checkpoint folder: the engine's logs, and the lab's own folder beside them.
+"""A query's checkpoint folder: the engine's logs, and the lab's own folder beside them.
 
-`offsets/N` and `commits/N` are Spark's (OffsetSeqLog, CommitLog). `labkit/` holds the query's identity, the lock of
-its driver, and what the sink keeps. This module must not write into the engine's logs.
+`offsets/N` and `commits/N` are Spark's (OffsetSeqLog, CommitLog), and the lab never writes them. `labkit/`
+holds the query's identity, its driver's lock, and the sink's own files.
 """
 
 import fcntl
@@ -37,36 +37,36 @@ class Checkpoint:
         self.log = folder / "labkit"
 
     def offset_log(self) -> list[int]:
-        """The batches whose `offsets/N` is durable."""
+        """Return the batches whose `offsets/N` is durable."""
         return _numbers(self.folder / "offsets")
 
     def commit_log(self) -> list[int]:
-        """The batches whose `commits/N` is durable."""
+        """Return the batches whose `commits/N` is durable."""
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """The last batch in the commit log; None where it is empty."""
+        """Return the last batch in the commit log; None if it is empty."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
-        """How many drivers have run the query so far."""
+        """Return how many drivers have run the query so far."""
         path = self.log / "query.json"
         return _read_identity(path)[1] if path.exists() else 0
 
     def check(self) -> None:
-        """Refuses damaged logs before anything is recovered by them. Raises `InvalidInput`."""
+        """Refuse damaged logs before a recovery uses them. Raises `InvalidInput`."""
         for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """The planned batches with their ranges, read from the offset log of the lab's own source."""
+        """Return the planned batches with their ranges, from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
 
     def files(self) -> list[str]:
-        """Every file that decides about recovery, as a person would list it."""
+        """Return every file that affects recovery, as a person would list it."""
         kept = ("offsets", "commits", "labkit/handles", "labkit/wal")
         return [
             f"{name}/{path.name}"
@@ -78,7 +78,7 @@ class Checkpoint:
         ]
 
     def state_files(self) -> list[str]:
-        """The files of the state store: deltas and snapshots, or the zip files and changelogs of RocksDB."""
+        """Return the files of the state store: deltas and snapshots, or RocksDB's zip files and changelogs."""
         state = self.folder / "state"
         paths = (path for path in sorted(state.rglob("*")) if path.is_file() and not path.name.startswith("."))
         return [str(path.relative_to(self.folder)) for path in paths]
@@ -92,7 +92,7 @@ class Checkpoint:
 
 
 def _check_entry(path: Path) -> None:
-    """An entry of either log is a version, then lines of JSON (OffsetSeqLog, CommitLog)."""
+    """Check an entry of either log: a version, then lines of JSON (OffsetSeqLog, CommitLog)."""
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:
@@ -112,7 +112,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 class DriverLock:
-    """A file lock that the one driver of a checkpoint holds until it dies."""
+    """A file lock that a checkpoint's one driver holds until it dies."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._path = checkpoint.log / "driver.lock"
@@ -137,13 +137,15 @@ class DriverLock:
         self._is_held = True
 
     def release(self) -> None:
-        """Lets another driver run the query. A second call does nothing: by then the number may be another file's."""
+        """Let another driver run the query. A second call does nothing, because the descriptor may be another
+        file's by then.
+        """
         if self._is_held:
             self._is_held = False
             os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
-        """A dead driver's lock is free, yet its workers may outlive it for a moment and still write."""
+        """Refuse while workers of a dead driver live: its lock is free, but they may still write for a moment."""
         session = self._read().get("session")
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
@@ -170,9 +172,9 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Registers one more driver of the query and returns the query's identity and the driver's incarnation.
+    """Register one more driver of the query and return the query's identity and the driver's incarnation.
 
-    Call it with the `DriverLock` held. Raises `InvalidInput` when the checkpoint belongs to another query.
+    Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint belongs to another query.
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
@@ -190,7 +192,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
 
 
 def new_query() -> str:
-    """A name for a query that no other checkpoint uses."""
+    """Return a query name that no other checkpoint uses."""
     return "q" + uuid.uuid4().hex[:12]
 
 

@@ -1,8 +1,8 @@
-"""A master that is not local: what its executors have to be told, and what has to be true before a run on it.
+"""Configure executors for a master that is not local, and check the conditions for a run on it.
 
-Executors are processes of somebody else (a worker, on this host or another), inherit nothing from the driver, and
-outlive it for a moment. They find the checkpoint, and a store that is a file, under the same path as the driver does:
-on one host, or on a shared disk. This module must not start a session.
+Executors are children of a worker, on this host or another; they inherit nothing from the driver and outlive it
+for a moment. They need the checkpoint, and a store that is a file, under the same path as the driver: on one
+host, or on a shared disk.
 """
 
 import os
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXECUTOR_MEMORY = "512m"
-"""Memory of one executor: little more than the least that Spark accepts (UnifiedMemoryManager: 450 MB)."""
+"""The memory of one executor, slightly above Spark's minimum (UnifiedMemoryManager: 450 MB)."""
 
 SLOT_SECONDS = 90.0
-"""Seconds that a cluster may take until enough executors have registered; starting one takes some seconds."""
+"""Seconds within which enough executors must register; starting one takes a few seconds."""
 
 _HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
-"""Environment variables by which a store finds its server: executors need them as the driver does."""
+"""Environment variables by which a store finds its server; executors need them like the driver."""
 
 _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
 
 
 def executors(master: str, java: Java, python_path: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Configuration by which executors find the lab, their Java's needs and the stores; nothing for a local master.
+    """Return the configuration with which executors find the lab, its stores and their Java flags; empty for a
+    local master.
 
-    It may hold the password of a server, so it must not be put on a command line.
+    It may contain a server's password, so never put it on a command line.
     """
     if is_local(master):
         return {}
@@ -45,7 +46,7 @@ def executors(master: str, java: Java, python_path: str, environment: Mapping[st
 
 
 def to_properties(configuration: Mapping[str, str]) -> str:
-    """The configuration as a file that SparkSubmit reads with --properties-file (java.util.Properties)."""
+    """Return the configuration as a file for SparkSubmit's --properties-file (java.util.Properties)."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items())
 
 
@@ -61,9 +62,9 @@ def _unicode(sign: str) -> str:
 
 
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
-    """Waits until so many tasks can run at once, at least one; then looks where they would run.
+    """Wait until `needed` tasks, at least one, can run at once, then check on which hosts they would run.
 
-    Raises `ServiceUnavailable` when the cluster has not so many slots, `InvalidInput` for a store it cannot share.
+    Raises `ServiceUnavailable` if the cluster has too few slots, and `InvalidInput` for a store that it cannot share.
     """
     # Hosts are looked at only when executors are there: before, nobody knows where
     # tasks would run.
@@ -73,7 +74,7 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
 
 def await_slots(spark: "SparkSession", needed: int) -> None:
-    """Waits until so many tasks can run at once. Raises `ServiceUnavailable` when the cluster has not so many."""
+    """Wait until `needed` tasks can run at once. Raises `ServiceUnavailable` if the cluster has too few slots."""
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
     while (there := slots(spark)) < needed:
@@ -83,7 +84,7 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
 
 
 def slots(spark: "SparkSession") -> int:
-    """How many tasks the registered executors can run at once."""
+    """Return how many tasks the registered executors can run at once."""
     if len(_inner(spark).statusTracker().getExecutorInfos()) < 2:  # the driver is always among them
         return 0
     # On a standalone cluster this is the number of cores of all registered executors.
@@ -91,7 +92,7 @@ def slots(spark: "SparkSession") -> int:
 
 
 def hosts(spark: "SparkSession") -> set[str]:
-    """The hosts of the driver and of every registered executor."""
+    """Return the hosts of the driver and of every registered executor."""
     keys = _inner(spark).getExecutorMemoryStatus().keys().iterator()
     names = set()
     while keys.hasNext():
@@ -100,12 +101,12 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """The SparkContext of the JVM: it knows the executors, which PySpark's does not show."""
+    """Return the JVM's SparkContext, which knows the executors, unlike PySpark's."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raises `InvalidInput` for a store that only one host can use, where executors are on several."""
+    """Raise `InvalidInput` if executors are on several hosts and only one host can use the store."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file can be used on one host only, and this run is on {', '.join(sorted(places))}; "
@@ -114,7 +115,7 @@ def check_store(store: str, places: set[str]) -> None:
 
 
 def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
-    """Raises `InvalidInput` where two attempts at a task may run at once and the sink's rows would mix."""
+    """Raise `InvalidInput` if two attempts of a task may run at once and would mix the sink's rows."""
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(

@@ -1,8 +1,8 @@
-"""The proof of a crash, as one rule for the word-count runs and for the crash test.
+"""The proof of a crash: one rule for the word-count runs and for the crash test.
 
-A crash counts only with its proof: the supervisor killed the driver by signal 9, nothing of its session is left, the
-process that reached the point was among the killed, and the engine's logs say of the batch what the point says.
-This module must not start or kill anything, and must not decide which point was meant.
+A crash counts only with its proof: the supervisor killed the driver with signal 9, nothing of its session is
+left, the process that reached the point was among the killed, and the engine's logs show the batch in the state
+that the point implies.
 """
 
 import signal
@@ -16,17 +16,17 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process that reached the point, as it has written itself down before it waited for its death."""
+    """The process that reached the point, as it recorded itself before it waited for its death."""
 
     pid: int
     session: int
 
 
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
-    """The proof that the driver was killed where it had reached the point. Raises `JobFailed` when there is none.
+    """Return the proof that the driver was killed where it had reached the point. Raises `JobFailed` without one.
 
-    `in_executor` says that the point lay in an executor of a cluster. That is in a session of its own, so it is not
-    among the killed: it ends by itself, and the proof says whether it has.
+    `in_executor` means that the point was in an executor of a cluster. An executor has its own session, so it
+    is not among the killed: it ends by itself, and the proof records whether it has.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
@@ -45,7 +45,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """On a cluster a crash is over when the last executor on this host has noticed that its driver is dead."""
+    """Check that the last executor on this host has ended, because only then a crash on a cluster is over."""
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
@@ -55,7 +55,7 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Raises `JobFailed` unless the driver was killed and its session is empty now, for whoever takes over."""
+    """Raise `JobFailed` unless the driver was killed and its session is empty, so that another driver may take over."""
     proof = ending.proof
     # The proof is of the moment of the kill; a look now costs little, and nobody may
     # take over from a writer that lives.
@@ -71,17 +71,17 @@ class BatchLogs(NamedTuple):
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
-        """Both logs as they are now."""
+        """Read both logs as they are now."""
         return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
 
 
 def check_logs(
     where: object, batch: int, expected: EngineLogs, checkpoint: Checkpoint, *, killed_at: float | None = None
 ) -> None:
-    """Raises `JobFailed` unless `offsets/N` and `commits/N` are there, or not, exactly as expected at the point.
+    """Raise `JobFailed` unless `offsets/N` and `commits/N` exist, or do not, exactly as expected at the point.
 
-    `killed_at` (seconds since the epoch) is given where the driver outlived the crash, because an executor was
-    killed: then a file that is younger than the kill was not there when the point was reached.
+    `killed_at` (seconds since the epoch) is set if the driver outlived the crash because an executor was
+    killed: a file that is younger than the kill did not exist when the point was reached.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -101,7 +101,7 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raises `JobFailed` unless recovery left the engine's logs as they were when its driver was started."""
+    """Raise `JobFailed` unless recovery left the engine's logs as they were when its driver started."""
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(

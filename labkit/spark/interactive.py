@@ -1,8 +1,8 @@
 """A Spark session for a person at a keyboard: in this process, quiet, and gone with it.
 
-The JVM runs in a session of its own, so an interrupt of the kernel does not end it. A guard in a process of its own
-ends the JVM and deletes its folder when this process is gone, whatever it died of. This module must not start a query,
-and must leave no variable in the environment: drivers of crash runs inherit it and must not find this JVM.
+The JVM runs in its own session, so that interrupting the kernel does not end it. A guard process ends the JVM
+and deletes its folder when this process is gone, whatever it died of. No variable stays in the environment,
+because drivers of crash runs inherit it and must not find this JVM.
 
     python -m labkit.spark.interactive FOLDER PID      the guard
 """
@@ -32,35 +32,36 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     Session = SparkSession
-    """The type of a session, for those who must not know PySpark."""
+    """The type of a session, for modules that must not import PySpark."""
 
 CORES = 2
-"""Threads of the session, and partitions of a shuffle: enough to see that there are several."""
+"""The session's threads, and the partitions of a shuffle: enough to see that there are several."""
 
 ATTEMPTS = 2
-"""How often a task is tried before its query fails: by itself Spark tries it once here, and four times on a cluster."""
+"""How often a task is tried before its query fails; Spark's default is one here, and four on a cluster."""
 
 _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """What the guard says when it has begun."""
+    """The guard's message that it has started."""
 
     jvm: int
 
 
 @dataclass(frozen=True)
 class _Engine:
-    """The JVM of this process and the folder with everything temporary of it."""
+    """The JVM of this process and the folder with its temporary files."""
 
     process: "subprocess.Popen[bytes]"
     scratch: Path
 
 
 def interactive_session() -> "SparkSession":
-    """The session of this process, started at the first call; a new one in the same JVM after `spark.stop()`.
+    """Return the session of this process, started at the first call; after `spark.stop()`, a new one in the same
+    JVM.
 
-    Raises `ServiceUnavailable` when there is no usable Java, or when the JVM has ended.
+    Raises `ServiceUnavailable` if there is no usable Java, or if the JVM has ended.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -103,7 +104,7 @@ def _engine() -> _Engine:
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Puts the environment back behind a block."""
+    """Restore the environment after a block."""
     before = dict(os.environ)
     try:
         yield
@@ -113,7 +114,7 @@ def _environment_kept() -> Iterator[None]:
 
 
 def main(folder: str, jvm: str) -> None:
-    """Waits for the end of the process that asked, then ends the JVM and deletes its folder."""
+    """Wait for the end of the asking process, then end the JVM and delete its folder."""
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

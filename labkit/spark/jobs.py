@@ -1,4 +1,4 @@
-"""What the streaming queries compute. A job must not know its sink, nor where it will be killed."""
+"""The computations of the streaming queries. A job knows neither its sink nor where it will be killed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """Counts one word; emits (offset, word, count so far) for every record.
+    """Counts one word, and emits (offset, word, count so far) for every record.
 
-    Rows are sorted by offset first: the order within a batch is not fixed, and a replay must count alike.
+    Rows are sorted by offset first, because the order within a batch is not fixed and a replay must count alike.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """The word's count, in the state store."""
+        """Open the word's count in the state store."""
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """All rows of this word in this batch."""
+        """Count all rows of this word in this batch."""
         state = self._count.get()
         count = 0 if state is None else state[0]
         for row in sorted(rows, key=lambda row: row.offset):
@@ -42,7 +42,7 @@ class RunningCount(StatefulProcessor):
         self._count.update((count,))
 
     def close(self) -> None:
-        """Does nothing: the processor holds nothing open."""
+        """Do nothing: the processor holds nothing open."""
 
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -51,31 +51,33 @@ PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
-    """Sets the state store provider of every query that this session starts from now on."""
+    """Set the state store provider of every query that this session starts from now on."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
 def shuffle_into(spark: "SparkSession", tasks: int) -> None:
-    """Sets the number of shuffle tasks of every query that this session starts from now on."""
+    """Set the number of shuffle tasks of every query that this session starts from now on."""
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Has the rows written by so many tasks.
+    """Distribute the rows over this number of writing tasks.
 
-    A restart cannot cut the state anew: Spark takes the number of its partitions from the checkpoint
+    A restart cannot repartition the state: Spark takes the number of partitions from the checkpoint
     (OffsetSeqMetadata), whatever the session says.
     """
     return rows.repartition(tasks, "key")
 
 
 def running(lines: "DataFrame") -> "DataFrame":
-    """One row (offset, word, running count) for every record."""
+    """Return one row (offset, word, running count) for every record."""
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
-    """Running counts of the records of a topic. A record carries the number of its line, so no Kafka offset counts."""
+    """Return running counts of a topic's records. Each record carries its line number, so Kafka's offsets do not
+    matter.
+    """
     record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
     return running(records.select(record).select("record.*"))
 
@@ -85,16 +87,17 @@ WORD = r"[\p{L}\p{N}']+"
 
 
 def totals(lines: "DataFrame") -> "DataFrame":
-    """For every batch, one row (last line, word, total) for each word that occurs in it."""
+    """Return, for every batch, one row (last line, word, total) for each word that occurs in it."""
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
     return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
 
 
 def each(lines: "DataFrame") -> "DataFrame":
-    """One row (offset, word, 1) for every line, which is an object with offset and word.
+    """Return one row (offset, word, 1) for every line, which is an object with offset and word.
 
-    Spark cuts what it read from a socket into a task for every thread; a sink with an armed point counts on fewer.
+    Spark splits what it read from a socket into one task per thread; a sink with an armed failpoint relies on
+    fewer tasks.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
@@ -102,13 +105,13 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """One row (offset, item, price) for every order, and a mail for each, sent by whichever task has it."""
+    """Return one row (offset, item, price) for every order; the task that handles it sends a mail."""
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 
 
 def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-    """What one task of the shop does with its orders: looks a price up, sends a mail, gives a row."""
+    """Handle the orders of one task of the shop: look up a price, send a mail, yield a row."""
     import pyarrow as pa
 
     for batch in orders:
@@ -125,19 +128,19 @@ def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[Record
 
 @dataclass(frozen=True)
 class Plan:
-    """One job: where its lines come from, what becomes of them, and how its rows leave the query."""
+    """One job: the source of its lines, its computation, and the output mode of its rows."""
 
     source: type[DataSource] | None
-    """The lab's own source; None where the job reads by a source of Spark."""
+    """The lab's own source; None if the job reads with a source of Spark."""
     compute: "Callable[[DataFrame, Path], DataFrame]"
-    """Of the lines, and of the folder of what lies outside (`labkit.spark.outside`)."""
+    """Computes the result from the lines and the folder of the outside world (`labkit.spark.outside`)."""
     output_mode: str
     endless: bool = False
     """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
 def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """A job that looks at nothing but its lines."""
+    """Wrap a job that uses nothing but its lines."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -1,8 +1,8 @@
-"""The JVM of a driver, started directly, with settings for small runs or for bulk, and the session in it.
+"""A driver's JVM, started directly, with settings for small runs or for bulk, and the session in it.
 
-The launcher script of PySpark starts a second JVM and polls; here the JVM starts at once while Python imports
-pyspark. Settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run
-must get none of them. This module must not know any of the faster starts (`labkit.spark.fast`).
+PySpark's launcher script starts a second JVM and polls; here the JVM starts at once while Python imports
+pyspark. The settings that make three records fast make five million slow (C1 only, no code generation), so a
+bulk run gets none of them. This module knows none of the faster starts (`labkit.spark.fast`).
 """
 
 import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START_PATIENCE = 120.0
-"""Seconds until a JVM that does not answer is given up."""
+"""Seconds after which an unresponsive JVM is abandoned."""
 
 _OPEN_PACKAGES = [
     "java.lang",
@@ -45,7 +45,7 @@ _OPEN_PACKAGES = [
     "sun.security.action",
     "sun.util.calendar",
 ]
-"""What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions)."""
+"""The packages that Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions)."""
 
 _LOGGING = """\
 rootLogger.level = warn
@@ -64,7 +64,7 @@ logger.states.level = error
 logger.resolve.name = org.apache.spark.sql.execution.streaming
 logger.resolve.level = error
 """
-"""Warnings that every run of the lab would give, and that say nothing to its reader, are left out."""
+"""Suppresses warnings that every run of the lab would produce and that tell its reader nothing."""
 
 _EVERY_RUN = {
     "spark.ui.enabled": "false",
@@ -72,7 +72,7 @@ _EVERY_RUN = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.log.structuredLogging.enabled": "false",
 }
-"""Configuration of every driver: no page that nobody asked for, no batch without data."""
+"""The configuration of every driver: no web page, no batch without data."""
 
 NO_ZYGOTE: Mapping[str, str] = {}
 """Spark starts this interpreter for whatever it needs."""
@@ -83,21 +83,21 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 
 @dataclass(frozen=True)
 class Profile:
-    """How a driver's JVM is set up: its own options, and Spark's configuration beyond that of every run."""
+    """The setup of a driver's JVM: its options, and Spark's configuration beyond that of every run."""
 
     options: tuple[str, ...]
     configuration: dict[str, str]
     forks: bool = False
-    """Whether Spark's Python processes for a query are forked from one that has imported what they need."""
+    """Whether Spark's Python processes for a query are forked from a zygote."""
     connector: bool = False
-    """Whether it reads Kafka by Spark's own source, whose jars PySpark does not bring."""
+    """Whether it reads Kafka with Spark's own source, whose jars PySpark does not include."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
-        """This profile with more options for the JVM."""
+        """Return this profile with additional JVM options."""
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """This profile without forks: Spark starts a new interpreter and its own daemon for every query."""
+        """Return this profile without forks: Spark starts a new interpreter and its own daemon for every query."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -109,8 +109,10 @@ _SMALL = {
     "spark.python.daemon.module": _FAST_DAEMON,
 }
 _NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-"""Without a .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that it
-makes, and those take an eighth of a small run. Files are renamed, and collide, as with Spark's own choice."""
+"""Writes no .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that
+it creates, and those for the .crc files take an eighth of a small run. Files are renamed, and collide, as with
+Spark's own choice.
+"""
 
 PROFILES = {
     "small": Profile(("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
@@ -123,14 +125,15 @@ _CRASHTEST = {
     "spark.sql.files.minPartitionNum": "2",
 }
 PROFILES["crashtest"] = replace(PROFILES["small"], configuration=_SMALL | _CRASHTEST)
-"""`small`: a few records, quick to start. `bulk`: what Spark does by itself, for throughput. `cluster`: as `bulk`, for
-a few records on executors of their own, to which the settings of `small` would be handed on. `kafka`: `small`, with
-Spark's Kafka source. `crashtest`: `small`, for a user's own sink: its workers record, two small files are two
-partitions, and checkpoints have their checksums."""
+"""`small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`,
+for a few records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with
+Spark's Kafka source. `crashtest`: `small` for a user's own sink: its workers record effects, two small files
+are two partitions, and checkpoints have their checksums.
+"""
 
 
 def use_archive(java: Java) -> list[str]:
-    """The options with which a JVM uses the class-data archive, none where there is none."""
+    """Return the options with which a JVM uses the class-data archive; empty if there is none."""
     archive = find_archive(java)
     return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 
@@ -145,10 +148,10 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Starts a JVM with a gateway in it; it ends by itself when its standard input closes.
+    """Start a JVM with a gateway in it; it ends by itself when its standard input closes.
 
-    `python` is the environment in which Spark finds its Python, if that is not this one. `apart`: in a session of its
-    own, so that an interrupt from a terminal or a kernel does not reach it.
+    `python` is the environment in which Spark finds its Python, if not this one. `apart` gives the JVM its own
+    session, so that an interrupt from a terminal or a kernel does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Without it, Spark would look up the host's name, which may lead to an address that
@@ -163,7 +166,7 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """The session in this JVM, as soon as it answers. Raises `ServiceUnavailable` when it does not."""
+    """Return the session in this JVM as soon as it answers. Raises `ServiceUnavailable` if it does not."""
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
@@ -173,7 +176,7 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Configuration of every driver, whatever its profile."""
+    """Return the configuration of every driver, whatever its profile."""
     return {
         **_EVERY_RUN,
         **(_LOOPBACK if is_loopback(master) else {}),
@@ -185,7 +188,9 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """JVMs that share an archive must have the same class path, so no folder of a run is in it."""
+    """Return the command line. JVMs that share an archive need the same class path, so it contains no folder of a
+    run.
+    """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
@@ -207,7 +212,7 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 
 
 def worker_settings(scratch: Path) -> dict[str, str]:
-    """SPARK_HOME has no `python` in it: with the real one, workers import pyspark uncompiled from a zip file."""
+    """Return a SPARK_HOME without `python`: with the real one, workers import pyspark uncompiled from a zip file."""
     return {
         "SPARK_HOME": str(scratch / "home"),
         "PYSPARK_PYTHON": sys.executable,
@@ -242,12 +247,12 @@ def own_interpreter(scratch: Path) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Where Spark's Python processes find the lab, and whatever this one finds."""
+    """Return the path on which Spark's Python processes find the lab and everything that this process finds."""
     return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 
 def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
-    """Port and secret, which Spark's gateway writes (PythonGatewayServer): a length-prefixed pair, renamed in place."""
+    """Return port and secret, a length-prefixed pair that Spark's gateway writes and renames (PythonGatewayServer)."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():
         if process.poll() is not None:

@@ -1,7 +1,4 @@
-"""Where a job's tasks run, as Spark's `--master` says it, and who may be killed there; checked before anything starts.
-
-This module must not start anything, nor know how a cluster is reached.
-"""
+"""Validate where a job's tasks run (Spark's `--master`) and which process is killed there, before anything starts."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +15,7 @@ _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
 
 
 def check_scheduler(master: str) -> None:
-    """Refuses what is no place for tasks: threads of the driver, or a cluster. Raises `InvalidInput`."""
+    """Raise `InvalidInput` unless this master is a number of local threads or a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
             f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
@@ -26,21 +23,23 @@ def check_scheduler(master: str) -> None:
 
 
 class Victim(StrEnum):
-    """Which processes are killed at a failpoint."""
+    """The processes that are killed at a failpoint."""
 
     DRIVER = "driver"
-    """Every process of the driver's session; another driver goes on from the checkpoint."""
+    """Every process of the driver's session; another driver continues from the checkpoint."""
     EXECUTOR = "executor"
-    """The executor whose task is there, with its Python processes; the driver lives, and Spark tries the task again."""
+    """The executor whose task reached the point, with its Python processes; the driver lives, and Spark retries
+    the task.
+    """
 
 
 def is_local(master: str) -> bool:
-    """Whether tasks run in threads of the driver. With `local-cluster[...]` they do not: it starts processes."""
+    """Return whether tasks run in threads of the driver. With `local-cluster[...]` they run in separate processes."""
     return master == "local" or master.startswith("local[")
 
 
 def is_loopback(master: str) -> bool:
-    """Whether every process of the job runs on this host."""
+    """Return whether every process of the job runs on this host."""
     if not master.startswith("spark://"):
         return True
     hosts = {urlsplit(f"spark://{place}").hostname for place in master.removeprefix("spark://").split(",")}
@@ -48,15 +47,15 @@ def is_loopback(master: str) -> bool:
 
 
 def retries(master: str) -> bool:
-    """Whether Spark runs a failed task again. With threads it does not, except as `local[threads, failures]`."""
+    """Return whether Spark retries a failed task. With threads it does not, except with `local[threads, failures]`."""
     return not is_local(master) or "," in master
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Refuses what is no cluster's master, and one too small for a point in a task. Raises `InvalidInput`.
+    """Raise `InvalidInput` for a master that is no cluster, or too small for a failpoint in a task.
 
-    `slots` is how many tasks have to run at once while such a point is armed. How large a standalone cluster is shows
-    only when its executors have come.
+    `slots` is how many tasks must run at once while such a point is armed. The size of a standalone cluster is
+    known only once its executors have registered.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -71,7 +70,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """The end of the sentence that refuses a master with too few slots; it says what to do."""
+    """Return the end of the sentence that refuses a master with too few slots, with the remedy."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed: while a point in a task is armed, all tasks of "
         "its batch have to run together; add executors or cores, or name a point outside of tasks"
@@ -79,9 +78,10 @@ def too_few(there: int, needed: int) -> str:
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """An executor can be killed where it is a process of its own, and one of its tasks can be told to wait.
+    """Check that an executor can be killed: it must be a process of its own with a task that can wait. Raises
+    `InvalidInput`.
 
-    `in_tasks`: whether job and sink write in tasks. Raises `InvalidInput`.
+    `in_tasks` tells whether job and sink write in tasks.
     """
     if victim is Victim.DRIVER:
         return

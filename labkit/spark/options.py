@@ -1,11 +1,11 @@
-"""The jobs of the lab with their inputs, and the words for what may happen around them. No job is done here."""
+"""The lab's jobs with their inputs, and the names of everything that can happen around them."""
 
 from enum import StrEnum
 from pathlib import Path
 
 
 def shipped(name: str) -> Path:
-    """A file of `data/`: inside an installed package, or beside the package in a checkout."""
+    """Return a file of `data/`: inside an installed package, or beside the package in a checkout."""
     inside = Path(__file__).parents[1] / "data" / name
     return inside if inside.exists() else Path(__file__).parents[2] / "data" / name
 
@@ -14,26 +14,30 @@ HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
 """The three records that every crash in the lab starts with."""
 
 SIX_WORDS = shipped("six_words.jsonl")
-"""What the socket sends when nobody names another input."""
+"""The default input of the socket job."""
 
 TWELVE_WORDS = shipped("twelve_words.jsonl")
-"""Four words, three times: with Spark's hash each has one of four partitions to itself."""
+"""Four words, three times: with Spark's hash, each has one of four partitions to itself."""
 
 THREE_ORDERS = shipped("three_orders.jsonl")
-"""What the shop is asked for when nobody names another input: three items, each once."""
+"""The default input of the shop: three items, once each."""
 
 JABBERWOCKY = shipped("jabberwocky.txt")
-"""A short real text: what the job `totals` counts when nobody names another one."""
+"""A short real text: the default input of the job `totals`."""
 
 PARTITIONS = 3
-"""Shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and part at three."""
+"""The shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and separate at
+three.
+"""
 
 MOST_PARTITIONS = 16
-"""While a point in a task is armed, all tasks of its batch wait for each other, each in a process of its own."""
+"""The largest number of partitions: while a point in a task is armed, all tasks of its batch run at once, each in
+a process.
+"""
 
 
 class Job(StrEnum):
-    """What the streaming query computes."""
+    """The computation of the streaming query."""
 
     RUNNING = "running"
     """A stateful word count that emits one row (offset, word, running count) for every input record."""
@@ -44,47 +48,51 @@ class Job(StrEnum):
     KAFKA = "kafka"
     """The same as `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
     SHOP = "shop"
-    """One row (offset, item, price) for every order; it looks the price up outside, and sends a mail."""
+    """One row (offset, item, price) for every order; the job looks the price up outside and sends a mail."""
 
 
 class State(StrEnum):
-    """Which of Spark's providers keeps the state of the count."""
+    """The provider that keeps the count's state."""
 
     ROCKSDB = "rocksdb"
-    """RocksDBStateStoreProvider: a database by task, its changes or snapshots in the checkpoint."""
+    """RocksDBStateStoreProvider: a database per task, with its changes or snapshots in the checkpoint."""
     HDFS = "hdfs"
-    """HDFSBackedStateStoreProvider, Spark's default: a map in the executor's heap by task, a delta file by batch."""
+    """HDFSBackedStateStoreProvider, Spark's default: a map in the executor's heap per task, and a delta file per
+    batch.
+    """
 
 
 class CheckpointFate(StrEnum):
     """What happens to the checkpoint between a crash and the next driver."""
 
     KEPT = "kept"
-    """Nothing, as it should be."""
+    """It stays, as it should."""
     DELETED = "deleted"
-    """It is put aside, as people do who want to start a query afresh: batch ids begin at 0 again."""
+    """It is moved away, as people do who want a query to start afresh: batch ids begin at 0 again."""
 
 
 class Fault(StrEnum):
-    """What else happens between a crash and the next driver, while nobody is there."""
+    """What else happens between a crash and the next driver."""
 
     NOTHING = "nothing"
     KILL_SERVER = "kill-server"
-    """SIGKILL to every process of the lab's own server that holds the store; then it is started again."""
+    """SIGKILL to every process of the lab's own server that holds the store, followed by a restart of the server."""
     RESTART_SERVER = "restart-server"
     """The server is stopped and started, as for an upgrade."""
     EXPIRE = "expire"
-    """Nobody comes back before the server has aborted what is open, because its time is over."""
+    """The next driver starts only after the server has aborted the open transactions because their time is over."""
     ADD_PARTITION = "add-partition"
-    """The input topic gets a partition more; lines behind the crashed batch are written now, new words go there."""
+    """The input topic gets one more partition, which receives new words; the lines after the crashed batch are
+    written now.
+    """
     FALSIFY_GROUP = "falsify-group"
-    """The consumer group is made to say that all is read; after every second crash, that nothing is."""
+    """The consumer group claims that everything is read; after every second crash, that nothing is."""
     EDIT_PRICES = "edit-prices"
-    """Somebody edits the list of prices that the shop looks up: every item is dearer by 1."""
+    """Somebody edits the shop's list of prices: every item costs 1 more."""
 
 
 OF_THE_SOURCE = (Fault.ADD_PARTITION, Fault.FALSIFY_GROUP)
-"""The faults between two drivers that strike the input of the job and not its store."""
+"""The faults that affect the job's input rather than its store."""
 
 ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
 """The faults that need no server."""
@@ -98,15 +106,15 @@ NOT_REPLAYABLE = (
 
 
 def default_input(job: Job) -> Path:
-    """What a job counts when nobody names an input."""
+    """Return the input of a job if the user names none."""
     own = {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS, Job.SHOP: THREE_ORDERS}
     return own.get(job, HELLO_WORLD_HELLO)
 
 
 def default_state(job: Job) -> State:
-    """Spark's own default where the job allows it; a stateful processor of ours needs RocksDB."""
+    """Return Spark's own default if the job allows it; the lab's stateful processor needs RocksDB."""
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 
 STATEFUL = (Job.RUNNING, Job.KAFKA)
-"""The jobs whose state is kept by a stateful processor of the lab (transformWithState)."""
+"""The jobs whose state is kept by the lab's stateful processor (transformWithState)."""

@@ -1,7 +1,7 @@
-"""What lies outside of the job `shop`: a list of prices, which it looks up, and a post office, which it sends mails to.
+"""The world outside of the job `shop`: a list of prices that it looks up, and a post office that receives its mails.
 
-Both are files beside the checkpoint, and neither knows of batches, transactions or crashes. This module must not
-import Spark: the runner edits the prices, and the notebook counts the mails.
+Both are files beside the checkpoint, and neither knows of batches, transactions or crashes. The module does not
+import Spark, because the runner edits the prices and the notebook counts the mails.
 """
 
 import json
@@ -15,7 +15,7 @@ from labkit.host import durable
 
 
 class Mail(NamedTuple):
-    """One mail that was sent: for which order, at which price."""
+    """One mail: its order and the price in it."""
 
     offset: int
     item: str
@@ -24,38 +24,38 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The prices and the mails of one run, in a folder that its checkpoint knows nothing of."""
+    """The prices and the mails of one run, in a folder that its checkpoint does not know."""
 
     folder: Path
 
     @property
     def prices(self) -> Path:
-        """The list of prices: one JSON object, items and whole numbers."""
+        """Return the list of prices: one JSON object of items and whole numbers."""
         return self.folder / "prices.json"
 
     @property
     def mails(self) -> Path:
-        """The post office's book: one line for every mail that was sent."""
+        """Return the post office's book, with one line for every mail sent."""
         return self.folder / "mails.jsonl"
 
     def open(self, items: Iterable[str]) -> None:
-        """Makes the folder, with the first prices of these items in it."""
+        """Create the folder with the first prices of these items."""
         self.folder.mkdir()
         self._write(first_prices(items))
 
     def edit(self) -> dict[str, int]:
-        """Makes every item dearer by 1, as somebody does who edits the file; gives the new prices."""
+        """Raise every price by 1, as somebody would who edits the file, and return the new prices."""
         dearer = {item: price + 1 for item, price in self.read().items()}
         self._write(dearer)
         return dearer
 
     def read(self) -> dict[str, int]:
-        """The prices as they are now."""
+        """Return the current prices."""
         prices: dict[str, int] = json.loads(self.prices.read_text(encoding="utf-8"))
         return prices
 
     def send(self, mail: Mail) -> None:
-        """Sends one mail. Nobody can take it back."""
+        """Send one mail. Nobody can take it back."""
         line = json.dumps(mail._asdict(), ensure_ascii=False) + "\n"
         # One write at the end of the file: several tasks send at once.
         file = os.open(self.mails, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -65,7 +65,7 @@ class Outside:
             os.close(file)
 
     def sent(self) -> list[Mail]:
-        """Every mail that was sent, in order of the orders and not of time: tasks run side by side."""
+        """Return all mails, sorted by order rather than time, because tasks run concurrently."""
         if not self.mails.exists():
             return []
         lines = self.mails.read_text(encoding="utf-8").splitlines()
@@ -76,5 +76,5 @@ class Outside:
 
 
 def first_prices(items: Iterable[str]) -> dict[str, int]:
-    """The prices before anybody edits them: 10, 20, 30 and so on, in the order in which the items first come."""
+    """Return the prices before any edit: 10, 20, 30 and so on, by the first occurrence of each item."""
     return {item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)}

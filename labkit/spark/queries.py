@@ -1,4 +1,4 @@
-"""Registers formats and words errors for any streaming query, whatever its sink."""
+"""Register formats and explain errors of any streaming query, whatever its sink."""
 
 from typing import TYPE_CHECKING
 
@@ -8,17 +8,18 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
-    """Registers a format for the query that is started next; call it once for every query.
+    """Register a format for the next query; call this once for every query.
 
-    Spark hands the registered format to every query that names it, with one unsynchronised HashMap of environment
-    variables in it, and fills that map when a query first runs. Two queries doing so at once can damage it, and then
-    every task of the session fails with an OptionalDataException. A registration of its own gives each query its map.
+    Spark gives the registered format to every query that names it, with one unsynchronised HashMap of
+    environment variables in it, and fills that map when a query first runs. Two queries that do so at once can
+    damage it, and then every task of the session fails with an OptionalDataException. A separate registration
+    gives each query its own map.
     """
     spark.dataSource.register(source)
 
 
 def reason(error: BaseException) -> str:
-    """The first telling line of a query's error: the lab's own sentence if there is one."""
+    """Return the most informative line of a query's error: the lab's own sentence if it contains one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

@@ -1,7 +1,7 @@
-"""Reaching a failpoint: write the evidence, make it durable, and wait to be killed.
+"""Reach a failpoint: write the evidence, make it durable, and wait to be killed.
 
-Whoever reaches a point must not kill: the killer would be among the killed, and would run on for a moment behind
-its own signal. `labkit.host.processes.supervisor` kills, from outside.
+A process that reaches a point must not kill, because the killer would be among the killed and would run on for
+a moment after its own signal. `labkit.host.processes.supervisor` kills from outside.
 """
 
 import itertools
@@ -25,33 +25,35 @@ from labkit.host import durable
 from labkit.host.processes.parking import park
 
 PATIENCE = 120.0
-"""Seconds that a task waits for the tasks before it when an armed point needs them in order."""
+"""Seconds that a task waits for earlier tasks if an armed point needs them in order."""
 
 _SHORTEST, _LONGEST = 0.002, 0.05
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 
 
 class Reaction(StrEnum):
-    """What whoever reaches the armed point does after it has left its evidence."""
+    """The behaviour of a process at the armed point, after it has left its evidence."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
-    """Waits for ever; the whole driver is killed."""
+    """It waits forever; the whole driver is killed."""
     WAIT_FOR_ITS_OWN_DEATH = "executor"
-    """Waits for ever; its executor is killed, the driver goes on, and who comes by later passes."""
+    """It waits forever; its executor is killed, the driver continues, and later attempts pass the point."""
     STOP = "stop"
-    """Stops itself (SIGSTOP) and goes on where it was when somebody continues it: a zombie, if it was replaced."""
+    """It stops itself (SIGSTOP) and continues from there when somebody wakes it: a zombie, if it was replaced
+    meanwhile.
+    """
 
 
 @dataclass(frozen=True)
 class Armed:
-    """The one point that one driver is to die at, and the file that proves that it was reached."""
+    """The one point at which one driver should die, and the file that proves that it was reached."""
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """Does as `then` says if this is the armed point and batch; returns at once otherwise."""
+        """React as `then` says if this is the armed point and batch; otherwise return at once."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
@@ -63,7 +65,7 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Leaves the evidence. False where somebody has done so before."""
+        """Write the evidence. Returns False if somebody has done so before."""
         # The point may be passed again, by another task or by a second attempt; the
         # first evidence is the one that counts.
         if self.evidence.exists():
@@ -76,12 +78,12 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """The file that says what became of a task that stopped itself and was continued."""
+        """Return the file that records how a task ended that stopped itself and was continued."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """A block around one task: if it is the task that stopped itself, the block notes how the task ended."""
+        """Wrap one task, and record how it ended if it is the task that stopped itself."""
         try:
             yield
         except Exception as error:
@@ -92,36 +94,37 @@ class Armed:
             self._note("ended")
 
     def _was_continued(self) -> bool:
-        """Whether this very process stopped at the point, and goes on."""
+        """Return whether this very process stopped at the point and was continued."""
         return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
 
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, object]:
-        """The arming as plain data, for another process."""
+        """Return plain data for another process."""
         plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
         return {**plain, "then": self.then.value}
 
     @classmethod
     def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
-        """The arming that `to_json` gave; None stays None."""
+        """Return the object that `to_json` encoded; None stays None."""
         if data is None:
             return None
         return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Reaction(data["then"]))
 
 
 def executor() -> int | None:
-    """The JVM that started this process or one above it: a task's executor. None where there is no such."""
+    """Return the nearest JVM among this process's ancestors, which is a task's executor; None if there is none."""
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
     return next(above, None)
 
 
 class Turn:
-    """Lets the tasks of one batch write one after the other, in partition order.
+    """Makes the tasks of one batch write one after the other, in partition order.
 
-    An armed point in a task needs that: only then is it certain what the other tasks have written. All tasks must
-    be running at once, since each says whether it has rows before the first may tell that it is the last with any.
+    An armed point in a task needs that order, since only then is it certain what the other tasks have written.
+    All tasks must run at once, because each announces whether it has rows before any can know that it is the
+    last one with rows.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -132,18 +135,18 @@ class Turn:
         self._behind = range(partition + 1, partitions)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """Waits until every task before this one has finished; gives the rows back."""
+        """Wait until every earlier task has finished, then return the rows."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
         self._wait(lambda: all(self._has_said(other, "done") for other in self._before), "the tasks before it")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
-        """Lets the next task write."""
+        """Let the next task write."""
         self._say("done")
 
     def is_last(self) -> bool:
-        """Whether no task behind this one has any rows; waits until all of them have said so."""
+        """Return whether no later task has rows, after all tasks have announced it."""
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_said(other, word) for word in spoken) for other in self._behind),
@@ -152,9 +155,9 @@ class Turn:
         return not any(self._has_said(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for the condition; once the point is reached there is nothing left to wait for but the kill.
+        """Wait for the condition, or for the kill once the point has been reached.
 
-        Where only an executor is killed, the batch goes on: whoever was in front comes again, and ends.
+        If only an executor is killed, the batch continues: the earlier task runs again and finishes.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # The evidence is there, and this task's turn is not: whatever it did now would
@@ -173,36 +176,38 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn of a task in a batch in whose tasks nothing is armed: everybody writes at once."""
+    """The turn in a batch without an armed point in its tasks: everybody writes at once."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """The rows, without waiting."""
+        """Return the rows without waiting."""
         return rows
 
     def done(self) -> None:
-        """Nobody waits."""
+        """Do nothing, because nobody waits."""
 
     def is_last(self) -> bool:
-        """Never asked for."""
+        """Never called."""
         return False
 
 
 IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
-"""Where it matters who wrote first. A log shows its records in order: half a commit is seen if it was written first."""
+"""The points at which it matters who wrote first. A log shows records in order, so half a commit is visible if it
+came first.
+"""
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """A turn for one task: ordered where an armed point of this batch needs it, free everywhere else."""
+    """Return the turn of one task: ordered if an armed point of this batch needs it, otherwise free."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """`reach` for one task: the middle of a write is passed only by the last task that has rows."""
+    """Return `reach` for one task: only the last task with rows passes the middle of a write."""
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
@@ -215,7 +220,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Polls until the condition holds. Raises `JobFailed` after `patience` seconds."""
+    """Poll until the condition holds. Raises `JobFailed` after `patience` seconds."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

@@ -1,7 +1,6 @@
-"""Spark as a scheduler of commands: one task a command, tried again where an executor dies.
+"""Use Spark to schedule commands: one task per command, retried if an executor dies.
 
-What a command does and where its results go is its own affair: a task gives its number of tries, and the command must
-be safe to run again, also while an earlier try of it has not ended yet. This module must not know what is run.
+A command must be safe to run again, even while an earlier attempt is still running, and stores its results itself.
 """
 
 import os
@@ -17,23 +16,23 @@ from labkit.spark.master import is_local
 from labkit.spark.session import start_session
 
 MOST_SAID = 2000
-"""Characters of what a failed command said last."""
+"""The number of characters kept from a failed command's last output."""
 
 
 class Task(NamedTuple):
-    """A command whose words are the same for each try but for one: `{attempt}` becomes 0, then 1, and so on."""
+    """A command. In each attempt, `{attempt}` in its words is replaced by 0, then 1, and so on."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
-    """The exit codes after which it counts as done."""
+    """The exit codes that count as success."""
 
 
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
-    """Runs every command as a task of a Spark job on `master`; the exit code of each.
+    """Run every command as a task of a Spark job on `master`, and return their exit codes.
 
-    Everything temporary of the driver is in `scratch`. Raises `JobFailed` where a command failed as often as Spark
-    tries a task (spark.task.maxFailures, and once with threads of the driver), `ServiceUnavailable` where there is no
-    Java or the cluster has no slot.
+    The driver's temporary files are in `scratch`. Raises `JobFailed` if a command failed as often as Spark
+    tries a task (spark.task.maxFailures; once with threads of the driver), and `ServiceUnavailable` if there is
+    no Java or the cluster has no slot.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -62,7 +61,7 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Runs a command, which is told to end with this process: an executor that is killed must leave none behind."""
+    """Run a command that ends together with this process, so that a killed executor leaves none behind."""
     done = subprocess.run(
         words,
         check=False,
@@ -79,7 +78,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(said: str) -> str:
-    """What the task's own exception said, out of Spark's many lines."""
+    """Extract the task's own exception from Spark's many lines."""
     told = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
     last = told[0].partition("RuntimeError: ")[2] if told else said.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

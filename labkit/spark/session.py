@@ -1,6 +1,5 @@
-"""A Spark session of the lab's own: its profile, its faster starts as far as they are allowed, and its end.
-
-How the JVM itself is started is `labkit.spark.jvm`.
+"""A Spark session of the lab: its profile, the allowed faster starts, and its end. `labkit.spark.jvm` starts the
+JVM.
 """
 
 import os
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 END_PATIENCE = 30.0
-"""Seconds that a JVM has to end by itself when nobody needs it any more."""
+"""Seconds within which a JVM must end by itself when nobody needs it any longer."""
 
 
 def start_session(
@@ -37,11 +36,11 @@ def start_session(
     *,
     archive: bool = True,
 ) -> "SparkSession":
-    """A session whose JVM keeps everything temporary below `scratch` and its log in `log`.
+    """Start a session whose JVM keeps all temporary files in `scratch` and its log in `log`.
 
-    `profile`: by its name in `PROFILES`, or as it is; or `stock`. `archive`: whether to use the class-data archive, if
-    there is one and LABKIT_FAST allows it. Raises `ServiceUnavailable` when no usable Java is found, or no JVM comes
-    up.
+    `profile` is a `Profile`, its name in `PROFILES`, or `stock`. `archive` allows the class-data archive, if
+    there is one and LABKIT_FAST permits it. Raises `ServiceUnavailable` if there is no usable Java, or if no
+    JVM comes up.
     """
     if profile == "stock":
         return _stock_session(find_java(), master, scratch, partitions)
@@ -52,7 +51,7 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """A session as `start_session` gives, whose JVM has ended and whose environment is gone behind the block.
+    """Start a session like `start_session`; after the block its JVM has ended and the environment is restored.
 
     An interrupt from a terminal does not reach the JVM. Raises `ServiceUnavailable`.
     """
@@ -70,7 +69,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Raises `JobFailed` in place of what Spark raises in a block; `what` begins the sentence."""
+    """Turn Spark's errors inside a block into `JobFailed`; `what` begins the sentence."""
     from py4j.protocol import Py4JError
 
     try:
@@ -81,7 +80,7 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
-    """Ends a session with its JVM, and forgets both, so that another one can be started."""
+    """End a session with its JVM and forget both, so that another one can start."""
     context = type(spark.sparkContext)
     with suppress(Exception):  # a JVM that has died cannot be asked to stop
         spark.stop()
@@ -108,7 +107,7 @@ def _started(
     archive: bool = True,
     apart: bool = False,
 ) -> "tuple[subprocess.Popen[bytes], SparkSession]":
-    """A JVM, and the session in it."""
+    """Start a JVM and return it with its session."""
     allowed, java = fast_start(), find_java()
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
@@ -128,12 +127,10 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """A session as everybody makes one, to compare with: PySpark's own launcher and settings.
+    """Start a session in the usual way, for comparison, with PySpark's own launcher and settings.
 
-    Its temporary files are in `scratch`.
-
-    Only what the job cannot do without is set: the interpreter of the workers, where they find the lab, and as many
-    partitions as the lab's own sessions have.
+    Only the necessary is set: the workers' interpreter, where they find the lab, the number of partitions of
+    the lab's own sessions, and `scratch` for temporary files.
     """
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}

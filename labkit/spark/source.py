@@ -1,7 +1,7 @@
 """A replayable log as a Spark source: JSON Lines or any text, where a record's offset is its line number.
 
-Admission control by a number of records a batch, so that a batch is the same set of offsets whenever it runs.
-The offsets that count are Spark's own, in the checkpoint; this module must not remember progress of its own.
+The source admits a fixed number of records per batch, so a batch is the same set of offsets whenever it runs.
+Spark's own offsets in the checkpoint count; the source remembers no progress of its own.
 """
 
 import itertools
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""Lines between two remembered byte positions, so that a batch is found without reading the log from its start."""
+"""The number of lines between two remembered byte positions, so that a batch is found without reading from the
+start.
+"""
 
 
 class LogSource(DataSource):
@@ -30,21 +32,21 @@ class LogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the name of the format."""
         return "labkit_log"
 
     def schema(self) -> str:
-        """One row for every line."""
+        """Return the columns; there is one row for every line."""
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """The reader; options: path, records_per_batch, and what a crash run adds."""
+        """Return the reader. Its options are path, records_per_batch, and those of a crash run."""
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """The lines [start, end), of which the line `STRIDE * (start // STRIDE)` begins at byte `position`."""
+    """The lines [start, end); the line `STRIDE * (start // STRIDE)` begins at byte `position`."""
 
     start: int
     end: int
@@ -65,18 +67,18 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = 0
 
     def initialOffset(self) -> dict[str, int]:
-        """The first line."""
+        """Return the first line."""
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fixes nothing in advance: a log of a run does not grow."""
+        """Do nothing, because the log of a run does not grow."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """At most so many records a batch."""
+        """Return the limit of records per batch."""
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """The end of the next batch. Planning a batch means that `commits/` of the one before is durable."""
+        """Return the end of the next batch. Planning it means that the previous batch's `commits/` entry is durable."""
         self._pass_commit_log()
         self._index()
         end = self._lines
@@ -85,7 +87,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": max(end, start["offset"])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """One range, or several where each has enough lines to be worth a task."""
+        """Return one range, or several if each has enough lines for a task."""
         first, last = start["offset"], end["offset"]
         self._index()
         # Rounded up, so that a batch never has more ranges than tasks were allowed.
@@ -95,7 +97,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
-        """The records of one range."""
+        """Yield the records of one range."""
         for offset, raw in self._raw(partition):
             yield offset, decode_line(raw, self._path, offset)
 
@@ -136,23 +138,23 @@ class TextSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the name of the format."""
         return "labkit_text"
 
     def schema(self) -> str:
-        """One row for every line."""
+        """Return the columns; there is one row for every line."""
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """The reader; options as those of `LogSource`, and `tasks`: how many tasks may share a batch."""
+        """Return the reader. Its options are those of `LogSource`, and `tasks`: how many tasks may share a batch."""
         return TextReader(dict(self.options))
 
 
 class TextReader(LogReader):
-    """Hands lines to Spark by the thousand: one by one they would cost more than their words."""
+    """Passes lines to Spark by the thousand, because one by one they would cost more than their words."""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
-        """The lines of one range, in Arrow's form."""
+        """Yield the lines of one range in Arrow's format."""
         import pyarrow as pa
 
         lines = self._raw(partition)

@@ -47,14 +47,14 @@ COLUMNS = ["offset", "key", "value"]
 
 @dataclass
 class OpenCheckpoint:
-    """A checkpoint that this process has locked, with everything in doubt still to be resolved."""
+    """A checkpoint that this process has locked, with everything in doubt still unresolved."""
 
     checkpoint: Checkpoint
     options: SinkOptions
     lock: DriverLock
 
     def recover(self) -> list[str]:
-        """Resolves what an earlier driver left; returns what was done, a sentence a step."""
+        """Resolve the remains of earlier drivers and return one sentence per step."""
         coordinator = self.options.coordinator()
         try:
             return list(coordinator.recover(self.checkpoint.decided()))
@@ -74,9 +74,9 @@ def open_checkpoint(
     armed: Armed | None = None,
     query: str | None = None,
 ) -> OpenCheckpoint:
-    """Locks the checkpoint for this process. Raises `InvalidInput` when it is in use or another query's.
+    """Lock the checkpoint for this process. Raises `InvalidInput` if it is in use or belongs to another query.
 
-    `query` names the query in handles and markers; None: a name that is new with every checkpoint.
+    `query` names the query in handles and markers; None chooses a name that is new with every checkpoint.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -107,7 +107,7 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Takes the engine's word that it has finished a batch, and returns at once; best effort."""
+        """Take the engine's notification that it has finished a batch, and return at once; delivery is best effort."""
         self._notified.put(batch)
 
     def finish(self) -> None:
@@ -172,38 +172,38 @@ class LabQuery:
 
 
 class Notifier(StreamingQueryListener):
-    """Tells every query of one session when the engine has finished a batch of it."""
+    """Notifies every query of one session when the engine has finished one of its batches."""
 
     def __init__(self) -> None:
         self._queries: dict[str, LabQuery] = {}
 
     def watch(self, query: LabQuery) -> None:
-        """Passes progress of this query on to it from now on."""
+        """Forward progress of this query to it from now on."""
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Does nothing: no batch has ended."""
+        """Do nothing, because no batch has ended."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A batch is done. Only handed over: one query that waits must not hold up the others."""
+        """Forward the end of a batch to a thread, because one waiting query must not delay the others."""
         query = self._queries.get(str(event.progress.runId))
         if query is not None:
             query.notify(event.progress.batchId)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Does nothing: no batch has ended."""
+        """Do nothing, because no batch has ended."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """The query is no longer watched."""
+        """Stop watching the query."""
         self._queries.pop(str(event.runId), None)
 
 
 _notifiers: dict[int, Notifier] = {}
-"""The notifier of every session in this process, by the session's identity: Spark keeps listeners by session."""
+"""The notifier of every session in this process, by the session's identity, since Spark keeps listeners per session."""
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """The session's one notifier; the first call registers it."""
+    """Return the session's one notifier; the first call registers it."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])
@@ -213,11 +213,11 @@ def notifier(spark: "SparkSession") -> Notifier:
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
-    """Starts the query of a recovered checkpoint on everything that is available now.
+    """Start the query of a recovered checkpoint on all data available now.
 
-    `every`: look for new data every so many seconds instead (0: all the time), until the query is stopped.
+    `every` makes it look for new data every so many seconds instead (0: all the time), until the query is stopped.
 
-    Append mode goes through the Data Source, every other mode through foreachBatch: a Python Data Source takes none.
+    Append mode uses the Data Source and every other mode foreachBatch, because a Python Data Source supports no other.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -234,8 +234,8 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Notes in the options whether tasks may run more than once. Raises `InvalidInput` where the sink cannot
-    bear it.
+    """Record in the options whether tasks may run more than once. Raises `InvalidInput` if the sink does not
+    support that.
     """
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
@@ -252,12 +252,12 @@ def start(
     order: str | None = None,
     output_mode: str = "append",
 ) -> LabQuery:
-    """Recovers what an earlier driver of this checkpoint left, then starts the query.
+    """Recover what an earlier driver of this checkpoint left, then start the query.
 
-    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string)
-    and value (long). `order`: `engine` or `decision`, for a sink that can take both; None: the sink's default. Raises
-    `InvalidInput` for a checkpoint in use or of another query, and for a sink, order or store that does not exist or
-    does not go with the others.
+    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key
+    (string) and value (long). `order` is `engine` or `decision` for a sink that supports both; None is the
+    sink's default. Raises `InvalidInput` for a checkpoint that is in use or belongs to another query, and for a
+    sink, order or store that does not exist or does not fit the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")

@@ -1,7 +1,7 @@
-"""Measures the phases of each batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
+"""Measure the phases of each batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
 
-A sink measures only where somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it
-appends one line a batch to that file. This module must not change what a sink does, nor in which order.
+A sink measures only if somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it
+appends one line per batch to that file. Measuring changes nothing else about the sink.
 """
 
 import json
@@ -23,18 +23,18 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Adds what happens inside to one phase."""
+        """Add the duration of the block to one phase."""
         begun = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Moves seconds from one phase to the one that they belong to."""
+        """Move seconds from one phase to the one that they belong to."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Writes the line of this batch, if anybody asked."""
+        """Write the line of this batch, if anybody asked for it."""
         # Asked only by measurements: a run of the lab pays for a look at the folder and
         # nothing more.
         if self._path.exists():
@@ -43,13 +43,13 @@ class Stopwatch:
 
 
 def ask(log: Path) -> None:
-    """Has the batches of this checkpoint timed from now on."""
+    """Time the batches of this checkpoint from now on."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Seconds by batch and phase; what two lines say of a batch is added up."""
+    """Return seconds by batch and phase, summing up several lines of one batch."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

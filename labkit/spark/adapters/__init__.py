@@ -1,3 +1,1 @@
-"""The two ways in which Spark calls a sink: as a streaming data source, and through foreachBatch. No rule of a
-sink is here.
-"""
+"""The two ways in which Spark calls a sink: as a streaming data source, and through foreachBatch."""

@@ -1,8 +1,9 @@
-"""The Data Source adapter: a sink strategy behind `df.writeStream.format("labkit")`.
+"""The Data Source adapter: a sink strategy as `df.writeStream.format("labkit")`.
 
-`write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a Python
-process beside the driver, possibly more than once for a batch. Use `labkit.spark.start`, which locks the checkpoint
-and recovers first. External commits must not be made in `write()`: a retried or speculative task would repeat them.
+`write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a
+Python process beside the driver, possibly more than once per batch. Use `labkit.spark.start`, which locks the
+checkpoint and recovers first. A commit to an external system must not happen in `write()`, because a retried or
+speculative task would repeat it.
 """
 
 import json
@@ -26,12 +27,12 @@ from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
 OPTION = "labkit_query"
-"""The name of the option in which `labkit.spark.start` hands over the whole `SinkOptions`, as JSON."""
+"""The option with which `labkit.spark.start` passes all `SinkOptions` as JSON."""
 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """What a process needs to open the sink of one query."""
+    """Everything that a process needs to open the sink of one query."""
 
     strategy: Strategy
     order: Order
@@ -43,10 +44,10 @@ class SinkOptions:
     partitions: int
     armed: Armed | None = None
     retries: bool = False
-    """Whether Spark may run a task more than once in one driver, so that the attempts must be told apart."""
+    """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """The query's coordinator in this process; `reach` replaces the armed one (in a task)."""
+        """Return the query's coordinator in this process; `reach` replaces the armed one (in a task)."""
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
             self.strategy,
@@ -60,11 +61,11 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """A block around one task, which notes how the task ended if it had stopped itself at its failpoint."""
+        """Return a block around one task, which records how the task ended if it stopped itself at its failpoint."""
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:
-        """The options as one JSON text."""
+        """Return the options as one JSON text."""
         plain: dict[str, object] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
         plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
         armed = self.armed and self.armed.to_json()
@@ -73,7 +74,7 @@ class SinkOptions:
 
     @classmethod
     def from_text(cls, text: str) -> "SinkOptions":
-        """The options that `to_text` gave."""
+        """Return the options that `to_text` encoded."""
         data: dict[str, Any] = json.loads(text)
         return cls(
             strategy=Strategy(data["strategy"]),
@@ -94,11 +95,11 @@ class LabkitSink(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
+        """Return the name of the format."""
         return "labkit"
 
     def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":
-        """The writer of one query. Raises `InvalidInput` when the query was not started through the lab."""
+        """Return the writer of one query. Raises `InvalidInput` if the query was not started through the lab."""
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
@@ -115,13 +116,13 @@ class VoteMessage(WriterCommitMessage):
 
 
 class StrategyWriter(DataSourceStreamWriter):
-    """Hands Spark's calls to the strategy."""
+    """Passes Spark's calls to the strategy."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[Row]) -> VoteMessage:
-        """Writes one task's rows and pre-commits; rows must have the columns offset, key, value."""
+        """Write one task's rows and pre-commit; the rows need the columns offset, key, value."""
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
@@ -147,7 +148,7 @@ class StrategyWriter(DataSourceStreamWriter):
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commits the batch. Spark calls this when every task has returned its vote."""
+        """Commit the batch. Spark calls this after every task has returned its vote."""
         coordinator = self._options.coordinator()
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
@@ -158,7 +159,7 @@ class StrategyWriter(DataSourceStreamWriter):
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Does nothing: Spark also calls this after a commit that raised half-way, and tasks may still write then.
+        """Do nothing: Spark also calls this after a commit that failed half-way, while tasks may still write.
 
-        What was left behind is resolved by name when the query starts again.
+        The next start of the query resolves the remains by name.
         """

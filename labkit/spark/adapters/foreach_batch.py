@@ -1,8 +1,8 @@
-"""The foreachBatch adapter: a sink strategy in the driver, behind `writeStream.foreachBatch`.
+"""The foreachBatch adapter: a sink strategy in the driver, called by `writeStream.foreachBatch`.
 
-What a Python Data Source cannot take, update mode, comes in here; most people write their sinks this way. The rows of
-a batch are dealt to participants in order of their keys, so that a commit has a middle. This module must not start a
-query: `labkit.spark.start` locks the checkpoint and recovers first.
+Update mode uses this adapter because a Python Data Source does not support it, and most people write their
+sinks this way. The rows of a batch go to participants in the order of their keys, so that a commit has a
+middle. Start queries with `labkit.spark.start`, which locks the checkpoint and recovers first.
 """
 
 import time
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTICIPANTS = 2
-"""Transactions that the rows of a batch are dealt to: as few as a commit with a middle needs, since each is synced."""
+"""The number of transactions per batch: the smallest number whose commit has a middle, since each one is synced."""
 
 
 class ForeachBatchAdapter:
-    """Called by Spark with every micro-batch, in the driver, and again with the same batch after a crash."""
+    """Spark calls this object in the driver with every micro-batch, and again with the same batch after a crash."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
-        """Writes, pre-commits and commits one batch; `frame` has the columns offset, key, value."""
+        """Write, pre-commit and commit one batch; `frame` has the columns offset, key, value."""
         coordinator, watch = (self._options.coordinator(), Stopwatch(self._options.log, batch))
         try:
             pass_offset_log(coordinator.reach, batch)
@@ -64,7 +64,9 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Writes and pre-commits the rows of one participant; only the last one passes the middle of the write."""
+        """Write and pre-commit the rows of one participant; only the last one passes the failpoint in the middle
+        of the write.
+        """
         written: list[float] = []
 
         def reach(point: FailPoint, batch: int) -> None:
@@ -83,6 +85,6 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """The rows in at most `PARTICIPANTS` runs of nearly equal length, none of them empty."""
+    """Split the rows into at most `PARTICIPANTS` non-empty runs of nearly equal length."""
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

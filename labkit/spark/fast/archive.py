@@ -1,12 +1,12 @@
-"""Makes the class-data archive: a short session with a query of every job in it, which ends as a session should.
+"""Create the class-data archive: run a short session with a query of every job in it, and end it properly.
 
-Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet, two
-cores).
+Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet,
+two cores).
 
-A JVM writes its archive when it ends by itself, and the lab's drivers are killed; so this is a driver of its own
-kind, under a supervisor like the others. What it writes has a name of its own until it is whole, and gets its real
-name by one rename. Whoever makes one holds a lock, so that two makers do not do it twice, and the next maker removes
-what a killed one left.
+A JVM writes its archive when it ends by itself, whereas the lab's drivers are killed, so this is a driver of
+its own kind, under a supervisor like the others. The archive gets its real name by one rename once it is
+complete. Its maker holds a lock, so that two makers do not duplicate the work, and removes what a killed maker
+left.
 """
 
 import fcntl
@@ -30,22 +30,22 @@ from labkit.host.processes.protocol import Launch
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
-"""Seconds without news after which the making is given up; another maker may be at it."""
+"""Seconds without progress after which the making is abandoned; another maker may be at work."""
 
 REMEDY = "everything works without an archive, some seconds slower"
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):
-    """What the driver is to do."""
+    """The driver's instructions."""
 
     anew: bool
-    """Whether it makes an archive where there is one already."""
+    """Whether to replace an existing archive."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
-    """The archive of this Java and this PySpark, made now where there is none. Raises `ServiceUnavailable`.
+    """Return the archive of this Java and this PySpark, creating it if necessary. Raises `ServiceUnavailable`.
 
-    `anew` makes another one where there is one already.
+    `anew` replaces an existing archive.
     """
     java = find_java()
     archive = find_archive(java)
@@ -73,7 +73,7 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process makes an archive in this folder, and keeps others waiting."""
+    """Wait until no other process makes an archive in this folder, and keep others waiting."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -88,7 +88,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Runs in the driver: makes the archive unless another maker has done it meanwhile."""
+    """Create the archive in the driver, unless another maker has done so meanwhile."""
     java = find_java()
     path = archive_path(java)
     if path is None:
@@ -128,7 +128,7 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 
 def _check(java: Java, unfinished: Path) -> None:
-    """A JVM that must use the archive or fail says whether it can."""
+    """Start a JVM that must use the archive or fail."""
     strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
     command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -138,7 +138,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Runs in the driver: makes the archive, then awaits the kill."""
+    """Create the archive in the driver, then wait for the kill."""
     from labkit.host.processes.supervised import report
 
     task = wire.decode(launch.task, ArchiveTask)
@@ -150,7 +150,7 @@ def run(launch: Launch) -> None:
 
 
 def main() -> None:
-    """`python -m labkit.spark.fast.archive LAUNCH`, started by a supervisor only."""
+    """Run `python -m labkit.spark.fast.archive LAUNCH`; only a supervisor starts it."""
     from labkit.host.processes.supervised import serve
 
     serve(run)

@@ -1,17 +1,17 @@
-"""Forks Python workers for Spark, after importing once what every one of them would import for itself.
+"""Fork Python workers for Spark after importing, once, the modules that each of them would import.
 
-Spark starts it as `-m labkit.spark.fast.daemon WORKER_MODULE` (spark.python.daemon.module). It must not change what a
-worker does: the rest is PySpark's own daemon.
+Spark starts it as `-m labkit.spark.fast.daemon WORKER_MODULE` (spark.python.daemon.module). Apart from the
+imports, it is PySpark's own daemon.
 """
 
 import sys
 from importlib import import_module
 
 EVERY_WORKER = ("labkit.spark.source", "labkit.spark.adapters.data_source")
-"""What the lab's source and sink need in each process that plans, reads, writes or commits."""
+"""The modules that the lab's source and sink need in each process that plans, reads, writes or commits."""
 
 STATEFUL = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")
-"""What the workers of a stateful operator import, half a second each."""
+"""The modules that the workers of a stateful operator import, which takes half a second each time."""
 
 if __name__ == "__main__":
     for name in EVERY_WORKER + (STATEFUL if sys.argv[1:2] == ["pyspark.worker"] else ()):

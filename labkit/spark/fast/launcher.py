@@ -1,7 +1,8 @@
-"""The interpreter that Spark starts: asks a zygote to fork what takes long to import, and is plain Python for the rest.
+"""The interpreter that Spark starts: it asks a zygote to fork programs with slow imports, and runs the rest as
+plain Python.
 
-Run by path, isolated and without site-packages, because it must start in milliseconds. It must not import anything of
-the lab. The process that Spark holds lives as long as the one that was forked for it.
+Spark runs it by path, isolated and without site-packages, because it must start in milliseconds; so it imports
+nothing of the lab. The process that Spark holds lives as long as the forked one.
 """
 
 import json
@@ -11,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Hands environment and streams to the zygote and waits for its child; becomes plain Python where none answers."""
+    """Pass environment and streams to the zygote and wait for its child; become plain Python if no zygote answers."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
         here = os.getcwd()  # noqa: PTH109 - pathlib takes time to import

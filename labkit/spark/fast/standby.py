@@ -1,11 +1,11 @@
-"""A warm standby: a driver that has run a scratch query of the same shape and waits for the work of a dead one.
+"""A warm standby: a driver that has run a scratch query of the same shape and waits for a dead driver's work.
 
-Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash and not 6 s (quiet, two cores).
+Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash instead of 6 s (quiet, two cores).
 
-It is started before the crash, under a supervisor of its own. It gets its queries only against the proof that the old
-driver was killed and that its session is empty, and it opens the checkpoint and recovers only then: a standby that
-looked at anything earlier could resolve what a living driver is still writing. The checkpoint's lock
-(`labkit.spark.checkpoint.DriverLock`) refuses it a second time. This module must not kill and must not judge.
+The standby starts before the crash, under its own supervisor. It receives its queries only with the proof that
+the old driver was killed and that its session is empty, and only then opens the checkpoint and recovers: a
+standby that looked earlier could resolve transactions that a living driver still writes. The checkpoint's lock
+(`labkit.spark.checkpoint.DriverLock`) is a second guard against that.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from labkit.spark.crash_proof import check_dead
 
 
 class Standby:
-    """One waiting driver. Leaving the block ends it, whether it was used or not."""
+    """One waiting driver. Leaving the block ends it, whether or not it was used."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self.log = Path(launch.log)
@@ -41,7 +41,7 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Waits until it is warm. Raises `JobFailed` when it ends instead."""
+        """Wait until it is warm. Raises `JobFailed` if it ends instead."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
@@ -50,12 +50,12 @@ class Standby:
         raise JobFailed(f"the standby driver ended by itself; {self.log} says why.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Hands it queries that no driver has run; returns what happens to them from now on."""
+        """Give it queries that no driver has run, and return their events from now on."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Hands it the queries of a driver that is proven dead. Raises `JobFailed` if that is not proven."""
+        """Give it the queries of a driver that is proven dead. Raises `JobFailed` without that proof."""
         # The last look before the hand-over: whatever was proven earlier, a process of
         # the old driver may not be there now.
         check_dead(dead)
@@ -63,7 +63,7 @@ class Standby:
 
 
 def check_memory(standbys: int) -> None:
-    """Raises `ServiceUnavailable` where one driver and so many standbys do not fit into the free memory."""
+    """Raise `ServiceUnavailable` if one driver and `standbys` standbys do not fit into the free memory."""
     available, needed = (psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED)
     if available < needed:
         raise ServiceUnavailable(

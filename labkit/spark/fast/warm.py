@@ -1,9 +1,11 @@
-"""A scratch query of the same shape as a real one: loads its classes, starts its Python processes, touches no run.
+"""Run a scratch query of the same shape as a real one: it loads its classes, starts its Python processes, and
+touches no run.
 
-Switch: none of its own, it belongs to `--standby`. A standby that has not run it takes over in 4.1 s instead of 1.0 s.
+It belongs to `--standby` and has no switch of its own. A standby that has not run it takes over in 4.1 s
+instead of 1.0 s.
 
-It goes the whole way, with a checkpoint, a recovery and a sink of its own below the driver's scratch folder. This
-module must not know what it is good for: a standby driver gets warm by it, an archive gets its classes.
+The query goes the whole way, with a checkpoint, a recovery and a sink in the driver's scratch folder. It makes
+a standby driver warm, and collects classes for an archive.
 """
 
 from pathlib import Path
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Runs one small query of this job to its end; `running` where the source is Spark's own, or something lies
-    outside.
+    """Run one small query of this job to its end; the job `running` replaces jobs with Spark's own source or an
+    outside effect.
     """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.queries import register

@@ -1,15 +1,15 @@
-"""Starts the Python processes that Spark starts once for each query, by a fork instead of half a second of imports.
+"""Start the Python processes that Spark needs for each query by a fork, instead of half a second of imports.
 
-Spark's source runner and its transformWithState runner are started anew for every query (StreamingPythonRunner), and
-so are the daemons that fork its workers, one for every environment (PythonWorkerFactory). Here the interpreter that
-Spark starts is `launcher.py`: it hands its environment and its standard streams to this process, which has imported
-what those programs import, and forks. The child runs the program's own module as `python -m` would. This module must
-not change what a program does: what only the start of an interpreter sets, hashes and seeds, is as Spark sets it.
+Spark starts its source runner and its transformWithState runner anew for every query (StreamingPythonRunner),
+and also the daemons that fork its workers, one per environment (PythonWorkerFactory). Here, the interpreter
+that Spark starts is `launcher.py`: it passes its environment and its standard streams to this process, which
+has imported what those programs import, and forks. The child runs the program's module as `python -m` would.
+Settings that only an interpreter's start applies, hashing and seeds, are as Spark sets them.
 
 Switch: `zygote` in LABKIT_FAST. On a busy machine a restart took 29 s from SIGKILL to the commit, and 50 s without.
 
-Like every process of a driver it is in the driver's session, so it dies with it; and it ends by itself when the pipe
-from the driver closes.
+Like every process of a driver it is in the driver's session, so it dies with it; it also ends by itself when
+the pipe from the driver closes.
 """
 
 import gc
@@ -33,19 +33,19 @@ RUNNERS = (
 )
 DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon", "labkit.crashtest.instrument.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
-"""The modules that a zygote runs in a fork; the launcher starts every other module by a plain interpreter."""
+"""The modules that a zygote runs in a fork; the launcher runs every other module in a plain interpreter."""
 
 LONGEST = 100
-"""Bytes of the longest path of a socket; the kernel allows 108."""
+"""The longest path of a socket in bytes; the kernel allows 108."""
 
 SOCKET = "LABKIT_ZYGOTE"
-"""The environment variable in which the launcher finds the path of the socket."""
+"""The environment variable with the socket's path."""
 
 
 def interpreter(scratch: Path) -> dict[str, str]:
-    """Starts a zygote; gives the environment in which Spark's JVM starts its Python processes through it.
+    """Start a zygote and return the environment with which Spark's JVM starts its Python processes through it.
 
-    Empty where the folder's name is too long for a socket: everything works without, half a second slower.
+    The result is empty if the folder's name is too long for a socket: everything works without, half a second slower.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
@@ -81,7 +81,7 @@ def _quoted(path: str | Path) -> str:
 
 
 def serve(listener: socket.socket) -> None:
-    """Forks whatever is asked for, until standard input closes."""
+    """Fork on request until standard input closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -100,7 +100,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """The child: takes over environment, streams and working folder, and is the runner until that ends."""
+    """Take over environment, streams and working folder in the child, and run the program to its end."""
     # While it is ignored, the exit codes of a program's own children are lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
@@ -130,7 +130,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Python's own generator is seeded again in a fork; that of NumPy would give the same numbers in every process."""
+    """Seed NumPy's generator, because it would produce the same numbers in every fork; Python reseeds its own."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
