@@ -95,6 +95,12 @@ def notebook_to_markdown(page: str, text: str) -> str:
     return f'{title}\n\n<p><a href="../course/{name}.html">This notebook with its outputs and pictures</a></p>\n{rest}'
 
 
+def level_of_captions(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Give the headings of the navigation their level, which a screen reader needs and Sphinx leaves out."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 class Verb(Directive):
     """Show the options of one verb of the command line, as the installed `labkit` declares them."""
 
@@ -115,5 +121,6 @@ class Verb(Directive):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Sphinx calls this when it loads the settings."""
     app.connect("source-read", prepared)
+    app.connect("html-page-context", level_of_captions, priority=900)  # after the theme, which makes the tree
     app.add_directive("verb", Verb)
     return {"parallel_read_safe": True}

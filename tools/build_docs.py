@@ -4,6 +4,7 @@ Sphinx reads docs/, the pages at the root and the learners' notebooks. Where `ma
 outputs are copied into the site and each notebook's page links to them.
 """
 
+import argparse
 import shutil
 import sys
 from pathlib import Path
@@ -30,5 +31,12 @@ def build(folder: Path = SITE) -> int:
     return code
 
 
+def main() -> int:
+    """Build the site that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=SITE, help="the folder of the site, which is made anew")
+    return build(parser.parse_args().out.resolve())
+
+
 if __name__ == "__main__":
-    sys.exit(build())
+    sys.exit(main())
