@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from labkit.core.errors import LabError
 from labkit.host.processes import wire
@@ -71,18 +71,29 @@ class Background:
         return not self._thread.is_alive()
 
 
+class Work(NamedTuple):
+    """One query that this driver will run, with its scenario and its failpoint decoded."""
+
+    task: QueryTask
+    scenario: Scenario
+    armed: Armed | None
+
+    @classmethod
+    def decoded(cls, task: QueryTask) -> "Work":
+        """Decodes the scenario and the failpoint of a task."""
+        return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
+
+
 class ScenarioQuery:
     """One scenario on its way through this driver: recovering, running, finishing; then parked, ended or failed."""
 
-    def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
-        self.name = task.name
-        self._driver = task.driver
+    def __init__(self, spark: "SparkSession", work: Work) -> None:
+        self._task, self._scenario, self._armed = work
+        self.name = self._task.name
+        self._driver = self._task.driver
         self._spark = spark
-        self._task = task
-        self._folder = RunFolder(Path(task.folder))
-        self._scenario = Scenario.from_json(task.scenario)
+        self._folder = RunFolder(Path(self._task.folder))
         self._tasks = self._scenario.tasks(self._driver)
-        self._armed = Armed.from_json(task.armed)
         self._phase: Callable[[], Stop | None] = self._recovering
         self._opened = self._open()
         self._step = Background(self._recover)
@@ -227,48 +238,45 @@ def run(launch: Launch) -> None:
     from labkit.spark.start import notifier
 
     task = wire.decode(launch.task, DriverTask)
+    queries = list(map(Work.decoded, task.queries))
     scratch, log = Path(launch.scratch), sys.stderr.buffer
     spark = start_session(task.master, scratch, PARTITIONS, log, task.profile, archive=task.archive)
     notifier(spark)
     if not is_local(task.master):
         report(Application(spark.sparkContext.applicationId))
-        await_executors(spark, *demands(task.queries))
+        await_executors(spark, *demands(queries))
     report(SessionUp())
     if task.memory:
         work_off(spark, [MEMORY], task.active)
     elif task.standby is not None:
         work_off(spark, stand_by(spark, task.standby, scratch), task.active)
     else:
-        work_off(spark, task.queries, task.active)
+        work_off(spark, queries, task.active)
     report(AwaitsKill())
 
 
-def demands(queries: Sequence[QueryTask]) -> tuple[int, set[str]]:
-    """How many tasks of these queries must be able to run at once, and the stores that they write to."""
-    in_task = []
-    for query in queries:
-        scenario, armed = (Scenario.from_json(query.scenario), Armed.from_json(query.armed))
-        if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task:
-            in_task.append(scenario.tasks(query.driver))
+def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
+    """Counts the tasks of these queries that must be able to run at once, and names the stores that they write to."""
+    in_task = [
+        scenario.tasks(task.driver)
+        for task, scenario, armed in queries
+        if scenario.job is Job.RUNNING and armed is not None and armed.crash.point.in_task
+    ]
     # The queries without such a point take turns at one slot.
     free = 1 if len(in_task) < len(queries) else 0
-    return sum(in_task) + free, {query.scenario["store"] for query in queries}
+    return sum(in_task) + free, {query.scenario.store for query in queries}
 
 
-def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[QueryTask]:
+def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
     """Gets warm in a scratch query of its own, says so, and waits for the queries of a driver that is dead by then."""
     from labkit.spark.fast.warm import warm_up
 
     warm_up(spark, job, scratch)
     report(Ready())
-    return [wire.decode(query, QueryTask) for query in orders.get().queries]
+    return [Work.decoded(wire.decode(query, QueryTask)) for query in orders.get().queries]
 
 
-Work = QueryTask | Literal["memory"]
-"""One query that is to be run."""
-
-
-def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
+def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]], most: int) -> None:
     """Runs the queries, so many at a time, until each of them has stopped."""
     waiting, active = list(queries), list[Query]()
     while waiting or active:
@@ -280,9 +288,9 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
         time.sleep(_POLL)
 
 
-def begin(spark: "SparkSession", work: Work, active: list[Query]) -> None:
+def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Query]) -> None:
     """Opens one query; a query that cannot be opened has failed, and the others go on."""
-    name = work if work == MEMORY else work.name
+    name = work if work == MEMORY else work.task.name
     # Reported first: a query that cannot be opened fails, and only one that has begun
     # may fail.
     report(Begun(name))
