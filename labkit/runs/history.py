@@ -14,7 +14,8 @@ import msgspec
 from labkit.core.records import Observation, Reading, Visibility
 from labkit.stores.contract import Clocked, Shown, Store
 
-Event = Observation | Reading
+Seen = Observation | Reading
+"""A row that an outside reader could have seen, or a moment at which one looked."""
 
 MOST_ROWS = 100_000
 """Rows that are kept in memory, with the moments at which they became visible."""
@@ -44,13 +45,13 @@ class Recording:
     """The moments at which a reader looked, each with the number of rows that were visible."""
     keeps_all: bool = False
     """Whether the events of a long history are kept too."""
-    events: list[Event] | None = field(default_factory=list)
+    events: list[Seen] | None = field(default_factory=list)
     """All events; None where the history is too long."""
     shown: list[Shown] | None = field(default_factory=list)
     """What the store knows of the moment of each row; None where the history is too long."""
     _latest: Shown = field(default_factory=Shown)
 
-    def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Event]:
+    def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
         """Reads a store's history, with every moment at which a reader looked in its place, and one at the end."""
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
@@ -70,13 +71,13 @@ class Recording:
     def _tell(self, shown: Shown) -> None:
         self._latest = shown
 
-    def _keep(self, event: Event) -> Event:
+    def _keep(self, event: Seen) -> Seen:
         if self.events is not None:
             self.events.append(event)
         return event
 
 
-def written(events: Iterable[Event], path: Path) -> Iterator[Event]:
+def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
     """Passes the events on, and writes each of them into a history as it passes."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
@@ -87,7 +88,7 @@ def written(events: Iterable[Event], path: Path) -> Iterator[Event]:
             yield event
 
 
-def read_history(path: Path) -> Iterator[Event]:
+def read_history(path: Path) -> Iterator[Seen]:
     """Reads the events that `written` has written, line by line."""
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:

@@ -15,7 +15,7 @@ from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure, beside_verdict
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation
-from labkit.runs.history import Event, read_history
+from labkit.runs.history import Seen, read_history
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 
@@ -48,11 +48,11 @@ class RunRecord:
     """What failure-free runs have to say of it; None where nobody asked."""
     exposure: Exposure | None = None
     """For how long readers could have read something wrong; None of a history that is too long."""
-    kept: Sequence[Event] | None = field(default=None, repr=False)
+    kept: Sequence[Seen] | None = field(default=None, repr=False)
     """The events of a short history; None: they are in the folder alone."""
 
     @property
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Seen]:
         """What an outside reader could have seen, in order, with the moments at which one really looked."""
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 

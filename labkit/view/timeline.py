@@ -1,6 +1,9 @@
 """What an outside reader could have seen over time, as text."""
 
+import sys
+from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from labkit.core.records import Observation, Reading
@@ -11,10 +14,14 @@ LONGEST = 60
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
     """One line: `hello=1 hello=2 | crash 1 | hello=1 ...`, in the order of visibility."""
-    words = [f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events]
-    if len(words) > LONGEST:
-        left = len(words) - LONGEST
-        words = [*words[: LONGEST // 2], f"... {left} more ...", *words[-LONGEST // 2 :]]
+    every = (f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events)
+    words = list(islice(every, LONGEST))
+    last, left = deque(words, maxlen=LONGEST // 2), 0
+    for word in every:
+        last.append(word)
+        left += 1
+    if left:
+        words = [*words[: LONGEST // 2], f"... {left} more ...", *last]
     return " ".join(words).removesuffix(" | end |").removeprefix("| end |") or "nothing"
 
 
@@ -27,21 +34,31 @@ class Step(NamedTuple):
     incarnation: int | None = None
 
 
-def by_key(events: Iterable[Observation | Reading]) -> dict[str, list[Step]]:
-    """For every key its steps in the order in which they could be seen."""
+def by_key(
+    events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
+) -> dict[str, list[Step]]:
+    """For every key its steps in the order in which they could be seen; of many the first keys and steps."""
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []
+    last = ""
     for event in events:
         if isinstance(event, Reading):
             moments.append(Step(event.moment))
             for track in tracks.values():
                 track.append(moments[-1])
-        else:
-            step = Step(
-                f"offset {event.offset}, driver {event.incarnation}", event.value, event.offset, event.incarnation
-            )
-            tracks.setdefault(event.key, list(moments)).append(step)
-    return dict(sorted(tracks.items()))
+            continue
+        if event.key not in tracks:
+            if len(tracks) == most_keys:
+                if event.key > last:
+                    continue
+                del tracks[last]
+            tracks[event.key] = list(moments)
+            last = max(tracks) if len(tracks) == most_keys else ""
+        track = tracks[event.key]
+        if len(track) < most_steps:
+            label = f"offset {event.offset}, driver {event.incarnation}"
+            track.append(Step(label, event.value, event.offset, event.incarnation))
+    return {key: track[:most_steps] for key, track in sorted(tracks.items())}
 
 
 def _row(event: Observation) -> str:

@@ -3,6 +3,8 @@ record.
 """
 
 import json
+import os
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +13,11 @@ from ended_runs import ROWS, ended
 
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation, Reading, Visibility
-from labkit.runs import run
+from labkit.runs import history, run
 from labkit.runs.conclude import conclude
 from labkit.runs.history import read_history, written
+from labkit.runs.pages.diagram import write_diagram
+from labkit.runs.pages.report import write_report
 from labkit.runs.pages.result import fragment
 from labkit.runs.record import MOST_KEYS
 from labkit.stores import open_store
@@ -76,6 +80,55 @@ def test_every_event_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     assert list(written(events, path)) == events
     assert list(read_history(path)) == events
+
+
+def test_a_short_history_is_not_read_from_its_file_again(tmp_path: Path) -> None:
+    run = ended(tmp_path)
+    run.folder.history.symlink_to(os.devnull)
+    outcome = conclude(run)
+    assert (outcome.rows(), outcome.record.explanation.exists.value) == (ROWS, "holds")
+    assert outcome.seen == "hello=1 | crash 1 | world=1 hello=2"
+    assert "hello = 2 visible" in run.folder.diagram.read_text()
+    assert outcome.exposure is not None
+
+
+@pytest.mark.parametrize("most", [100, 2])
+def test_a_run_is_judged_by_the_values_that_it_has_looked_up(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MOST_ROWS", most)
+    pen, book, lamp = (Observation(n, word, 10 * (n + 1), 0, 1) for n, word in enumerate(("pen", "book", "lamp")))
+    dearer = pen._replace(value=11)
+    shop = {"job": "shop", "between": "edit-prices"}
+    once = conclude(ended(tmp_path / "once", [dearer, book, lamp], **shop))
+    assert (once.verdict.guarantee, dict(once.verdict.final)["pen"]) == ("exactly-once", 11)
+    assert once.record.explanation.drawn == {0: 11, 1: 20, 2: 30}
+    twice = conclude(ended(tmp_path / "twice", [pen, book, dearer, lamp], **shop))
+    assert (twice.verdict.guarantee, twice.verdict.unexpected) == ("at-least-once", (0,))
+    assert (once.exposure is None) is (most < 3)
+
+
+def test_a_long_history_is_shown_without_being_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_ROWS", 10)
+    many = 30_000
+    words = tmp_path / "words.jsonl"
+    words.write_text('{"word": "w"}\n' * many)
+    rows = [Observation(number, "w", number + 1, 0, 1) for number in range(many)]
+    outcome = conclude(ended(tmp_path / "run", rows, input=words))
+    assert (outcome.verdict.guarantee, outcome.record.kept) == ("exactly-once", None)
+    del rows
+    tracemalloc.start()
+    try:
+        write_report([outcome.record], tmp_path / "report.html", "t", "l")
+        write_diagram(outcome.record)
+        shown = outcome.seen
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert shown.startswith("w=1 | crash 1 | w=2 w=3")
+    # Two readings and 58 rows are shown.
+    assert f"... {many - 58} more ..." in shown
+    assert peak < 3_000_000, "a row takes 200 bytes"
 
 
 def test_the_history_is_whole_even_where_the_judge_refuses_it(tmp_path: Path) -> None:

@@ -9,14 +9,18 @@ import pytest
 
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import RECOVERY_POINTS, Crash, EngineLogs, FailPoint, Order, engine_logs
+from labkit.core.records import Observation
 from labkit.core.strategies import POINTS, Strategy
 from labkit.host.processes.events import ExecutorKilled, Killed, Proof
+from labkit.runs import run as run_module
 from labkit.runs.evidence import record_crash, record_executor_crash
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import BatchLogs, check_logs
+from labkit.stores import open_store
+from labkit.stores.contract import Store
 
 EVERY = [(strategy, order, point) for (strategy, order), points in POINTS.items() for point in points]
 EVERY_STATE = list(itertools.product((False, True), (False, True)))
@@ -59,6 +63,24 @@ def test_a_log_that_is_there_or_missing_against_the_point_is_refused(
     with pytest.raises(JobFailed, match=r"and yet (offsets|commits)/1 is"):
         record_crash(run, KILLED, BatchLogs((0,), (0,)))
     assert run.crashes == []
+
+
+def test_a_crash_opens_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened: list[str] = []
+
+    def counting(kind: str, location: Path) -> Store:
+        opened.append(kind)
+        return open_store(kind, location)
+
+    monkeypatch.setattr(run_module, "open_store", counting)
+    write_logs(tmp_path / "checkpoint", planned=True, finished=False)
+    run = Run(plan(crashes=["sink.mid_write@1"]), RunFolder(tmp_path), drivers=1)
+    store = open_store("files", run.folder.store("files"))
+    store.append(Observation(0, "hello", 1, 0, 1), Observation(1, "world", 1, 0, 1))
+    store.close()
+    leave_evidence(run, Crash(FailPoint.MID_WRITE, BATCH))
+    record_crash(run, KILLED, BatchLogs((0,), ()))
+    assert (run.readings, run.ready, opened) == ([("crash 1", 2)], {}, ["files"])
 
 
 def leave_evidence(run: Run, crash: Crash) -> None:

@@ -1,10 +1,12 @@
 """The space-time diagram of a real run: its drivers, its checkpoint and the outside reader, from the run's evidence."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from labkit.core.records import Observation, Reading
+from labkit.core.records import Observation
 from labkit.host import durable
+from labkit.runs.history import Seen
 from labkit.runs.record import RunRecord
 from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
@@ -17,11 +19,11 @@ def write_diagram(record: RunRecord) -> None:
     durable.replace(record.folder.diagram, svg(diagram, title=title))
 
 
-def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Observation | Reading]) -> Diagram:
+def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
     """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
-    for event in _shortened(list(events)):
+    for event in _shortened(events):
         if isinstance(event, Observation):
             sentence = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
             steps.append(Step("driver", Event.STEP, ("reader",), sentence))
@@ -40,23 +42,35 @@ MOST_EVENTS = 200
 """Observations of a real run that are drawn before the middle is left out."""
 
 
-def _shortened(events: list[Observation | Reading]) -> list[Observation | Reading | str]:
-    observed = sum(isinstance(event, Observation) for event in events)
-    if observed <= MOST_EVENTS:
-        return list(events)
-    kept: list[Observation | Reading | str] = []
-    skipped = number = 0
+def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
+    """Leaves the middle of a long history out, and says how many rows were there; holds only the rows that it keeps."""
+    begun = skipped = held = 0
+    end: deque[Seen] = deque()
     for event in events:
-        # Only rows are left out: readings and crashes are what the picture is about.
-        number += isinstance(event, Observation)
-        if isinstance(event, Observation) and MOST_EVENTS // 2 < number <= observed - MOST_EVENTS // 2:
-            skipped += 1
+        is_row = isinstance(event, Observation)
+        if begun < MOST_EVENTS // 2:
+            begun += is_row
+            yield event
             continue
-        if skipped:
-            kept.append(f"{skipped} more rows become visible")
+        end.append(event)
+        held += is_row
+        # Only rows are left out: readings and crashes are what the picture is about.
+        while held > MOST_EVENTS // 2:
+            first = end.popleft()
+            if isinstance(first, Observation):
+                skipped, held = skipped + 1, held - 1
+                continue
+            if skipped:
+                yield _left_out(skipped)
             skipped = 0
-        kept.append(event)
-    return kept
+            yield first
+    if skipped:
+        yield _left_out(skipped)
+    yield from end
+
+
+def _left_out(rows: int) -> str:
+    return f"{rows} more rows become visible"
 
 
 def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:

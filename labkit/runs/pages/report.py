@@ -37,7 +37,7 @@ def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str
 
 def shown(record: RunRecord) -> dict[str, Any]:
     """What a template shows of a run."""
-    tracks = list(by_key(record.events).items())[:MOST_KEYS]
+    tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]
     planned = ", ".join(str(crash) for crash in record.scenario.crashes)
@@ -58,5 +58,5 @@ def _steps(verdict: Verdict, track: Sequence[Step]) -> list[dict[str, Any]]:
     went_back = {(case.offset, case.incarnation) for case in verdict.witnesses.get("regression", ())}
     return [
         {"label": step.label, "value": step.value, "back": (step.offset, step.incarnation) in went_back}
-        for step in track[:MOST_STEPS]
+        for step in track
     ]
