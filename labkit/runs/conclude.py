@@ -5,16 +5,15 @@ must not count anything itself.
 """
 
 import json
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 from labkit.core.asked import takes
-from labkit.core.explanation import Explanation, judge_and_explain, settled
+from labkit.core.explanation import judge_and_explain, settled
 from labkit.core.judge import judge
-from labkit.core.records import History, PlannedBatch, Record
+from labkit.core.records import History, Observation, PlannedBatch, Record
 from labkit.host import durable
 from labkit.runs import moments
 from labkit.runs.history import Recording, written
@@ -25,7 +24,7 @@ from labkit.runs.run import Run
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.master import Victim
 from labkit.spark.options import CheckpointFate, Job
-from labkit.stores.contract import ServerBacked, Shown, Store
+from labkit.stores.contract import ServerBacked, Store
 
 LEADS = {
     Victim.DRIVER: "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside.",
@@ -87,15 +86,21 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
         for _ in events:  # the file is whole even where the judge refuses a row of it
             continue
     expected: Iterable[Record] = count.expected()
-    if outcomes and recording.events is not None:
+    if outcomes:
+        assert recording.events is not None, "every event of such a run is kept"
         # Which outcome each record has is known only now, when all has been read.
         expected = settled(expected, recording.events, outcomes)
         verdict = judge(expected, replace(history, events=recording.events))
-    record = RunRecord(
+    exposure = None
+    if recording.shown is not None and recording.events is not None:
+        rows = [event for event in recording.events if isinstance(event, Observation)]
+        explanation, exposure = moments.timed(run, explanation, expected, rows, recording.shown, hidden=hidden)
+    return RunRecord(
         scenario=scenario,
         folder=run.folder,
         verdict=verdict,
         explanation=explanation,
+        exposure=exposure,
         crashes=run.crashes,
         seconds=run.seconds,
         drivers=run.drivers,
@@ -104,35 +109,6 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
         released=isinstance(store, ServerBacked) and not run.keep_store,
         kept=recording.events,
     )
-    if recording.shown is None or recording.events is None:
-        return record
-    return _timed(record, run, expected, recording.shown)
-
-
-def _timed(record: RunRecord, run: Run, expected: Iterable[Record], shown: Sequence[Shown]) -> RunRecord:
-    """The record of a short history with the moments of its rows, which are written down.
-
-    They give the moment of the row that refutes and for how long readers could have read something wrong.
-    """
-    rows, now = list(record.rows), time.time()
-    frame = moments.frame(run, now)
-    bounded = [frame.bound(place, row, each) for place, (row, each) in enumerate(zip(rows, shown, strict=True))]
-    moments.write(run.folder.moments, bounded)
-    exposure = moments.exposed(
-        expected, rows, bounded, now, run.ready, strategy=run.scenario.strategy, hidden=record.hidden
-    )
-    return replace(record, explanation=_dated(record.explanation, frame.begun, bounded), exposure=exposure)
-
-
-def _dated(explanation: Explanation | None, begun: float | None, shown: Sequence[Shown]) -> Explanation | None:
-    """The explanation with the moment of the row that refutes, in seconds since the run began."""
-    if explanation is None or explanation.row is None or begun is None:
-        return explanation
-    at = shown[explanation.rows].at
-    if at is None:
-        return explanation
-    least, most = (f"{moment - begun:.2f}" for moment in at)
-    return replace(explanation, at=f"at {least} s" if least == most else f"between {least} and {most} s")
 
 
 def release(run: Run, store: Store) -> None:

@@ -7,11 +7,13 @@ must not judge, and must not open a store.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure, Sight, Span, exposure
 from labkit.core.records import Observation, Record
 from labkit.core.strategies import Pending, Strategy
@@ -56,6 +58,32 @@ class Frame:
         if not known or max(known) > min(after):
             return None  # clocks that disagree say nothing
         return Span(max(known), min(after))
+
+
+def timed(
+    run: Run,
+    explanation: Explanation,
+    expected: Iterable[Record],
+    rows: Sequence[Observation],
+    shown: Sequence[Shown],
+    *,
+    hidden: Iterable[Observation],
+) -> tuple[Explanation, Exposure]:
+    """Bounds the moments of all rows of a run that has ended, writes them into its folder, and says what they tell.
+
+    They give the explanation the moment of the row that refutes, in seconds since the run began, and the time for which
+    readers could have read something wrong.
+    """
+    now = time.time()
+    bounds = frame(run, now)
+    bounded = [bounds.bound(place, row, each) for place, (row, each) in enumerate(zip(rows, shown, strict=True))]
+    write(run.folder.moments, bounded)
+    at = bounded[explanation.rows].at if explanation.row is not None else None
+    if at is not None and bounds.begun is not None:
+        least, most = (f"{moment - bounds.begun:.2f}" for moment in at)
+        explanation = replace(explanation, at=f"at {least} s" if least == most else f"between {least} and {most} s")
+    strategy = run.scenario.strategy
+    return explanation, exposed(expected, rows, bounded, now, run.ready, strategy=strategy, hidden=hidden)
 
 
 def frame(run: Run, ended: float) -> Frame:

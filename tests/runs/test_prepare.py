@@ -1,0 +1,43 @@
+"""A run's folder is made when nothing refuses the run, and a driver knows what its queries need of a cluster."""
+
+from pathlib import Path
+
+import pytest
+
+from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.failpoints import Crash, FailPoint
+from labkit.host import addresses
+from labkit.runs.driver import Work, demands
+from labkit.runs.layout import RunFolder
+from labkit.runs.prepare import prepare, prepare_all, resume
+from labkit.runs.run import Run
+from labkit.runs.scenario import plan
+
+
+def test_a_run_that_is_refused_leaves_the_others_without_a_folder(tmp_path: Path) -> None:
+    bad = plan(crashes=["sink.mid_write@7"])
+    with pytest.raises(InvalidInput, match="the last one is 0"):
+        prepare_all({tmp_path / "good": plan(), tmp_path / "bad": bad})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_server_is_named_before_any_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(addresses.POSTGRES, "postgresql://127.0.0.1:1/none")
+    with pytest.raises(ServiceUnavailable):
+        prepare_all({tmp_path / "good": plan(), tmp_path / "down": plan(sink="append", store="postgres")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prepared_run_can_be_resumed(tmp_path: Path) -> None:
+    run = prepare(plan(crashes=["sink.mid_write"]), tmp_path / "run")
+    again = resume(tmp_path / "run")
+    assert (again.scenario, again.drivers, again.crashes_left) == (run.scenario, 0, (Crash(FailPoint.MID_WRITE),))
+
+
+def test_the_tasks_of_an_armed_batch_need_a_slot_each(tmp_path: Path) -> None:
+    armed = Run(plan(crashes=["sink.mid_write"], partitions=4), RunFolder(tmp_path / "armed"))
+    later = Run(plan(sink="wal", store="sqlite", crashes=["sink.after_commit"]), RunFolder(tmp_path / "later"))
+    works = [Work.decoded(run.query_task()) for run in (armed, later)]
+    assert works[0].scenario == armed.scenario
+    assert demands(works[:1]) == (4, {"files"})
+    assert demands(works) == (5, {"files", "sqlite"})
