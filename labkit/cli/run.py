@@ -5,19 +5,18 @@ The options of the scenario come from the fields of `labkit.runs.scenario.Scenar
 
 import json
 from collections.abc import Callable
-from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from labkit.cli.common import Json, Out
+from labkit.cli.options import is_typed, parameter
 from labkit.core.errors import InvalidInput
+from labkit.core.options import options_of, with_arguments
 from labkit.core.verdict import Guarantee, satisfies
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario
-from labkit.runs.scenario.arguments import with_arguments
-from labkit.runs.scenario.options import Option, options_of
 
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 
@@ -70,17 +69,7 @@ def run_of(scenario: type[Scenario]) -> Callable[..., int]:
         print(json.dumps(finished.to_json()) if as_json else finished)
         return _verdict_code(finished.verdict.guarantee, expect)
 
-    return with_arguments(run, [_parameter(each) for each in options.values()])
-
-
-def _parameter(option: Option[Any]) -> Parameter:
-    """One option of a scenario as the option parser takes it."""
-    default, annotation = option.default_word, option.kind.annotation
-    typed = annotation | None if default is None else annotation
-    typer_option = typer.Option(option.flag, help=option.help, metavar=option.kind.metavar)
-    return Parameter(
-        option.parameter, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, typer_option]
-    )
+    return with_arguments(run, [parameter(each) for each in options.values()])
 
 
 run = run_of(Scenario)
@@ -89,8 +78,7 @@ run = run_of(Scenario)
 def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
     """The folder knows its scenario; an option that names another one must not be passed over."""
     for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if is_typed(context, name):
             option = f"--{name.replace('_', '-')}"
             raise InvalidInput(f"{option} with --resume: the folder says what to run; leave {option} out.")
 

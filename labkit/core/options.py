@@ -5,9 +5,11 @@ the fields of a class of `Options`. Options of runs, crash tests and gradings ar
 simulators use the same kinds of values. This module knows no option by its name.
 """
 
+import inspect
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from inspect import Parameter
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from labkit.core.errors import InvalidInput
@@ -15,6 +17,7 @@ from labkit.core.kinds import Kind, Plain, Unfit, ValueT, Word
 from labkit.core.words import nearest
 
 DefaultT = TypeVar("DefaultT")
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 _KEY = "option"
 _SHOWN = 80
 """Characters of a wrong word that its refusal repeats."""
@@ -96,10 +99,9 @@ class Option(Generic[ValueT]):
         try:
             return self.kind.read(word)
         except Unfit as refused:
-            wrong = word if refused.word is None else refused.word
-            shown = str(wrong)[:_SHOWN]
-            if isinstance(wrong, str) and self.kind.annotation is not str:
-                shown = f'"{shown}"'
+            shown = str(word if refused.word is None else refused.word)[:_SHOWN]
+            if refused.word is None and isinstance(word, str) and self.kind.annotation is not str:
+                shown = f'"{shown}"'  # a text where another type is due
             raise InvalidInput(f"{place or self.flag} {shown}: {refused}") from None
 
     def to_word(self, value: ValueT | None) -> Word:
@@ -208,3 +210,13 @@ def check_known(words: Mapping[str, object], names: list[str]) -> None:
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")
+
+
+def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
+    """Gives a function with `**words` a signature that names the words, before its other arguments by keyword."""
+    signature = inspect.signature(function)
+    own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]
+    named = signature.replace(parameters=[*first, *arguments, *own[len(first) :]])
+    function.__signature__ = named  # type: ignore[attr-defined]  # any function may carry one
+    return function

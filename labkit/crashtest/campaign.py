@@ -285,7 +285,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         spark = wanted.spark.resolved(java)
         if find_archive(java) is None:
             tell("done", SLOW_STARTS)
-        reader = stack.enter_context(Reader(wanted.reader, place / "reader.log"))
+        reader = stack.enter_context(Reader(wanted.rows_reader, place / "reader.log"))
         check_rows(wanted, reader)
         before = check_store(reader)
         if before:

@@ -76,12 +76,12 @@ def _shape(wanted: Settings, harness: Harness, run: Run) -> Shape:
     resets, last = harness.reader.resets, run.watcher.samples[-1]
     if not last.seen:
         raise InvalidInput(
-            f"{wanted.reader}: the reader read nothing after the sink was given "
+            f"{wanted.rows_reader}: the reader read nothing after the sink was given "
             f"{len(run.rows.expected())} rows and raised no error; one of the two looks elsewhere."
         )
     shape = shape_of(ours(run, [last], resets)[0].seen, run.rows)
     if shape is Shape.SUMS and not resets:
-        raise InvalidInput(f"{wanted.reader}: sums of several runs cannot be told apart; write a reset() too.")
+        raise InvalidInput(f"{wanted.rows_reader}: sums of several runs cannot be told apart; write a reset() too.")
     return shape
 
 

@@ -46,7 +46,7 @@ class SinkPipeline(PipelineSettings):
 
     def command(self, only: str = "") -> str:
         """The command line that repeats the test, or one run of it."""
-        return self.sink.command(shlex.quote(only) if only else "") if self.sink else ""
+        return self.sink.command(only) if self.sink else ""
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
@@ -62,14 +62,14 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         options=wanted.options,
         conf=wanted.spark.conf,
         jars=list(jars),
-        reader=wanted.reader.file,
+        reader=wanted.rows_reader.file,
     )
     path = place / "job.json"
     path.write_bytes(wire.encode(job))
     return SinkPipeline(
         pipeline=_words("run", path),
         folder=Path.cwd(),
-        reader=wanted.reader,
+        reader=wanted.rows_reader,
         reset=_words("reset", path),
         watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         checkpoint=job.checkpoint,
@@ -102,11 +102,11 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         place = stack.enter_context(own_folder()).resolve()
         java = find_java()
         adapter = wanted.adapter or examine(wanted.subject)
-        with Reader(wanted.reader, place / "described.log") as reader:
+        with Reader(wanted.rows_reader, place / "described.log") as reader:
             if not reader.resets:
                 raise InvalidInput(
-                    f"--eyes kernel: every run begins from nothing; write a function reset() beside {wanted.reader} "
-                    "that empties the store."
+                    "--eyes kernel: every run begins from nothing; write a function reset() beside "
+                    f"{wanted.rows_reader} that empties the store."
                 )
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)

@@ -3,36 +3,66 @@
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
 Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink or pipeline, and which guarantee is expected
-(exactly-once by default). The run without a crash is made while tests are collected, since it shows the points.
+(exactly-once by default). Every option of `labkit crashtest` is `--crashtest-OPTION` here. The run without a crash is
+made while tests are collected, since it shows the points. Nothing heavy is imported without `--crashtest`.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, get_origin
 
 import pytest
 
 if TYPE_CHECKING:
     from labkit.core.judge import Guarantee
-    from labkit.crashtest.jobs import Job
+    from labkit.core.options import Option
+    from labkit.crashtest.campaigns import Tests
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the options of the plugin."""
-    group = parser.getgroup("labkit", "crash-testing a streaming sink")
+    """Adds an option for each of `labkit crashtest`."""
+    from labkit.crashtest.configured import OPTIONS
+
+    group = parser.getgroup("labkit", "crash-testing a streaming sink or pipeline")
     group.addoption(
         "--crashtest",
         nargs="?",
         const=_FROM_PROJECT,
         metavar="FILE:NAME",
-        help="kill a job at every point of this sink",
+        help="kill a job at every point of this sink, or of the project's sink or pipeline",
     )
-    group.addoption("--crashtest-quick", action="store_true", help="only the points that matter most")
+    for each in OPTIONS.values():
+        if not each.argument:
+            group.addoption(_flag(each), **_taken(each), default=None, help=each.help.replace("%", "%%"))
+
+
+def _flag(option: "Option[Any]") -> str:
+    return f"--crashtest-{option.flag.removeprefix('--')}"
+
+
+def _taken(option: "Option[Any]") -> dict[str, Any]:
+    """The form of an option as argparse takes it."""
+    taken, many = option.kind.annotation, get_origin(option.kind.annotation) is list
+    if taken is bool:
+        return {"action": "store_true"}
+    form = {"type": taken} if taken in (int, float) else {}
+    return form | {"action": "append" if many else "store", "metavar": option.kind.metavar or option.parameter.upper()}
+
+
+def _given(config: pytest.Config) -> dict[str, Any]:
+    """The words of pytest's command line by keyword."""
+    from labkit.crashtest.configured import OPTIONS
+
+    words = {each.keyword: config.getoption(_flag(each)) for each in OPTIONS.values() if not each.argument}
+    named = config.getoption("--crashtest")
+    return {name: word for name, word in words.items() if word is not None} | (
+        {} if named == _FROM_PROJECT else {"subject": named}
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,42 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
         raise pytest.UsageError("--crashtest runs one job at a time; leave -n out.")
     config.pluginmanager.register(CrashTests(config), "labkit-crashtests")
-
-
-class Tests(Protocol):
-    """The test of a sink or of a pipeline, run by run."""
-
-    @property
-    def results(self) -> list["Result"]:
-        """The results of the runs so far."""
-
-    def healthy(self) -> "Result":
-        """The run without a crash, which comes first."""
-
-    def jobs(self) -> list["Job"]:
-        """The jobs that are known after the run without a crash."""
-
-    def second_crashes(self) -> list["Job"]:
-        """The jobs that are known after the runs of `jobs`."""
-
-    def large_jobs(self) -> Iterator["Job"]:
-        """The jobs with more rows than the others."""
-
-    def run(self, job: "Job") -> "Result":
-        """Makes the run of one job."""
-
-
-def _campaign(table: dict[str, Any], subject: str | None, *, quick: bool) -> AbstractContextManager[Tests]:
-    """The campaign of what the command line names, or else the project."""
-    if subject is None and "command" in table:
-        from labkit.crashtest.blackbox.campaign import pipeline_campaign
-        from labkit.crashtest.configured import pipeline
-
-        return pipeline_campaign(pipeline(table, quick=quick))
-    from labkit.crashtest.campaign import campaign
-    from labkit.crashtest.configured import combined
-
-    return campaign(combined(table, subject, quick=quick))
 
 
 class CrashTests:
@@ -90,20 +84,17 @@ class CrashTests:
         """Makes the run without a crash, and adds a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
-        from labkit.crashtest.configured import check_axes, configured, guarantee_named
+        from labkit.crashtest.campaigns import campaign_of
+        from labkit.crashtest.configured import configured, demanded, requested
 
-        table = configured(Path(self._config.rootpath) / "pyproject.toml")
-        named = self._config.getoption("--crashtest")
         try:
-            quick = bool(self._config.getoption("--crashtest-quick"))
-            subject = None if named == _FROM_PROJECT else named
-            expected = guarantee_named(table.get("expect")) or Guarantee.EXACTLY_ONCE
-            check_axes(table.get("also", []))
-            running = self._stack.enter_context(_campaign(table, subject, quick=quick))
+            said, given = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
+            demand = demanded(said, given)
+            running = self._stack.enter_context(campaign_of(requested(said, given)))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
-        items += self._tests(session, running, first, expected, tuple(table.get("also", [])))
+        items += self._tests(session, running, first, demand.expect or Guarantee.EXACTLY_ONCE, demand.also)
 
     @staticmethod
     def _tests(

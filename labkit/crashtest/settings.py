@@ -1,56 +1,186 @@
-"""The user's options for the test of a sink, checked before anything starts."""
+"""The options for the test of a sink, checked before anything starts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.words import nearest
+from labkit.core.kinds import Checked, Key, Many, Number, Switch, Text, Unfit
+from labkit.core.options import option
 from labkit.crashtest.instrument.effects import check_id
+from labkit.crashtest.options import Named, SharedOptions
 from labkit.crashtest.project import Project
-from labkit.crashtest.spark_options import SparkOptions, spark_options
 from labkit.crashtest.subject import BY_NAME, Adapter, Subject
-from labkit.crashtest.verdict import EYES, VARIANTS
+from labkit.crashtest.verdict import EYES, INSTRUMENTS, KERNEL, VARIANTS
+from labkit.host.path_kinds import ExistingFile, Folder
+
+if TYPE_CHECKING:
+    from labkit.crashtest.spark_options import SparkOptions
 
 MOST_BATCHES = 5
 """More batches would not fit into a sum: each query of a variant has digits of its own."""
 
+NAMED = ("healthy", "retry", "large")
+"""Runs with a name of their own instead of a point's, beside the variants."""
+
+
+def _pair(text: str) -> str:
+    name, equals, _ = text.partition("=")
+    if not name or not equals:
+        raise Unfit("write name=value, as in --option path=out.")
+    return text
+
+
+def _conf(text: str) -> str:
+    from labkit.crashtest.spark_options import setting
+
+    return setting(text)
+
+
+def _jar(text: str) -> str:
+    from labkit.crashtest.spark_options import jar
+
+    return jar(text)
+
+
+def _package(text: str) -> str:
+    from labkit.crashtest.spark_options import package
+
+    return package(text)
+
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of one test: a sink, its reader, and how much of it is to be tried."""
+class Settings(SharedOptions):
+    """The settings of one test of a sink."""
 
-    subject: Subject
-    reader: Subject
-    batches: int = 3
-    quick: bool = False
-    rows: Path | None = None
-    options: dict[str, str] = field(default_factory=dict)
-    only: tuple[str, ...] = ()
-    limit: float = 30.0
-    """Seconds within which a sink must do something."""
-    seconds: float = 0.0
-    """Seconds for all runs; a run that does not fit is unknown. 0: 170 if quick, 900 if not."""
-    code: tuple[str, ...] = ()
-    """Folders whose code counts as the sink's, beside the project."""
-    ignored: tuple[str, ...] = ()
-    """Patterns of files and peers whose effects are none of the sink's."""
-    spark: SparkOptions = field(default_factory=SparkOptions)
-    """Options for the sessions of the test's drivers."""
-    by_kernel: bool = False
-    """Whether a plain job is killed at its system calls, instead of one with instruments at their effects."""
-    watched: tuple[Path, ...] = ()
-    """With the kernel's eyes: folders in which the sink writes, beside the working folder."""
-    lines: bool = False
-    """Whether places before lines are tried even where all effects are seen."""
-    adapter: Adapter | None = None
-    """How Spark calls the sink; None: told from the file. For a format or a table, `subject` has the reader's file and
-    the sink's own name."""
+    KIND = "a sink, FILE:NAME"
+
+    sink: Subject | None = option(
+        Named(),
+        None,
+        "A foreachBatch function, ForeachWriter, Python DataSource, or a function that gets the stream and "
+        "starts a query; or package.module:NAME, or pyproject.toml's.",
+        keyword="subject",
+        argument="FILE:NAME",
+        names_subject=True,
+        instead_of=["sink_format", "table", "command"],
+        check=lambda test: test.check_subject(),
+    )
+    sink_format: str = option(
+        Text(metavar="NAME"),
+        "",
+        "Instead of FILE:NAME: the sink is writeStream.format(NAME).",
+        flag_name="format",
+        json="format",
+        names_subject=True,
+        instead_of=["subject", "table", "command"],
+    )
+    table: str = option(
+        Text(metavar="NAME"),
+        "",
+        "Instead of FILE:NAME: the sink is writeStream.toTable(NAME).",
+        names_subject=True,
+        instead_of=["subject", "sink_format", "command"],
+    )
+    batches: int = option(
+        Number(1, MOST_BATCHES, f"from 1 to {MOST_BATCHES}; two show most, three show a later one."),
+        3,
+        "Batches of the job.",
+    )
+    rows: Path | None = option(
+        ExistingFile("FILE"), None, "Your own rows, JSON Lines with a whole number id. Default: made up."
+    )
+    pairs: tuple[str, ...] = option(
+        Many(Checked(_pair, "NAME=VALUE")),
+        (),
+        "An option for a data source, a format or a table; may be repeated.",
+        keyword="options",
+        flag_name="option",
+    )
+    code: tuple[Path, ...] = option(
+        Many(Folder("DIR", present=True)),
+        (),
+        "Code below this folder is the sink's as well; may be repeated. Default: the project.",
+    )
+    conf: tuple[str, ...] = option(
+        Many(Checked(_conf, "KEY=VALUE")), (), "Configuration for the test's Spark sessions; may be repeated."
+    )
+    jars: tuple[str, ...] = option(Many(Checked(_jar, "PATHS"), ","), (), "Jars for the sessions, separated by commas.")
+    packages: tuple[str, ...] = option(
+        Many(Checked(_package, "COORDINATES"), ","),
+        (),
+        "Packages of Maven, group:artifact:version, separated by commas.",
+    )
+    eyes: str = option(
+        Key(EYES, "kernel"),
+        INSTRUMENTS,
+        "Kill a plain job with the sink at its system calls: sees every library and the JVM (Linux); slower.",
+    )
+    every_line: bool = option(
+        Switch(),
+        default=False,
+        help="Also kill before lines of your own code; done anyway where something writes unseen.",
+        keyword="lines",
+    )
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """How Spark calls the sink; None: told from the file."""
+        return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
+
+    @cached_property
+    def subject(self) -> Subject:
+        """The sink. Of a format or a table it has the reader's file and the sink's own name."""
+        if self.sink is not None:
+            return self.sink
+        assert self.reader is not None
+        name = self.sink_format or self.table
+        return Subject(self.reader.file, name, f"{self.adapter} {name}")
+
+    @property
+    def usual_reader(self) -> Subject | None:
+        """`read` in the sink's file."""
+        return None if self.sink is None else Subject(self.sink.file, "read")
+
+    @property
+    def rows_reader(self) -> Subject:
+        """The function that returns the rows."""
+        reader = self.reader or self.usual_reader
+        assert reader is not None
+        return reader
+
+    @property
+    def may_watch(self) -> bool:
+        """Only the kernel watches folders; instruments see what the sink's own code does."""
+        return self.by_kernel
+
+    @property
+    def by_kernel(self) -> bool:
+        """Whether a plain job is killed at its system calls, instead of one with instruments at their effects."""
+        return self.eyes == KERNEL
+
+    @property
+    def lines(self) -> bool:
+        """Whether places before lines are tried even where all effects are seen."""
+        return self.every_line or any(".line" in one for one in self.only)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of a data source, a format or a table."""
+        return _pairs(self.pairs)
+
+    @cached_property
+    def spark(self) -> "SparkOptions":
+        """Options for the sessions of the test's drivers."""
+        from labkit.crashtest.spark_options import SparkOptions
+
+        return SparkOptions(_pairs(self.conf), self.jars, self.packages)
 
     @cached_property
     def project(self) -> Project:
         """The user's project, whose effects count."""
-        return Project.of(self.subject.file, self.code, self.ignored)
+        return Project.of(self.subject.file, tuple(map(str, self.code)), self.ignored)
 
     @property
     def settle(self) -> float:
@@ -62,117 +192,28 @@ class Settings:
         """Seconds for all runs."""
         return self.seconds or (170.0 if self.quick else 900.0)
 
-    def command(self, only: str = "") -> str:
-        """The command line that repeats the test, or one run of it."""
-        named = f"--{self.adapter} {self.subject.name}"
-        file = f"{self.subject.file}:{self.subject.name}"
-        by_name = self.adapter in BY_NAME
-        parts = ["labkit crashtest", named if by_name else file]
-        if by_name or self.reader != Subject(self.subject.file, "read"):
-            parts.append(f"--reader {self.reader.file}:{self.reader.name}")
-        if self.batches != 3:
-            parts.append(f"--batches {self.batches}")
-        if self.rows is not None:
-            parts.append(f"--rows {self.rows}")
-        parts += [f"--option {name}={value}" for name, value in self.options.items()]
-        parts += self.spark.words()
-        parts += [f"--code {folder}" for folder in self.code]
-        parts += [f"--ignore '{pattern}'" for pattern in self.ignored]
-        if self.by_kernel:
-            parts += ["--eyes kernel", *(f"--watch {each}" for each in self.watched)]
-        if self.lines:
-            parts.append("--lines")
-        if only:
-            parts.append(f"--only {only}")
-        elif self.quick:
-            parts.append("--quick")
-        return " ".join(parts)
+    def check_subject(self) -> None:
+        """Raises `InvalidInput` unless exactly one sink is named, and one reader."""
+        if sum(map(bool, (self.sink, self.sink_format, self.table))) != 1:
+            raise InvalidInput(
+                "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
+            )
+        if self.adapter in BY_NAME and self.reader is None:
+            raise InvalidInput(
+                f"--{self.adapter}: who reads what was written? Name a function with --reader FILE:NAME."
+            )
+
+    def check_only(self) -> None:
+        """Raises `InvalidInput` for what is neither a named run nor an id of a point, or two with a plus."""
+        for one in () if self.by_kernel else self.only:
+            for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
+                check_id(part)
 
 
-def settings(
-    subject: str = "",
-    *,
-    sink_format: str | None = None,
-    table: str | None = None,
-    reader: str | None = None,
-    batches: int = 3,
-    quick: bool = False,
-    rows: Path | None = None,
-    options: tuple[str, ...] = (),
-    only: tuple[str, ...] = (),
-    limit: float = 30.0,
-    seconds: float = 0.0,
-    code: tuple[str, ...] = (),
-    ignored: tuple[str, ...] = (),
-    conf: tuple[str, ...] = (),
-    jars: tuple[str, ...] = (),
-    packages: tuple[str, ...] = (),
-    lines: bool = False,
-    eyes: str = "instruments",
-    watch: tuple[str, ...] = (),
-) -> Settings:
-    """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
-    adapter, sink = _sink(subject, sink_format, table, reader)
-    if not 1 <= batches <= MOST_BATCHES:
-        raise InvalidInput(f"--batches {batches}: from 1 to {MOST_BATCHES}; two show most, three show a later one.")
-    if limit <= 0 or seconds < 0:
-        raise InvalidInput("--limit and --seconds must be more than 0.")
-    if eyes not in EYES:
-        raise InvalidInput(f"--eyes {eyes[:40]}: unknown; {nearest(eyes, list(EYES))}")
-    if watch and eyes != "kernel":
-        raise InvalidInput("--watch belongs to --eyes kernel, or to a pipeline.")
-    for one in () if eyes == "kernel" else only:
-        for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
-            check_id(part)
-    if rows is not None and not Path(rows).is_file():
-        raise InvalidInput(f"--rows {rows}: there is no such file.")
-    for folder in code:
-        if not Path(folder).is_dir():
-            raise InvalidInput(f"--code {folder}: there is no such folder.")
-    return Settings(
-        subject=sink,
-        reader=Subject(sink.file, "read") if reader is None else Subject.parse(reader, "--reader"),
-        batches=batches,
-        quick=quick,
-        rows=rows,
-        options=_options(options),
-        only=only,
-        limit=limit,
-        seconds=seconds,
-        code=tuple(str(Path(folder).resolve()) for folder in code),
-        ignored=ignored,
-        spark=spark_options(conf, jars, packages),
-        adapter=adapter,
-        by_kernel=eyes == "kernel",
-        watched=tuple(Path(each).resolve() for each in watch),
-        lines=lines or any(".line" in one for one in only),
-    )
+def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def _sink(
-    subject: str, sink_format: str | None, table: str | None, reader: str | None
-) -> tuple[Adapter | None, Subject]:
-    """The sink to test: a name in a file, or one of Spark's own. Raises `InvalidInput` unless exactly one is named."""
-    if sum(map(bool, (subject, sink_format, table))) != 1:
-        raise InvalidInput(
-            "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
-        )
-    if subject:
-        return None, Subject.parse(subject)
-    adapter = Adapter.FORMAT if sink_format else Adapter.TABLE
-    if reader is None:
-        raise InvalidInput(f"--{adapter}: who reads what was written? Name a function with --reader FILE:NAME.")
-    file, name = Subject.parse(reader, "--reader").file, sink_format or table or ""
-    return adapter, Subject(file, name, f"{adapter} {name}")
-
-
-def _options(texts: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    for name, equals, _ in pairs:
-        if not name or not equals:
-            raise InvalidInput(f"--option {name[:60]}: write name=value, as in --option path=out.")
-    return {name: value for name, _, value in pairs}
-
-
-NAMED = ("healthy", "retry", "large")
-"""Runs with a name of their own instead of a point's, beside the variants."""
+def settings(subject: str = "", **words: Any) -> Settings:
+    """Settings from options by keyword, as a user types them. Raises `InvalidInput` in one sentence."""
+    return Settings.plan({"subject": subject or None, **words})

@@ -8,12 +8,12 @@ import re
 import shlex
 import subprocess
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Unfit
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 from labkit.spark.cluster import to_properties
@@ -59,12 +59,6 @@ class SparkOptions:
     packages: tuple[str, ...] = ()
     """Coordinates group:artifact:version, not resolved yet."""
 
-    def words(self) -> list[str]:
-        """The options as words of a command line."""
-        conf = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in self.conf.items()]
-        jars = [f"--jars {shlex.quote(jar)}" for jar in self.jars]
-        return [*conf, *jars, *(f"--packages {each}" for each in self.packages)]
-
     def resolved(self, java: Java) -> "SparkOptions":
         """The options with the jars of their packages. Raises `InvalidInput` if a package cannot be had."""
         if not self.packages:
@@ -88,52 +82,37 @@ class SparkOptions:
         return replace(usual, options=(*usual.options, *options), configuration=usual.configuration | conf)
 
 
-def spark_options(conf: Sequence[str] = (), jars: Sequence[str] = (), packages: Sequence[str] = ()) -> SparkOptions:
-    """Options that the user typed; lists may be separated by commas, as in Spark.
-
-    Raises `InvalidInput` in one sentence.
-    """
-    return SparkOptions(
-        dict(_setting(text) for text in conf),
-        tuple(dict.fromkeys(_jar(path) for path in _separated(jars))),
-        tuple(dict.fromkeys(_package(each) for each in _separated(packages))),
-    )
-
-
-def _separated(texts: Sequence[str]) -> list[str]:
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
-
-
-def _setting(text: str) -> tuple[str, str]:
+def setting(text: str) -> str:
+    """A setting `spark.key=value` that a user may make. Raises `Unfit`."""
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
-        raise InvalidInput(f"--conf {text[:80]}: write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
+        raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
-        raise InvalidInput(f"--conf {key}: the test sets this itself; {OURS[key]}.")
+        raise Unfit(f"the test sets this itself; {OURS[key]}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
-        raise InvalidInput(f"--conf {text[:80]}: write the memory as Spark does, as in spark.driver.memory=2g.")
+        raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
         try:
             shlex.split(value)
         except ValueError as error:
-            raise InvalidInput(f"--conf {text[:80]}: {error}.") from None
-    return key, value
+            raise Unfit(f"{error}.") from None
+    return text
 
 
-def _jar(path: str) -> str:
+def jar(path: str) -> str:
+    """The absolute path of a jar. Raises `Unfit`."""
     file = Path(path).expanduser()
     if not file.is_file():
-        raise InvalidInput(f"--jars {path[:200]}: there is no such file.")
+        raise Unfit("there is no such file.")
     if not zipfile.is_zipfile(file):
-        raise InvalidInput(f"--jars {path[:200]}: not a jar; it is no zip file.")
+        raise Unfit("not a jar; it is no zip file.")
     return str(file.resolve())
 
 
-def _package(text: str) -> str:
+def package(text: str) -> str:
+    """Coordinates of Maven. Raises `Unfit`."""
     if not _PACKAGE.fullmatch(text):
-        raise InvalidInput(
-            f"--packages {text[:80]}: write group:artifact:version, as in org.postgresql:postgresql:42.7.8."
-        )
+        raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
 
 

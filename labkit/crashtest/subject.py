@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Unfit
 from labkit.crashtest.project import package_root
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
@@ -69,14 +70,22 @@ class Subject:
 
         Raises `InvalidInput` for another form, or for a file that is not there.
         """
+        try:
+            return cls.read(text)
+        except Unfit as refused:
+            raise InvalidInput(f"{option} {text[:80]}: {refused}") from None
+
+    @classmethod
+    def read(cls, text: str) -> "Subject":
+        """As `parse`, for an option that names itself: raises `Unfit`."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
-            raise InvalidInput(f"{option} {text[:80]}: write a file and a name in it, as in sink.py:write_batch.")
+            raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
         path = Path(file)
         if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
             path = file_of_module(file) or path
         if not path.is_file():
-            raise InvalidInput(f"{option} {text[:80]}: there is no file {file}.")
+            raise Unfit(f"there is no file {file}.")
         return cls(str(path.resolve()), name)
 
     def __str__(self) -> str:

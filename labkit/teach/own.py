@@ -3,7 +3,6 @@
 Both are judged elsewhere, by the same judge. This module must not judge, and must not write a sink for anybody.
 """
 
-import inspect
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.core.judge import Guarantee, Outcome
+from labkit.core.options import options_of
 from labkit.core.words import columns, nearest, sentence
 from labkit.runs.prepare import fresh_folder
 from labkit.teach.exercises.asking import Unusable
@@ -302,9 +302,9 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
     """
     from labkit.crashtest.campaign import crash_test as test
     from labkit.crashtest.kept import keep
-    from labkit.crashtest.settings import settings
+    from labkit.crashtest.settings import Settings
 
-    known = sorted(inspect.signature(settings).parameters.keys() - {"subject"})
+    known = sorted({each.keyword for each in options_of(Settings)} - {"subject"})
     if unknown := [name for name in options or {} if name not in known]:
         raise InvalidInput(f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}

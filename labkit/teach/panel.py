@@ -14,13 +14,13 @@ from typing import Any
 
 from labkit.core.errors import InvalidAction, InvalidInput, LabError
 from labkit.core.failpoints import FailPoint
+from labkit.core.options import with_arguments
 from labkit.core.verdict import Guarantee
 from labkit.core.words import nearest
 from labkit.runs.background import BackgroundRun, Mark, Stage
 from labkit.runs.choices import PARTS, Choice, choose, parts
 from labkit.runs.outcome import Outcome
 from labkit.runs.pages.result import fragment
-from labkit.runs.scenario.arguments import with_arguments
 from labkit.view.form import Form
 
 INTRO = (

@@ -2,19 +2,20 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.campaign import campaign
-from labkit.crashtest.configured import check_axes, combined, configured, guarantee_named
+from labkit.crashtest.configured import configured, demanded, requested
 from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.driver import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.harness.runs import check_store
 from labkit.crashtest.rows import Seen, read_rows
-from labkit.crashtest.settings import settings
+from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.subject import Adapter, Subject, examine, module_name
 
 SOURCE = """
@@ -150,8 +151,8 @@ def test_a_sink_of_spark_s_own_is_known_by_its_name(tmp_path: Path) -> None:
     assert str(wanted.subject) == "format parquet"
     assert wanted.command() == (f"labkit crashtest --format parquet --reader {made.file}:rows --option path=out")
     said = {"table": "orders", "reader": f"{made.file}:rows"}
-    assert str(combined(said).subject) == "table orders"
-    assert str(combined(said, sink_format="csv").subject) == "format csv"
+    assert str(requested(said, {}).subject) == "table orders"
+    assert str(requested(said, {"sink_format": "csv"}).subject) == "format csv"
 
 
 def test_a_folder_of_code_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -339,10 +340,16 @@ def test_a_damaged_project_file_is_refused(tmp_path: Path, text: str, sentence: 
 def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None:
     made = subject(tmp_path, "")
     said = {"subject": f"{made.file}:sink", "batches": 2, "options": ["path=x"]}
+
+    def combined(said: dict[str, Any], **given: object) -> Settings:
+        wanted = requested(said, given)
+        assert isinstance(wanted, Settings)
+        return wanted
+
     assert combined(said).batches == 2
     assert combined(said, batches=4).batches == 4
     assert combined(said).options == {"path": "x"}
-    assert combined(said | {"seconds": 600}, seconds=0.0).budget == 600
+    assert combined(said | {"seconds": 600}).budget == 600
     assert combined(said | {"seconds": 600}, seconds=20.0).budget == 20
     with pytest.raises(InvalidInput, match="which sink"):
         combined({})
@@ -350,9 +357,9 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
 
 def test_unknown_guarantees_and_axes_are_refused() -> None:
     with pytest.raises(InvalidInput, match="did you mean 'exactly-once'"):
-        guarantee_named("exactly_once")
+        demanded({}, {"expect": "exactly_once"})
     with pytest.raises(InvalidInput, match="did you mean 'fractured_read'"):
-        check_axes(["fractured"])
+        demanded({}, {"also": ["fractured"]})
 
 
 def test_own_rows_are_refused_where_nothing_empties_the_store(tmp_path: Path) -> None:

@@ -237,10 +237,10 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     settings = pipeline_settings("sh job.sh | cat", read_command="cat out", reset="rm -f out", quick=True)
     assert settings.command() == (
-        "labkit crashtest --command 'sh job.sh | cat' --read-command 'cat out' --reset 'rm -f out' --quick"
+        "labkit crashtest --command 'sh job.sh | cat' --quick --read-command 'cat out' --reset 'rm -f out'"
     )
     only = settings.command("rename part-<n> #2")
-    assert only.endswith("--reset 'rm -f out' --only 'rename part-<n> #2'")
+    assert only.endswith("--only 'rename part-<n> #2' --read-command 'cat out' --reset 'rm -f out'")
 
 
 def test_of_a_log_its_making_and_its_first_write_stay_places(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(file: Path
     assert made.watched == (file.parent, tmp_path / "elsewhere", job.checkpoint)
     assert str(made.subject) == "job.py:start"
     assert made.command("rename a #1") == (
-        f"labkit crashtest {file}:start --batches 2 --eyes kernel --watch {tmp_path / 'elsewhere'} --only 'rename a #1'"
+        f"labkit crashtest {file}:start --watch {tmp_path / 'elsewhere'} --only 'rename a #1' --batches 2 --eyes kernel"
     )
 
 

@@ -55,7 +55,7 @@ class Looks:
 def harness(tmp_path: Path) -> Harness:
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     nobody: Any = SimpleNamespace(resets=True)
-    return Harness(Settings(subject, subject), Adapter.BATCH, nobody, nobody, tmp_path)
+    return Harness(Settings(sink=subject, reader=subject), Adapter.BATCH, nobody, nobody, tmp_path)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_behind_commits_n_it_must_be_there(harness: Harness, run: Run) -> None:
 def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
-    running = Campaign(Settings(subject, subject, seconds=1e-9), Adapter.BATCH, nobody, tmp_path, silent)
+    running = Campaign(Settings(sink=subject, reader=subject, seconds=1e-9), Adapter.BATCH, nobody, tmp_path, silent)
     assert running.run(Job(POINT.id, str(POINT), Group.CRASH, (POINT,))).unknown.startswith(
         "not run: 0 s were over (--seconds gives more)"
     )
@@ -198,7 +198,7 @@ def test_no_driver_gets_warm_for_nobody(
 def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
     nobody: Any = None
     subject = Subject(str(tmp_path / "sink.py"), "sink")
-    wanted = Settings(subject, subject, rows=tmp_path / "rows.jsonl")
+    wanted = Settings(sink=subject, reader=subject, rows=tmp_path / "rows.jsonl")
     running = Campaign(wanted, Adapter.BATCH, nobody, tmp_path, silent)
     assert list(running.large_jobs()) == []
 

@@ -11,9 +11,9 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import campaign
-from labkit.crashtest.configured import combined
-from labkit.crashtest.settings import settings
-from labkit.crashtest.spark_options import SparkOptions, resolve, spark_options
+from labkit.crashtest.configured import requested
+from labkit.crashtest.settings import Settings, settings
+from labkit.crashtest.spark_options import SparkOptions, resolve
 from labkit.host.java import Java
 from labkit.spark.jvm import PROFILES
 
@@ -24,6 +24,12 @@ def jar(path: Path) -> Path:
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("hello_labkit.txt", "hello")
     return path
+
+
+def made(folder: Path, **more: list[str]) -> SparkOptions:
+    """The options that a sink's settings have."""
+    (folder / "sink.py").touch()
+    return settings(f"{folder}/sink.py:sink", **more).spark
 
 
 @pytest.mark.parametrize(
@@ -41,16 +47,16 @@ def jar(path: Path) -> Path:
         ({"packages": ["delta-spark"]}, "write group:artifact:version"),
     ],
 )
-def test_what_cannot_be_set_is_one_sentence(more: dict[str, list[str]], sentence: str) -> None:
+def test_what_cannot_be_set_is_one_sentence(more: dict[str, list[str]], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
-        spark_options(**more)
+        made(tmp_path, **more)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_jars_may_be_listed_as_spark_lists_them(tmp_path: Path) -> None:
     one, two = jar(tmp_path / "one.jar"), jar(tmp_path / "two.jar")
-    found = spark_options(jars=[f"{one}, {two}", str(one)]).jars
+    found = made(tmp_path, jars=[f"{one}, {two}", str(one)]).jars
     assert found == (str(one), str(two))
 
 
@@ -61,7 +67,7 @@ def test_they_reach_the_jvm_beside_what_the_test_sets(tmp_path: Path) -> None:
         "spark.driver.memory=2gb",
         "spark.driver.extraJavaOptions=-Da=1 -Db='x y'",
     ]
-    profile = spark_options(conf, [str(one)]).profile()
+    profile = made(tmp_path, conf=conf, jars=[str(one)]).profile()
     usual = PROFILES["crashtest"]
     assert profile.options[-3:] == ("-Xmx2g", "-Da=1", "-Db=x y")
     assert profile.configuration == usual.configuration | {
@@ -83,9 +89,11 @@ def test_a_project_says_them_once(tmp_path: Path) -> None:
     file = tmp_path / "sink.py"
     file.write_text("")
     said = {"subject": f"{file}:sink", "conf": ["spark.a=1"], "packages": ["a:b:1"]}
-    assert combined(said).spark == SparkOptions({"spark.a": "1"}, (), ("a:b:1",))
-    over = combined(said, conf=("spark.a=2",)).spark
-    assert over == SparkOptions({"spark.a": "2"}, (), ("a:b:1",))
+    wanted, over = requested(said, {}), requested(said, {"conf": ["spark.a=2"]})
+    assert isinstance(wanted, Settings)
+    assert isinstance(over, Settings)
+    assert wanted.spark == SparkOptions({"spark.a": "1"}, (), ("a:b:1",))
+    assert over.spark == SparkOptions({"spark.a": "2"}, (), ("a:b:1",))
 
 
 @pytest.mark.slow

@@ -183,7 +183,7 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
 
 def report(found: Sequence[Result], folder: Path) -> Report:
     file = Subject(str(folder / "sink.py"), "write_batch")
-    wanted = Settings(file, Subject(file.file, "read"))
+    wanted = Settings(sink=file, reader=Subject(file.file, "read"))
     return sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary(found), TWO)
 
 

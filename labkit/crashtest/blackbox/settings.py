@@ -1,12 +1,15 @@
-"""The user's options for the test of a pipeline, checked before anything starts."""
+"""The options for the test of a pipeline, checked before anything starts."""
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Checked, Number, Switch, Text
+from labkit.core.options import option
+from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
+from labkit.host.path_kinds import Folder
 
 CHECKPOINT = "copied_checkpoint"
 """The run in which an older copy of the checkpoint is restored; its name is that of the same run of a sink."""
@@ -15,132 +18,89 @@ NAMED = ("healthy", CHECKPOINT)
 """Runs with a name of their own instead of a point's."""
 
 
-@dataclass(frozen=True)
-class PipelineSettings:
-    """The settings of one test: a pipeline, its reader, the rows that are due, and how much is tried."""
+def _source(text: str) -> str:
+    """The source of the expected rows, checked if there is one. Raises `Unfit` for any other form."""
+    if text and not Path(text).is_file():
+        Subject.read(text)
+    return text
 
-    pipeline: str
-    """The command, as a shell takes it."""
-    folder: Path
+
+@dataclass(frozen=True)
+class PipelineSettings(SharedOptions):
+    """The settings of one test of a pipeline."""
+
+    KIND = "a pipeline, --command"
+
+    pipeline: str = option(
+        Text(metavar="CMD"),
+        "",
+        "Instead of FILE:NAME: how a whole pipeline is started, by a shell, in this folder.",
+        keyword="command",
+        names_subject=True,
+        instead_of=["subject", "sink_format", "table"],
+        check=lambda test: test.check_commands(),
+    )
+    read_command: str = option(
+        Text(metavar="CMD"), "", "Prints the rows as JSON Lines, instead of --reader.", instead_of=["reader"]
+    )
+    expected: str = option(
+        Checked(_source, "FILE"),
+        "",
+        "The rows that should come out, FILE.jsonl or FILE:NAME. Default: those of a run without a crash.",
+    )
+    feed: str = option(Text(metavar="CMD"), "", "Puts the input there before each run.")
+    reset: str = option(
+        Text(metavar="CMD"), "", "Empties store, checkpoint and input. Default: reset in the reader's file."
+    )
+    checkpoint: Path | None = option(Folder("DIR"), None, "Restore an older copy of this folder in one run.")
+    power_cut: bool = option(
+        Switch(),
+        default=False,
+        help="The power fails as well, so that what was not synced may be missing.",
+        check=lambda test: test.check_rebuilt(),
+    )
+    parallel: int | None = option(
+        Number(
+            1,
+            complaint="write how many runs may be made side by side, as in --parallel 4; 1 is one after the other.",
+            metavar="N",
+        ),
+        None,
+        "Runs side by side, each in a copy of this folder. Default: as many as is safe.",
+    )
+    folder: Path = field(default_factory=Path.cwd)
     """The folder in which every command runs."""
-    reader: Subject | None = None
-    """A function that returns the rows; None: `read_command` prints them."""
-    read_command: str = ""
-    expected: str = ""
-    """The source of the rows that are due, `FILE.jsonl` or `FILE:NAME`; empty: the run without a crash."""
-    feed: str = ""
-    reset: str = ""
-    watched: tuple[Path, ...] = ()
-    checkpoint: Path | None = None
-    power_cut: bool = False
-    """Whether the power fails, too: what was not synced may then be missing."""
-    ignored: tuple[str, ...] = ()
-    quick: bool = False
-    only: tuple[str, ...] = ()
-    limit: float = 30.0
-    """Seconds within which the pipeline must do something."""
-    seconds: float = 0.0
-    """Seconds for all runs; 0: as long as the runs that are planned take."""
-    parallel: int = 0
-    """How many runs are made side by side; 0: as many as is safe."""
 
     @property
     def subject(self) -> str:
         """The name of the thing under test: its command."""
         return self.pipeline
 
-    def command(self, only: str = "") -> str:
-        """The command line that repeats the test, or one run of it."""
-        options = [("--command", self.pipeline), *self._rows_said()]
-        options += [("--feed", self.feed), ("--reset", self.reset)]
-        if self.watched != (self.folder,):
-            options += [("--watch", str(each)) for each in self.watched]
-        options.append(("--checkpoint", str(self.checkpoint or "")))
-        options += [("--ignore", each) for each in self.ignored]
-        options.append(("--only", only))
-        parts = [f"{name} {shlex.quote(value)}" for name, value in options if value]
-        power = ["--power-cut"] if self.power_cut else []
-        quick = ["--quick"] if self.quick and not only else []
-        return " ".join(["labkit crashtest", *parts, *power, *quick])
+    @property
+    def usual_watched(self) -> tuple[Path, ...]:
+        """The folder in which the pipeline runs."""
+        return (self.folder,)
 
-    def _rows_said(self) -> list[tuple[str, str]]:
-        reader = f"{self.reader.file}:{self.reader.name}" if self.reader else ""
-        return [("--reader", reader), ("--read-command", self.read_command), ("--expected", self.expected)]
-
-
-def pipeline_settings(
-    command: str,
-    *,
-    reader: str | None = None,
-    read_command: str = "",
-    expected: str = "",
-    feed: str = "",
-    reset: str = "",
-    watch: Sequence[str] = (),
-    checkpoint: str = "",
-    power_cut: bool = False,
-    ignored: Sequence[str] = (),
-    quick: bool = False,
-    only: Sequence[str] = (),
-    limit: float = 30.0,
-    seconds: float = 0.0,
-    parallel: int = 0,
-) -> PipelineSettings:
-    """Settings from the options that the user typed. Raises `InvalidInput` in one sentence."""
-    folder = Path.cwd()
-    if not command.strip():
-        raise InvalidInput("--command: it is empty; write how the pipeline is started.")
-    if bool(reader) == bool(read_command):
-        raise InvalidInput(
-            "--command needs one way to read what came out: --reader FILE:NAME, a function that returns the rows, or "
-            "--read-command 'CMD', which prints them as JSON Lines."
-        )
-    if limit <= 0 or seconds < 0:
-        raise InvalidInput("--limit and --seconds must be more than 0.")
-    watched = tuple(_folder(each, "--watch") for each in watch) or (folder,)
-    if power_cut:
-        _check_rebuilt(watched, folder)
-    return PipelineSettings(
-        pipeline=command,
-        folder=folder,
-        reader=Subject.parse(reader, "--reader") if reader else None,
-        read_command=read_command,
-        expected=_source(expected),
-        feed=feed,
-        reset=reset,
-        watched=watched,
-        checkpoint=Path(checkpoint).resolve() if checkpoint else None,
-        power_cut=power_cut,
-        ignored=tuple(ignored),
-        quick=quick,
-        only=tuple(only),
-        limit=limit,
-        seconds=seconds,
-        parallel=parallel,
-    )
-
-
-def _check_rebuilt(watched: Sequence[Path], folder: Path) -> None:
-    """Raises `InvalidInput` where a folder that would be emptied and built anew holds the user's own work."""
-    for each in watched:
-        if folder.is_relative_to(each):
+    def check_commands(self) -> None:
+        """Raises `InvalidInput` without a command, and without exactly one way to read the rows."""
+        if not self.pipeline.strip():
+            raise InvalidInput("--command: it is empty; write how the pipeline is started.")
+        if bool(self.reader) == bool(self.read_command):
             raise InvalidInput(
-                f"--power-cut empties the watched folders and builds them anew, and {each} holds "
-                "this folder; name with "
-                "--watch DIR those of store, checkpoint and input only."
+                "--command needs one way to read what came out: --reader FILE:NAME, a function that returns the rows, "
+                "or --read-command 'CMD', which prints them as JSON Lines."
             )
 
+    def check_rebuilt(self) -> None:
+        """Raises `InvalidInput` where a power cut would empty and build anew a folder with the user's own work."""
+        for each in self.watched if self.power_cut else ():
+            if self.folder.is_relative_to(each):
+                raise InvalidInput(
+                    f"--power-cut empties the watched folders and builds them anew, and {each} holds this folder; "
+                    "name with --watch DIR those of store, checkpoint and input only."
+                )
 
-def _folder(text: str, option: str) -> Path:
-    """A folder of the pipeline, which need not exist yet. Raises `InvalidInput` for a file."""
-    path = Path(text).resolve()
-    if path.exists() and not path.is_dir():
-        raise InvalidInput(f"{option} {text}: this is a file; name the folder it is in.")
-    return path
 
-
-def _source(text: str) -> str:
-    """The source of the expected rows, checked if there is one. Raises `InvalidInput` for any other form."""
-    if text and not Path(text).is_file():
-        Subject.parse(text, "--expected")
-    return text
+def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
+    """Settings from options by keyword, as a user types them. Raises `InvalidInput` in one sentence."""
+    return PipelineSettings.plan({"command": command, **words})

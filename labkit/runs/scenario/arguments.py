@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, TypeVar
 
-from labkit.runs.scenario.options import Option, options_of
+from labkit.core.options import Option, options_of, with_arguments
 from labkit.runs.scenario.scenario import Scenario
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
@@ -24,20 +24,6 @@ def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[Functio
         return with_arguments(function, [_argument(each) for each in options])
 
     return named
-
-
-def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Gives a function with `**words` a signature that names the words."""
-    signature = _with_options(inspect.signature(function), arguments)
-    function.__signature__ = signature  # type: ignore[attr-defined]  # any function may carry one
-    return function
-
-
-def _with_options(signature: inspect.Signature, options: list[Parameter]) -> inspect.Signature:
-    """The signature with the options where it has `**options`, before its other arguments by keyword."""
-    own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]
-    return signature.replace(parameters=[*first, *options, *own[len(first) :]])
 
 
 def _argument(option: Option[Any]) -> Parameter:

@@ -1,0 +1,31 @@
+"""Options of the command line from declared ones (`labkit.core.options`)."""
+
+from collections.abc import Iterable, Mapping
+from inspect import Parameter
+from typing import Annotated, Any
+
+import typer
+
+from labkit.core.options import Option
+
+
+def parameter(option: Option[Any], help: str = "") -> Parameter:
+    """One option as the option parser takes it."""
+    default = None if option.default_word == "" else option.default_word
+    annotation = option.kind.annotation if default is not None else option.kind.annotation | None
+    said, metavar = help or option.help, option.argument or option.kind.metavar
+    typed: Any = typer.Option(option.flag, help=said, metavar=metavar)
+    if option.argument:
+        typed = typer.Argument(help=said, metavar=metavar)
+    return Parameter(option.parameter, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, typed])
+
+
+def given(context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]) -> dict[str, Any]:
+    """The words that somebody typed, by keyword; defaults are left out."""
+    return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
+
+
+def is_typed(context: typer.Context, parameter: str) -> bool:
+    """Whether somebody typed a parameter, so that it does not have its default."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"

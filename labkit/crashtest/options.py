@@ -1,0 +1,124 @@
+"""Options that the tests of a sink and of a pipeline share, and what a user demands of the result.
+
+An option is a field (`labkit.core.options`): the command line, `[tool.labkit.crashtest]` in pyproject.toml, pytest's
+options, JSON, the printed command and every refusal follow from it. A field here belongs to both kinds of tests, a
+field of `Settings` to sinks, one of `PipelineSettings` to pipelines.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from labkit.core.kinds import Amount, Key, Kind, Many, Name, Switch, Text, Unfit, Word
+from labkit.core.options import Need, Options, option
+from labkit.core.verdict import Guarantee
+from labkit.crashtest.subject import Subject
+from labkit.crashtest.verdict import AXES
+from labkit.host.path_kinds import Folder
+
+
+class Named(Kind[Subject]):
+    """A file and a name in it, as `sink.py:write_batch`; or a module and a name."""
+
+    metavar = "FILE:NAME"
+
+    def read(self, word: object) -> Subject:
+        """The subject. Raises `Unfit` for another form, and for a file that is not there."""
+        if not isinstance(word, str):
+            raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
+        return Subject.read(word)
+
+    def word(self, value: Subject) -> Word:
+        """The absolute path and the name."""
+        return f"{value.file}:{value.name}"
+
+
+@dataclass(frozen=True)
+class SharedOptions(Options):
+    """Settings of one test of a sink or a pipeline."""
+
+    VERB = "labkit crashtest"
+    KIND: ClassVar[str] = ""
+    """The kind of thing under test, and how it is named."""
+
+    reader: Subject | None = option(
+        Named(),
+        None,
+        "Returns the rows. Default: read in the sink's file.",
+        usual=lambda test: test.usual_reader,
+        instead_of=["read_command"],
+    )
+    watched: tuple[Path, ...] = option(
+        Many(Folder("DIR")),
+        (),
+        "A folder that belongs to a pipeline, default: this folder; or in which the sink writes, with --eyes kernel. "
+        "May be repeated.",
+        keyword="watch",
+        usual=lambda test: test.usual_watched,
+        needs=[Need(lambda test: test.may_watch, "{option} belongs to --eyes kernel, or to a pipeline.")],
+    )
+    ignored: tuple[str, ...] = option(
+        Many(Text(metavar="GLOB")),
+        (),
+        "Files, or HOST:PORT, that are no part of what is tested, as *.csv.tmp. May be repeated.",
+        flag_name="ignore",
+        json="ignore",
+    )
+    only: tuple[str, ...] = option(
+        Many(Text(metavar="ID")),
+        (),
+        "Only this run of a report, by its id; may be repeated. It can refute a guarantee, and proves none.",
+        check=lambda test: test.check_only(),
+        in_project=False,
+    )
+    quick: bool = option(
+        Switch(),
+        default=False,
+        help="Only the points that matter most: for a sink under three minutes, for a pipeline as its starts take.",
+        in_project=False,
+    )
+    limit: float = option(
+        Amount(0, above=True, complaint="must be more than 0 seconds."),
+        30.0,
+        "Seconds in which the sink or pipeline must do something.",
+    )
+    seconds: float = option(
+        Amount(0, complaint="must be 0 seconds or more."),
+        0.0,
+        "Seconds for all runs; what does not fit is unknown. 0: 170 if quick, 900 if not, and of a pipeline what its "
+        "planned runs need.",
+    )
+
+    @property
+    def usual_reader(self) -> Subject | None:
+        """The reader where nobody names one."""
+        return None
+
+    @property
+    def usual_watched(self) -> tuple[Path, ...]:
+        """The watched folders where nobody names one."""
+        return ()
+
+    @property
+    def may_watch(self) -> bool:
+        """Whether such a test watches folders."""
+        return True
+
+    def check_only(self) -> None:
+        """Raises `InvalidInput` for a name that no run can have."""
+
+    def command(self, only: str = "") -> str:
+        """The command line that repeats the test, or one run of it."""
+        return super().command() if not only else replace(self, only=(only,), quick=False).command()
+
+
+@dataclass(frozen=True)
+class Demand(Options):
+    """The result that a user demands of a test."""
+
+    expect: Guarantee | None = option(
+        Name(Guarantee, unsaid=Guarantee.UNKNOWN, metavar="GUARANTEE"),
+        None,
+        "The guarantee that must be measured; exit 1 if it is weaker.",
+    )
+    also: tuple[str, ...] = option(Many(Key(AXES, "AXIS")), (), "An axis that must hold as well, as fractured_read.")
