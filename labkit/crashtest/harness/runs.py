@@ -301,7 +301,7 @@ def check_rows(settings: Settings, reader: Reader) -> None:
     if settings.rows is not None and not reader.resets:
         raise InvalidInput(
             f"--rows {settings.rows}: every run has the same ids, so rows of two runs cannot be told apart; write a "
-            f"function reset() beside {settings.reader} that empties the store."
+            f"function reset() beside {settings.rows_reader} that empties the store."
         )
 
 
