@@ -4,15 +4,15 @@ The page says what the report says, word for word.
 """
 
 import platform
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import INSTRUMENTS, VARIANTS, Group, Result
-from labkit.view.effects import SHADES
+from labkit.view.card import code, document, items, para, section, table, tag
+from labkit.view.signs import LOOKS, signed
 
 MOST_RUNS = 24
 """Runs that the page names one by one, the weakest first; its rows count all of them."""
@@ -34,27 +34,20 @@ h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
 def certificate(report: Report) -> str:
     """The page as an HTML document, which asks nothing of another host."""
     title = f"Crash test of {report.settings.subject}"
-    shade, sign = SHADES[report.guarantee.value]
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="w" style="color:{shade}">{sign} {escape(report.guarantee.value)}</p>',
-        *(f"<p>{escape(said)}</p>" for said in _under(report)),
-        *_section("What was tested", [_tested(report)]),
-        *_section("What holds", [_table(("axis", "", "runs that say so"), _axes(report))]),
-        *_section("What was measured, run by run", _measured(report)),
-        *_section("What was not measured", [_items(_unmeasured(report))]),
-        *_section("Versions", [f"<p>{escape(', '.join(_versions(report)))}</p>"]),
-        *_section("Again", [f"<pre>{escape(_again(report))}</pre>"]),
-    ]
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{STYLE}</style>{''.join(parts)}</html>\n"
+    large = tag("p", signed(report.guarantee.value), class_="w", style=f"color:{LOOKS[report.guarantee].shade}")
+    return document(
+        title,
+        STYLE,
+        tag("h1", title),
+        large,
+        *map(para, _under(report)),
+        section("What was tested", para(_tested(report))),
+        section("What holds", table(("axis", "", "runs that say so"), _axes(report))),
+        section("What was measured, run by run", *_measured(report)),
+        section("What was not measured", items(_unmeasured(report))),
+        section("Versions", para(", ".join(_versions(report)))),
+        section("Again", code(_again(report))),
     )
-
-
-def _section(title: str, body: Iterable[str]) -> Iterator[str]:
-    yield f"<h2>{escape(title)}</h2>"
-    yield from body
 
 
 def _under(report: Report) -> Iterator[str]:
@@ -67,10 +60,8 @@ def _under(report: Report) -> Iterator[str]:
 
 def _tested(report: Report) -> str:
     eyes = "Python's libraries" if report.eyes == INSTRUMENTS else "its system calls"
-    said = (
-        f"{report.settings.subject}: {report.adapter}, with effects seen in {eyes}; the reader returns {report.shape}."
-    )
-    return f"<p>{escape(said)}</p>"
+    subject, adapter, shape = report.settings.subject, report.adapter, report.shape
+    return f"{subject}: {adapter}, with effects seen in {eyes}; the reader returns {shape}."
 
 
 def _axes(report: Report) -> Iterator[Sequence[str]]:
@@ -98,12 +89,11 @@ def _measured(report: Report) -> Iterator[str]:
         numbers = (len(of_group), right, wrong, len(of_group) - right - wrong)
         if of_group:
             rows.append((group.value, *map(str, numbers)))
-    yield _table(("kind of run", "runs", "nothing wrong", "something wrong", "unknown"), rows)
-    named = "".join(f"<li>{_run(each)}</li>" for each in runs[:MOST_RUNS])
-    yield f'<ul class="r">{named}</ul>'
+    yield table(("kind of run", "runs", "nothing wrong", "something wrong", "unknown"), rows)
+    yield tag("ul", *(tag("li", *_run(each)) for each in runs[:MOST_RUNS]), class_="r")
     if len(runs) > MOST_RUNS:
         more = len(runs) - MOST_RUNS
-        yield f"<p>And {more} more. The weakest stand above, and what is unknown below.</p>"
+        yield para(f"And {more} more. The weakest stand above, and what is unknown below.")
 
 
 def _is_right(result: Result) -> bool:
@@ -111,11 +101,11 @@ def _is_right(result: Result) -> bool:
     return result.guarantee is not Guarantee.UNKNOWN and not result.violated
 
 
-def _run(result: Result) -> str:
-    shade, sign = SHADES[result.guarantee.value]
+def _run(result: Result) -> Iterator[str]:
+    look = LOOKS[result.guarantee]
+    yield tag("span", look.sign, style=f"color:{look.shade}")
     axes = f" ({', '.join(result.violated)})" if result.violated else ""
-    said = escape(f"{result.id}: {result.guarantee.value}{axes}")
-    return f'<span style="color:{shade}">{sign}</span> {said}'
+    yield f" {result.id}: {result.guarantee.value}{axes}"
 
 
 def _unmeasured(report: Report) -> Iterator[str]:
@@ -141,16 +131,6 @@ def _unmeasured(report: Report) -> Iterator[str]:
 def _again(report: Report) -> str:
     """The shortest command that repeats the test; where only some runs were asked for, one for each of them."""
     return "\n".join(map(report.settings.command, report.settings.only or ("",)))
-
-
-def _items(said: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in said)}</ul>"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>"
 
 
 def _versions(report: Report) -> Iterator[str]:

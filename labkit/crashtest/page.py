@@ -4,7 +4,6 @@ The file holds everything; it has no script and asks nothing of another host.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,9 @@ from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, P
 from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, VARIANTS, Group, Result
-from labkit.view.effects import BROKE, HELD, SHADES, Row, What, effect_line
+from labkit.view.card import Html, code, document, items, para, section, table, tag
+from labkit.view.effects import BROKE, HELD, Row, What, effect_line
+from labkit.view.signs import LOOKS, signed
 
 STYLE = """
 body{font:15px/1.5 sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
@@ -33,27 +34,21 @@ SEEN_BY = {
 
 def page(report: Report) -> str:
     """The page as an HTML document; the lines of the sink's file are those of the file as it is now."""
-    summary = report.summary
     title = f"Crash test of {report.settings.subject}"
-    parts = [
-        f"<h1>{escape(title)}: {verdict_mark(report.guarantee)}</h1>",
-        f"<p>{escape('; '.join(_facts(report)))}.</p>",
-        *(f"<p>{escape(said)}</p>" for said in report.restricted()),
+    return document(
+        title,
+        STYLE,
+        tag("h1", f"{title}: ", verdict_mark(report.guarantee)),
+        para(f"{'; '.join(_facts(report))}."),
+        *map(para, report.restricted()),
         *_why(report),
-        _section("Again", f"<pre>{escape(report.replay())}</pre>"),
-        _section("What holds", axis_table(report)),
-        _section("Effects and kills", f"<figure>{effects_and_kills(report)}</figure>"),
-        _section("Runs, the weakest first", _runs(summary.ranked())),
-    ]
-    if report.picture:
-        parts.append(_section("The weakest run", f"<figure>{report.picture}</figure>"))
-    if report.notes:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
-        parts.append(_section("Notes", f"<ul>{notes}</ul>"))
-    parts.append(f"<p>{escape(report.untested)}</p>")
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{STYLE}</style>{''.join(parts)}</html>\n"
+        section("Again", code(report.replay())),
+        section("What holds", axis_table(report)),
+        section("Effects and kills", tag("figure", Html(effects_and_kills(report)))),
+        section("Runs, the weakest first", *_runs(report.summary.ranked())),
+        section("The weakest run", tag("figure", Html(report.picture))) if report.picture else "",
+        section("Notes", items(report.notes)) if report.notes else "",
+        para(report.untested),
     )
 
 
@@ -64,32 +59,27 @@ def _facts(report: Report) -> Iterator[str]:
     yield str(report.summary.coverage)
 
 
-def _section(title: str, body: str) -> str:
-    return f"<h2>{escape(title)}</h2>{body}"
-
-
-def verdict_mark(guarantee: Guarantee) -> str:
+def verdict_mark(guarantee: Guarantee) -> Html:
     """A guarantee with its shade and its sign."""
-    shade, sign = SHADES[guarantee.value]
-    return f'<span class="g" style="background:{shade}">{sign} {guarantee.value}</span>'
+    return tag("span", signed(guarantee.value), class_="g", style=f"background:{LOOKS[guarantee].shade}")
 
 
-def _why(report: Report) -> Iterator[str]:
+def _why(report: Report) -> Iterator[Html]:
     weakest, why = report.summary.weakest, report.diagnosis
     if weakest is not None:
-        yield f"<p>{escape(weakest.title)}: {escape(weakest.because)}.</p>"
-        for _, said in weakest.beside_verdict():
-            yield f"<p>{escape(sentence(said))}</p>"
+        yield para(f"{weakest.title}: {weakest.because}.")
+        for _, remark in weakest.beside_verdict():
+            yield para(sentence(remark))
     if why is not None:
-        repair = f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})"
-        yield f"<p><b>Why</b> {escape(why.why)}</p><p><b>Repair</b> {escape(repair)}</p>"
+        yield para(tag("b", "Why"), f" {why.why}")
+        yield para(tag("b", "Repair"), f" {why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")
     unknown = [f"{each.id}: {each.unknown}" for each in report.summary.unknown()]
     if unknown:
-        lines = "".join(f"<li>{escape(said)}</li>" for said in unknown)
-        yield f"<p><b>Unknown</b></p><ul>{lines}</ul>"
+        yield para(tag("b", "Unknown"))
+        yield items(unknown)
 
 
-def axis_table(report: Report) -> str:
+def axis_table(report: Report) -> Html:
     """What holds and what is violated, and the conditions below."""
     rows = [
         (axis, outcome.value, ", ".join(_violating(axis, report.summary.results)))
@@ -99,30 +89,25 @@ def axis_table(report: Report) -> str:
         (VARIANTS.get(name, name), held.value, "a condition, outside the guarantee")
         for name, held in report.summary.conditions.items()
     ]
-    return _table(("axis", "", "violated by"), rows)
+    return table(("axis", "", "violated by"), rows)
 
 
 def _violating(axis: str, results: Iterable[Result]) -> list[str]:
     return [each.id for each in results if each.found(axis) and each.group is not Group.CONDITION]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(said)}</td>' for said in row)}</tr>" for row in rows)
-    return f"<table><tr>{top}</tr>{body}</table>"
+def _runs(results: Iterable[Result]) -> Iterator[Html]:
+    for each in results:
+        if each.group is not Group.SEEING:
+            remarks = [sentence(remark) for _, remark in each.beside_verdict()]
+            lines = [each.because, *remarks, *each.notes, *each.story]
+            head = (verdict_mark(each.guarantee), " ", tag("code", each.id), f" {each.title}{_violations(each)}")
+            yield tag("details", tag("summary", *head), tag("pre", "\n".join(filter(None, lines))))
 
 
-def _runs(results: Sequence[Result]) -> str:
-    return "".join(_run(each) for each in results if each.group is not Group.SEEING)
-
-
-def _run(result: Result) -> str:
-    axes = f" ({', '.join(result.violated)})" if result.violated else ""
-    head = f"{verdict_mark(result.guarantee)} <code>{escape(result.id)}</code> {escape(result.title + axes)}"
-    told = [sentence(each) for _, each in result.beside_verdict()]
-    said = [result.because, *told, *result.notes, *result.story]
-    body = escape("\n".join(each for each in said if each))
-    return f"<details><summary>{head}</summary><pre>{body}</pre></details>"
+def _violations(result: Result) -> str:
+    """The violated axes in brackets; empty if there are none."""
+    return f" ({', '.join(result.violated)})" if result.violated else ""
 
 
 def effects_and_kills(report: Report) -> str:
@@ -181,10 +166,9 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
 
 
 def _of_kill(result: Result, *, whole: bool) -> Row:
-    axes = f" ({', '.join(result.violated)})" if result.violated else ""
     word = result.guarantee.value
     if not whole and result.violated:
         word = BROKE
     elif not whole and result.guarantee is not Guarantee.UNKNOWN:
         word = HELD
-    return Row(What.KILL, f"killed at {result.id}{axes}", verdict=word)
+    return Row(What.KILL, f"killed at {result.id}{_violations(result)}", verdict=word)

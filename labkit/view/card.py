@@ -96,6 +96,19 @@ def folds(each: Iterable[Html]) -> Html:
     return tag("div", *kept, class_="lkc-folds")
 
 
+def section(title: str, *inside: str) -> Html:
+    """Parts of a page under a heading."""
+    return joined([tag("h2", title), *inside])
+
+
+def document(title: str, style: str, *parts: str) -> str:
+    """A whole page with its style sheet: one file without a script, which asks nothing of another host."""
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{style}</style>{joined(parts)}</html>\n"
+    )
+
+
 def beside(*parts: str) -> Html:
     """Parts side by side, one below the other where there is no room."""
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, RED = "#0072b2", "#d55e00", "#666666", "#a3171f"
 """Okabe and Ito's colours: told apart by the colour-blind, and in greyscale."""
 
-SIGNS = {
-    "exactly-once": "\u2713",
-    "at-least-once": "\u00d72",
-    "at-most-once": "\u2212",
-    "none": "\u2717",
-    "unknown": "?",
-}
-"""A sign for each guarantee, beside its name and its colour."""
-
 
 def png(figure: "Figure") -> bytes:
     """A figure as a picture, on white, so that it can be read in a dark theme too."""

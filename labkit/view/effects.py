@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from labkit.view.measure import width
+from labkit.view.signs import LOOKS
 from labkit.view.svg import document, number, words
 
 ROW = 20
@@ -20,16 +21,9 @@ SPACE = 24
 HELD, BROKE = "nothing broke", "it breaks"
 """What one kill shows, where a word for a guarantee would say too much: only some places were tried."""
 
-SHADES = {
-    "exactly-once": ("#2e7d32", "✓"),
-    "at-least-once": ("#b26a00", "+"),
-    "at-most-once": ("#7b1fa2", "−"),
-    "none": ("#b71c1c", "±"),
-    "unknown": ("#616161", "?"),
-    HELD: ("#00695c", "○"),
-    BROKE: ("#b71c1c", "✗"),
-}
-"""Of a verdict, and of a run of a test that was not whole: its shade and its sign."""
+SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
+SHADES |= {HELD: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
+"""The shade and the sign of a verdict, and of a run of a test that was not whole."""
 
 STYLE = (
     "text{font:13px sans-serif;fill:#222}text.fx-code{font:12px monospace}text.fx-edge{font-weight:bold}"
@@ -101,6 +95,6 @@ def _sign(row: Row, y: float) -> str:
             return f'<circle class="{kind}" cx="{LANE}" cy="{number(y)}" r="5"/>'
         case What.KILL:
             shade, sign = SHADES[row.verdict]
-            box = f'<rect x="{LANE - 7}" y="{number(y - 7)}" width="14" height="14" rx="3" fill="{shade}"/>'
+            box = f'<rect x="{LANE - 10}" y="{number(y - 7)}" width="20" height="14" rx="3" fill="{shade}"/>'
             style = "fill:#fff;text-anchor:middle;font-weight:bold"
             return box + words(LANE, y + 5, sign).replace("<text", f'<text style="{style}"')

@@ -9,6 +9,7 @@ from html import escape
 from typing import NamedTuple
 
 from labkit.view.assets import asset
+from labkit.view.signs import LOOKS
 
 Name = tuple[str, str, str]
 """Block, row and column."""
@@ -31,12 +32,6 @@ class Square(NamedTuple):
     steps: Sequence[str] = ()
     names: Sequence[str] = ()
     """Who stands in this square."""
-
-
-SIGNS = {"exactly-once": "\u2713", "at-least-once": "\u00d72", "at-most-once": "\u2212", "none": "\u2717"}
-"""A sign beside each word, so that the grid can be read at a glance and without colour."""
-
-_CLASSES = {"exactly-once": "once", "at-least-once": "more", "at-most-once": "less", "none": "neither"}
 
 
 class Grid:
@@ -82,7 +77,7 @@ class Grid:
 
     def _details(self, name: Name) -> str:
         square = self.squares[name]
-        sign = SIGNS.get(square.guarantee, "?")
+        look = square.guarantee if square.guarantee in LOOKS else "unknown"  # a square that cannot be has no guarantee
         meanwhile = f"<small>{escape(', '.join(square.meanwhile))}</small>" if square.meanwhile else ""
         origin = "simulated and real" if square.real else "simulated"
         if square.names:
@@ -96,8 +91,8 @@ class Grid:
         parts.append(f"<p>{escape(' '.join(filter(None, (square.origin, square.real))))}</p>")
         parts.append(f"<p>Again: <code>{escape(square.call)}</code></p>" + (f"<ol>{steps}</ol>" if steps else ""))
         return (
-            f'<details name="lk-grid"{is_open} class="lk-{_CLASSES.get(square.guarantee, "open")}"><summary><b>'
-            f"<i>{sign}</i> {escape(square.guarantee)}</b><small>{origin}</small>{meanwhile}</summary>"
+            f'<details name="lk-grid"{is_open} class="lk-{look}"><summary><b>'
+            f"<i>{LOOKS[look].sign}</i> {escape(square.guarantee)}</b><small>{origin}</small>{meanwhile}</summary>"
             f'<div class="lk-panel" tabindex="0">{"".join(parts)}</div></details>'
         )
 

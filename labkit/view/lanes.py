@@ -8,17 +8,12 @@ from typing import NamedTuple
 
 from labkit.view.measure import width
 from labkit.view.scene import Kind
+from labkit.view.signs import signed
 from labkit.view.svg import CLASSES, ICONS, document, number, words
 
 LEFT, BOX, GAP, HIGH, ROW = 246, 140, 24, 52, 92
 """Pixels: the names, a box and what is between two, its height, and the height of a lane."""
 TOP = 14
-SIGNS = {
-    "exactly-once": "\u2713 exactly-once",
-    "at-least-once": "\u00d72 at-least-once",
-    "at-most-once": "\u2212 at-most-once",
-}
-"""A sign beside each word, so that nothing is told by colour alone."""
 LEGEND = "Thick frame with a tick: the engine has noted that the step is done. Cross: killed here."
 
 
@@ -75,7 +70,7 @@ def _lane(lane: Lane, top: float) -> Iterator[str]:
     yield words(12, top + 37, lane.under, "dim")
     if lane.verdict:
         tone = "--ok" if lane.verdict == "exactly-once" else "--bad"
-        sign = SIGNS.get(lane.verdict, lane.verdict)
+        sign = signed(lane.verdict)
         style = f'<text style="font-weight:bold;fill:var({tone})"'
         yield words(12, top + 55, sign).replace("<text", style)
     end = LEFT + len(lane.stages) * (BOX + GAP) - GAP

@@ -11,9 +11,9 @@ from labkit import lab
 from labkit.core.errors import InvalidInput
 from labkit.runs.expected import expectations
 from labkit.runs.pages import grid
-from labkit.runs.pages.grid import SHADES, of_runs, simulated
+from labkit.runs.pages.grid import of_runs, simulated
 from labkit.sim.trace import parse, replay
-from labkit.view.charts import SIGNS
+from labkit.view.signs import LOOKS, signed
 
 SIMULATED = simulated()
 
@@ -50,7 +50,7 @@ def test_the_figure_shows_each_cell_by_shade_sign_and_word():
     rows, points = SIMULATED.rows, SIMULATED.points
     for square in SIMULATED.squares:
         said = drawn[points.index(square.cell.point), rows.index(square.row)]
-        assert said.startswith(f"{SIGNS[square.guarantee]}\n{square.guarantee}")
+        assert said.startswith(signed(square.guarantee).replace(" ", "\n"))
         assert said.endswith("↩") is square.jumped_back
 
 
@@ -59,7 +59,7 @@ def test_shades_keep_their_order_in_greyscale():
         red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
         return 0.3 * red + 0.59 * green + 0.11 * blue
 
-    shades = [light(colour) for colour in SHADES.values()]
+    shades = [light(look.tint) for name, look in LOOKS.items() if name != "unknown"]
     assert shades == sorted(shades, reverse=True)
     assert min(before - after for before, after in itertools.pairwise(shades)) > 10
 

@@ -19,13 +19,11 @@ from labkit.runs.expected import Cell, grid
 from labkit.sim.models.pipeline import scenarios as pipeline
 from labkit.sim.models.pipeline.settings import STORES
 from labkit.view.assets import asset
-from labkit.view.charts import SIGNS, chart
+from labkit.view.charts import chart
+from labkit.view.signs import LOOKS, signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SHADES = {"exactly-once": "#cfe8dc", "at-least-once": "#f5c98a", "at-most-once": "#c9a8dc", "none": "#d07b76"}
-"""From light to dark as the guarantee gets weaker, so that greyscale keeps the order."""
 
 JUMPED = "↩"
 """A reader saw a value go back."""
@@ -52,7 +50,7 @@ class Square(NamedTuple):
     @property
     def words(self) -> str:
         """The verdict by sign and name."""
-        return f"{SIGNS[self.guarantee]} {self.guarantee}" + (f" {JUMPED}" if self.jumped_back else "")
+        return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
 class VerdictGrid:
@@ -94,7 +92,7 @@ class VerdictGrid:
         for down, row in enumerate(rows):
             for across, point in enumerate(points):
                 square = places.get((row, point.value))
-                shade = SHADES.get(square.guarantee, "white") if square else "white"
+                shade = LOOKS[square.guarantee].tint if square else "white"
                 axes.add_patch(_tile(across, down, shade, there=square is not None))
                 label = square.words.replace(" ", "\n", 1) if square else ""
                 axes.annotate(label, (across, down), ha="center", va="center", fontsize=7)

@@ -19,7 +19,8 @@ from labkit.runs.pages.report import shown
 from labkit.runs.pages.simulated import at_failpoint
 from labkit.runs.record import RunRecord
 from labkit.view.assets import asset
-from labkit.view.charts import SIGNS, png, seen_over_time
+from labkit.view.charts import png, seen_over_time
+from labkit.view.signs import LOOKS
 from labkit.view.spacetime import svg
 from labkit.view.timeline import Step, by_key
 
@@ -36,7 +37,7 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
     return template.render(
         run=shown(record),
-        sign=SIGNS[record.verdict.guarantee.value],
+        sign=LOOKS[record.verdict.guarantee].sign,
         style=style,
         said=prediction,
         call=call,
