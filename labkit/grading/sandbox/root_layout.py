@@ -42,6 +42,8 @@ class _Withheld(type):
     def __call__(cls, *arguments: object, **named: object) -> object:
         raise ImportError(f"{__name__} is withheld while exercises are graded: write the answer without it.")
 
+    __contains__ = __iter__ = __getitem__ = __call__
+
 
 def __getattr__(name: str) -> object:
     if name.startswith("__"):
