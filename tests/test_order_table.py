@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from build_orders import PAGE, page
+from build_orders import PAGE, STALE, page
 from command import labkit, refusal
 
 from labkit import lab
@@ -127,7 +127,8 @@ def test_a_square_without_output_in_a_transaction_joins_nothing():
 
 def test_the_page_is_in_step():
     known = PAGE.read_text(encoding="utf-8")
-    assert page(known) == known
+    if page(known) != known:
+        pytest.fail(STALE, pytrace=False)
 
 
 # The command.

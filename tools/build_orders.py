@@ -18,6 +18,7 @@ from labkit.teach.orders import GRANTED, Order, orders
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "order_of_writes.md"
+STALE = f"{PAGE.relative_to(ROOT)} is out of step: run python tools/build_orders.py"
 WHO = "written by tools/build_orders.py"
 END = "<!-- end -->"
 
@@ -93,7 +94,7 @@ def main() -> int:
     made = page(known)
     if parser.parse_args().check:
         if made != known:
-            print(f"{PAGE.name} is out of step: python tools/build_orders.py")
+            print(STALE)
         return int(made != known)
     PAGE.write_text(made, encoding="utf-8")
     return 0

@@ -10,6 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "samples.md"
+STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_sinks.py"
 SINKS = ROOT / "data" / "sinks"
 BEGIN = "<!-- sinks: written by tools/build_sinks.py from data/sinks/expected.toml -->\n"
 END = "<!-- end of sinks -->"
@@ -67,7 +68,7 @@ def main() -> int:
     text = PAGE.read_text(encoding="utf-8")
     if parser.parse_args().check:
         if text != page(text):
-            print(f"{PAGE.name} is out of step: python tools/build_sinks.py")
+            print(STALE)
             return 1
         return 0
     PAGE.write_text(page(text), encoding="utf-8")

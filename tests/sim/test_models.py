@@ -41,7 +41,7 @@ def violated(model: str, given: Given, max_states: int = 200_000) -> set[str]:
     return {violation.property for violation in found.violations}
 
 
-@pytest.mark.parametrize(("name", "given"), each("told"))
+@pytest.mark.parametrize(("name", "given"), each("small"))
 def test_states_have_distinct_lines_and_actions_have_sentences(name: str, given: Given):
     model = make(name, given)
     states = list(reachable(model, max_states=5_000))
@@ -62,16 +62,17 @@ def test_every_rule_has_a_sentence_and_an_effect_of_the_model(name: str):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_search_does_not_depend_on_hash_order(name: str):
-    """Not even its counterexamples: the configuration is one in which a claim is violated."""
+    """Not even its counterexamples, where parameters alone violate a claim."""
     cases = CASES[name]
-    broken = [*(each.given for each in cases.left_out), *cases.faults.values()][0]
+    violating = [*(each.given for each in cases.left_out), *cases.faults.values()]
+    configuration = [*violating, *cases.small][0]
     code = (
         "import json, sys; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
         "found = explore(make(sys.argv[1], json.loads(sys.argv[2]))); print(json.dumps(found.to_json()))"
     )
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code, name, json.dumps(broken)],
+            [sys.executable, "-c", code, name, json.dumps(configuration)],
             env=os.environ | {"PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
@@ -80,7 +81,7 @@ def test_a_search_does_not_depend_on_hash_order(name: str):
         for seed in ("0", "1")
     }
     assert len(printed) == 1
-    assert json.loads(printed.pop())["violations"]
+    assert json.loads(printed.pop())["violations"] or not violating
 
 
 @pytest.mark.parametrize(("name", "given"), each("large"))
@@ -107,7 +108,7 @@ def taken(model: str, given: Given, chosen: list[int]) -> Replay:
     return walked
 
 
-@pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("told")])
+@pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("small")])
 def test_a_trace_replays_to_the_same_states(name: str, configuration: Given):
     @settings(deadline=None, max_examples=12)
     @given(st.lists(st.integers(0, 1_000), max_size=120))

@@ -207,7 +207,7 @@ def never_complete(patch: pytest.MonkeyPatch) -> Given:
 
 
 CASES = Cases(
-    told=[
+    small=[
         {"words": "hello-hello", "mode": mode, "copying": "background", "expiries": 1, "cancels": 1}
         for mode in ("aligned", "unaligned")
     ],

@@ -120,7 +120,7 @@ def never_settle(patch: pytest.MonkeyPatch) -> None:
 
 
 CASES = Cases(
-    told=[{"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1}, {**TWO_STEPS, "position": "after"}],
+    small=[{"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1}, {**TWO_STEPS, "position": "after"}],
     large=LARGE,
     walks=60,
     steps=300,

@@ -132,7 +132,7 @@ def never_store(patch: pytest.MonkeyPatch) -> Given:
 
 
 CASES = Cases(
-    told=[
+    small=[
         {"window": 2, "reorders": 1, "delays": 1},
         {"productions": "weak", "ids": "fresh"},
         {"dedup": "connection", "window": 3},

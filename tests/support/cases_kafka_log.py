@@ -144,7 +144,7 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> Given:
 
 
 CASES = Cases(
-    told=[{"crashes": 1, "zombies": 1, "lapses": 1, "ticks": 1, "retries": 1, "others": 1}],
+    small=[{"crashes": 1, "zombies": 1, "lapses": 1, "ticks": 1, "retries": 1, "others": 1}],
     large=LARGE,
     walks=60,
     steps=400,

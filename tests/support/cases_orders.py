@@ -65,7 +65,7 @@ MUTANTS = {
 """Rules that are broken, with the properties that only then are violated."""
 
 CASES = Cases(
-    told=[
+    small=[
         {},
         {**TOGETHER, "input": "other"},
         {**TWO_PHASE, "rows": 4},

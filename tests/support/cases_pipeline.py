@@ -95,7 +95,7 @@ def never_end(patch: pytest.MonkeyPatch) -> None:
 
 
 CASES = Cases(
-    told=[{"crashes": 1, "expiries": 1, "lost_notices": 1, "zombies": 1}],
+    small=[{"crashes": 1, "expiries": 1, "lost_notices": 1, "zombies": 1}],
     large=[
         {"words": "hello-world-hello-again-world-hello", "records_per_batch": 2, "lost_notices": 2, "crashes": 0},
         {"strategy": "batch_marker", "crashes": 3, "records_per_batch": 1},

@@ -91,7 +91,7 @@ def never_record(patch: pytest.MonkeyPatch) -> Given:
 
 
 CASES = Cases(
-    told=[
+    small=[
         {"processes": 2, "transfers": 2, **given}
         for given in ({"crashes": 1, "reorderings": 1}, {"algorithm": STOP}, {"broken": "late_markers"})
     ],

@@ -56,7 +56,7 @@ def take_a_no_for_a_yes(patch: pytest.MonkeyPatch) -> Given:
 MUTANTS: dict[Patch, set[str]] = {forget_to_log_the_end: {"nobody_blocked"}, take_a_no_for_a_yes: {"atomic"}}
 
 CASES = Cases(
-    told=[{"losses": 0}, {"textbook": True, "participants": 3}, {"broken": "heuristic", "crashes": 0}],
+    small=[{"losses": 0}, {"textbook": True, "participants": 3}, {"broken": "heuristic", "crashes": 0}],
     large=[{"participants": 3, "crashes": 2, "losses": 2}, {"textbook": True, "participants": 8}],
     walks=25,
     steps=400,

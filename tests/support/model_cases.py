@@ -22,24 +22,27 @@ class LeftOut(NamedTuple):
     """The sentences of some of the violations, word by word."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cases:
-    """The configurations and the broken rules of one model."""
+    """The configurations and the broken rules of one model.
 
-    told: Sequence[Given]
-    """Small jobs: every state of theirs has a line of its own."""
-    large: Sequence[Given]
-    """Jobs too large to be searched, in which nothing is wrong."""
-    walks: int
-    """Random walks through each of them."""
-    steps: int
-    """The longest of these walks; nearly all end before."""
-    mutants: Mapping[Patch, set[str]]
+    A small model needs `mutants` or `faults` alone: between them they show that each of its claims can fail.
+    """
+
+    small: Sequence[Given] = ({},)
+    """Configurations whose states are all visited: each state has a line of its own."""
+    large: Sequence[Given] = ()
+    """Configurations too large to be searched, in which nothing is wrong; random walks go through them."""
+    walks: int = 20
+    """Random walks through each large configuration."""
+    steps: int = 400
+    """The most steps of such a walk; nearly all end before."""
+    mutants: Mapping[Patch, set[str]] = field(default_factory=dict)
     """Broken rules, with the claims that only then are violated."""
-    unreached: Mapping[Patch, tuple[str, ...]]
-    """What makes something impossible that should be possible, with the claims that are then never reached."""
-    max_states: int
-    """States of a search with a broken rule: enough to find what is wrong."""
+    unreached: Mapping[Patch, tuple[str, ...]] = field(default_factory=dict)
+    """Patches that make something impossible that should be possible, with the claims that are then never reached."""
+    max_states: int = 60_000
+    """States of a search with a broken rule: enough to find the violation."""
     left_out: Sequence[LeftOut] = ()
     names: Sequence[str] = ("",)
     """Every sentence about a violation in `left_out` has one of these words."""
@@ -48,7 +51,7 @@ class Cases:
     faults: Mapping[str, Given] = field(default_factory=dict)
     """Claims that parameters alone are enough to violate."""
     tidy: Callable[[], None] = lambda: None
-    """Forgets what was remembered while a rule was broken."""
+    """Empties the caches that were filled while a rule was broken."""
     claimed: Given = field(default_factory=dict)
     """Parameters with which every claim is made."""
 

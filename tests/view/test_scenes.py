@@ -40,7 +40,8 @@ SMALL = {
         {"order": "plan-state-staged-decision-visible_marker", "output": "transaction", "leftover": "decided"},
     ],
 }
-CASES = [(name, given) for name, some in SMALL.items() for given in some]
+"""Configurations that show every kind of box and channel; other models are drawn with their defaults alone."""
+CASES = [(name, given) for name in MODELS for given in SMALL.get(name, [{}])]
 STATES = 200
 """States of each small configuration that are drawn: from the beginning, breadth first."""
 
@@ -52,7 +53,8 @@ def texts_of(drawn):
 
 
 def test_every_model_has_a_picture():
-    assert set(DRAWINGS) == set(MODELS) == set(SMALL)
+    assert set(DRAWINGS) == set(MODELS)
+    assert set(SMALL) <= set(MODELS)
 
 
 @pytest.mark.parametrize(("name", "given"), CASES, ids=str)
