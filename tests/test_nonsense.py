@@ -106,19 +106,19 @@ def test_nonsense_gets_one_sentence(name, parameter, tmp_path, monkeypatch) -> N
         (
             lambda: lab.show(5),
             (
-                "lab.show(): what=5 will not do; write text in quotation marks or a Trace, as in "
+                "lab.show(): what=5 is not accepted; write text in quotation marks or a Trace, as in "
                 'lab.show("pipeline.jump_back").'
             ),
         ),
         (lab.show, "lab.show(): missing a required argument: 'what'; write it as in lab.show(\"pipeline.jump_back\")."),
         (
             lambda: lab.points([]),
-            'lab.points(): sink=[] will not do; write text in quotation marks, as in lab.points("two_phase").',
+            'lab.points(): sink=[] is not accepted; write text in quotation marks, as in lab.points("two_phase").',
         ),
         (
             lambda: lab.explore("pipeline", max_states=True),
             (
-                "lab.explore(): max_states=True will not do; write a whole number, as in "
+                "lab.explore(): max_states=True is not accepted; write a whole number, as in "
                 'lab.explore("pipeline", strategy="append").'
             ),
         ),
@@ -132,15 +132,15 @@ def test_nonsense_gets_one_sentence(name, parameter, tmp_path, monkeypatch) -> N
         (
             lambda: lab.copy_topic(object(), trusts="me", group_says=0),
             (
-                "lab.copy_topic(): kafka=object() will not do; write a Kafka, as in "
+                "lab.copy_topic(): kafka=object() is not accepted; write a Kafka, as in "
                 'lab.copy_topic(kafka, trusts="checkpoint", group_says=0).'
             ),
         ),
-        (lambda: lab.words(5), "lab.words(): event=5 will not do; write it as in lab.words(event)."),
+        (lambda: lab.words(5), "lab.words(): event=5 is not accepted; write it as in lab.words(event)."),
         (
             lambda: lab.crash_each({"append": 5}),
             (
-                "lab.crash_each(): cases={'append': 5} will not do; write a dict, as in "
+                "lab.crash_each(): cases={'append': 5} is not accepted; write a dict, as in "
                 'lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}}).'
             ),
         ),
@@ -159,7 +159,7 @@ def test_an_error_from_within_stays_what_it_is() -> None:
 
     with pytest.raises(TypeError, match="can only concatenate str"):
         half(4)
-    with pytest.raises(InvalidInput, match="number='4' will not do"):
+    with pytest.raises(InvalidInput, match="number='4' is not accepted"):
         half("4")
 
 

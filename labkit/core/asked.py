@@ -53,7 +53,7 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
             for name, value, annotation in _each(signature, given.arguments):
                 if not fits(value, annotation):
                     raise InvalidInput(
-                        f"{place}: {name}={_shown(value)} will not do; write {_wanted(annotation)} as in {example}."
+                        f"{place}: {name}={_shown(value)} is not accepted; write {_wanted(annotation)} as in {example}."
                     )
             return function(*args, **kwargs)
 

@@ -119,7 +119,7 @@ def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str 
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
-        f"spark.speculation is on, and the sink {sink} cannot bear it: two attempts at one task would write at once, "
+        f"spark.speculation is on, and the sink {sink} does not support it: two attempts at one task would write at once, "
         "under one name or for all to see; switch it off, or use batch_marker or two_phase, where only the attempt "
         "counts whose vote the driver took."
     )

@@ -247,7 +247,7 @@ class FilesStore:
         """Open `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
-                raise JobFailed(f"{self.folder}: there is a transaction {handle}; a name is never used twice.")
+                raise JobFailed(f"{self.folder}: the transaction {handle} exists already; use a new name.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
@@ -335,4 +335,4 @@ class FilesStore:
 
     def _refuse_marked(self, handle: Handle) -> None:
         if self._is_marked(handle.query, handle.batch):
-            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} was committed before.")
+            raise JobFailed(f"{self.folder}: batch {handle.batch} of the query {handle.query} is committed already.")

@@ -248,7 +248,7 @@ class SQLiteStore:
         """Record the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
-                raise JobFailed(f"{self.path}: there is a transaction {handle}; a name is never used twice.")
+                raise JobFailed(f"{self.path}: the transaction {handle} exists already; use a new name.")
             number = connection.execute("INSERT INTO opened (handle) VALUES (?)", [str(handle)]).lastrowid
         assert number is not None
         return SimulatedTransaction(self._writing, handle, number)
@@ -394,7 +394,7 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
     try:
         connection.execute("INSERT INTO markers VALUES (?, ?)", [handle.query, handle.batch])
     except sqlite3.IntegrityError:
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.") from None
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.") from None
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:

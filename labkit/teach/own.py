@@ -119,7 +119,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     nearly alike: with an older checkpoint, and with a second query. Raises `InvalidInput` for what is no sink.
     """
     if kind not in KINDS:
-        raise InvalidInput(f'lab.try_sink(): kind="{kind}" will not do; write "table", "folder" or "writers".')
+        raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
     usual = _given(kind, PUBLIC, "orders", "refunds")
@@ -331,7 +331,7 @@ def _names(only: object) -> tuple[str, ...]:
             return tuple(names)
         raise InvalidInput("lab.crash_test(): only=[] names no place; leave `only` out for the whole test.")
     raise InvalidInput(
-        f'lab.crash_test(): only={only!r:.40} will not do; write names of places, as in only=["b0.call.returns"].'
+        f'lab.crash_test(): only={only!r:.40} is not accepted; write names of places, as in only=["b0.call.returns"].'
     )
 
 

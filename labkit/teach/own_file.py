@@ -57,7 +57,7 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
     if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
         raise InvalidInput("lab.save_sink(): the source of this sink is not known; define it in a cell, with def.")
     if kind not in STORES:
-        raise InvalidInput(f'lab.save_sink(): kind="{kind[:40]}" will not do; write "table" or "folder".')
+        raise InvalidInput(f'lab.save_sink(): kind="{kind[:40]}" is not accepted; write "table" or "folder".')
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InvalidInput(
             f'lab.save_sink(): {file or "an empty name"} is no name of a Python file; write it as in "my_sink.py".'

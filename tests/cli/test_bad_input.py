@@ -46,7 +46,7 @@ NAMES = {
     "crash it elsewhere first.",
     "--records-per-batch 0": "--records-per-batch 0: a batch needs at least 1 record.",
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
-    "--sink idempotent --store files": "--sink idempotent needs a store that the store 'files' is not: "
+    "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', because "
     "it cannot upsert by key; use --store sqlite, postgres.",
 }
 

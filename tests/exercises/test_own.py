@@ -137,10 +137,10 @@ def exits(db: Any, query: str, batch: int, rows: Any) -> None:
         (hangs, "table", "hangs took longer than 1 seconds."),
         (asks_for_ever, "table", "asks for more than 40 things in one batch"),
         (exits, "table", "exits raised SystemExit: 3."),
-        (append, "tabel", 'kind="tabel" will not do; write "table", "folder" or "writers".'),
+        (append, "tabel", 'kind="tabel" is not accepted; write "table", "folder" or "writers".'),
         (append, "folder", "append: not yet"),
-        (3, "table", "sink=3 will not do; write a function"),
-        (None, "table", "will not do; write a function"),
+        (3, "table", "sink=3 is not accepted; write a function"),
+        (None, "table", "is not accepted; write a function"),
     ],
 )
 def test_what_cannot_be_tried_gets_one_sentence(
@@ -485,7 +485,7 @@ def test_no_place_is_not_the_whole_test() -> None:
 
 @pytest.mark.parametrize("only", [5, None, [None], object()])
 def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
-    with pytest.raises(InvalidInput, match=r"will not do; write names of places"):
+    with pytest.raises(InvalidInput, match=r"is not accepted; write names of places"):
         lab.crash_test("my_sink.py:foreach_batch", only=only)
 
 

@@ -166,7 +166,7 @@ def test_a_supervisor_that_ends_without_a_proof_is_refused():
     conversation = Conversation()
     for event in UP:
         conversation.take(event)
-    with pytest.raises(ProtocolError, match="without a word while the driver was up"):
+    with pytest.raises(ProtocolError, match="without a report while the driver was up"):
         conversation.finish()
     conversation.take(Died(PROOF))
     conversation.finish()

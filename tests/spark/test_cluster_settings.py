@@ -71,7 +71,7 @@ def test_speculation_is_refused_where_rows_would_mix():
     on: Callable[[str, str], str | None] = {"spark.speculation": "true"}.get
     cluster.check_speculation(True, "two_phase", on)
     cluster.check_speculation(False, "append", {}.get)
-    with pytest.raises(InvalidInput, match=r"spark\.speculation is on, and the sink append cannot bear it"):
+    with pytest.raises(InvalidInput, match=r"spark\.speculation is on, and the sink append does not support it"):
         cluster.check_speculation(False, "append", on)
 
 
@@ -86,7 +86,7 @@ def test_a_query_is_launched_knowing_whether_its_tasks_are_tried_again(master: s
     assert options.retries is retries
     assert SinkOptions.from_text(options.to_text()) == options
     conf["spark.speculation"] = "true"
-    with pytest.raises(InvalidInput, match="the sink append cannot bear it"):
+    with pytest.raises(InvalidInput, match="the sink append does not support it"):
         start._for_attempts(opened, spark)  # type: ignore[arg-type]  # what is looked at of a session
     opened.lock.release()
 

@@ -252,7 +252,7 @@ def test_a_supervisor_that_is_killed_proves_nothing_and_leaves_nothing(
         assert isinstance(started, Started)
         assert isinstance(next(events), SessionUp)
         os.kill(driver.pid, signal.SIGKILL)
-        with pytest.raises(ProtocolError, match="ended without a word while"):
+        with pytest.raises(ProtocolError, match="ended without a report while"):
             list(events)
     until_empty(started.session)
 

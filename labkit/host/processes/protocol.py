@@ -166,7 +166,7 @@ class Conversation:
         """Note that the pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
-                f"the driver's supervisor ended without a word while the driver was {self.state}; the run proves "
+                f"the driver's supervisor ended without a report while the driver was {self.state}; the run proves "
                 "nothing."
             )
 

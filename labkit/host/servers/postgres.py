@@ -103,9 +103,7 @@ class PostgresService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"No PostgreSQL of the lab's own is up that could be stopped; it is {status.state}."
-            )
+            raise ServiceUnavailable(f"There is no PostgreSQL of the lab's own to stop (it is {status.state}).")
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
             self._keep_note("")
@@ -121,9 +119,7 @@ class PostgresService:
         """Send SIGKILL to every process of the server, as the loss of the machine would, and return their ids."""
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(
-                f"No PostgreSQL of the lab's own is up that could be killed; it is {status.state}."
-            )
+            raise ServiceUnavailable(f"There is no PostgreSQL of the lab's own to kill (it is {status.state}).")
         processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):

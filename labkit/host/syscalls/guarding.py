@@ -90,7 +90,7 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
     except TimeoutError:
         raise JobFailed("The command's guard did not start it in time.") from None
     if not line:
-        raise JobFailed(f"The command's guard died at once; {launch.output} says why.")
+        raise JobFailed(f"The command's guard died at once; see {launch.output}.")
     lines = wire.Lines()
     message = _decoded(lines.feed(line)[0])
     if isinstance(message, Refused):

@@ -47,7 +47,7 @@ class Standby:
                 return
             if isinstance(event, DriverFailed):
                 raise JobFailed(f"the standby driver failed: {event.because}")
-        raise JobFailed(f"the standby driver ended by itself; {self.log} says why.")
+        raise JobFailed(f"the standby driver ended by itself; see {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
         """Give it queries that no driver has run, and return their events from now on."""

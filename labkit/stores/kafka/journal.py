@@ -85,7 +85,7 @@ class Journal:
             # Beginning under a used name would initialise its transactional.id, and
             # that aborts what the first user has open.
             if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
-                raise JobFailed(f"{self._folder}: there is a transaction {handle}; a name is never used twice.")
+                raise JobFailed(f"{self._folder}: the transaction {handle} exists already; use a new name.")
             # `x` refuses a file that is there: of two attempts with one name, one must
             # fail.
             with self._path(handle, OPEN).open("xb"):

@@ -55,7 +55,7 @@ def marked(
         # Only now is the answer final: initialising the id has ended whatever an
         # earlier writer of the query had under way.
         if has_marker(topic, handle.query, handle.batch):
-            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
+            raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.")
         with explained(topic.address):
             writer.begin_transaction()
         producer, sent = producer_of(writer), list[FutureRecordMetadata]()

@@ -91,7 +91,9 @@ def try_timeouts(
     `PATIENCE` seconds; `InvalidInput` for a timeout that the broker does not allow.
     """
     if not 0 < interval <= LONGEST:
-        raise InvalidInput(f"an interval of {interval:g} s: it is really waited for; choose at most {LONGEST:g} s.")
+        raise InvalidInput(
+            f"an interval of {interval:g} s: the lab waits for it in real time; choose at most {LONGEST:g} s."
+        )
     if transaction <= 0:
         raise InvalidInput(f"a transaction timeout of {transaction:g} s: must be more than 0 s.")
     with TemporaryDirectory(prefix="labkit-timeouts-") as base, ThreadPoolExecutor(len(kinds)) as pool:

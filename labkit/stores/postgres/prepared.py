@@ -172,7 +172,7 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
     if not noted:
         _give_up(connection, handle)
         connection.execute("DELETE FROM opened WHERE handle = %s AND pid = pg_backend_pid()", [name])
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was committed before.")
+        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.")
     return int(noted[0][0])
 
 

@@ -151,7 +151,7 @@ class PostgresStore:
                 number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
                     self._refuse_disabled(connection)
-                    raise JobFailed(f"{self._place}: there is a transaction {handle}; a name is never used twice.")
+                    raise JobFailed(f"{self._place}: the transaction {handle} exists already; use a new name.")
         except BaseException:
             pool.give(connection)
             raise
