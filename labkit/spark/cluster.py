@@ -119,6 +119,6 @@ def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str 
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
-        f"spark.speculation is on, and the sink {sink} does not support it: two attempts of one task would write at "
-        "once; switch it off, or use batch_marker or two_phase, which count only the attempt whose vote the driver took."
+        f"spark.speculation is on, and the sink {sink} does not support it: two attempts of a task would write at "
+        "once; switch it off, or use batch_marker or two_phase, which count only the attempt whose vote arrived."
     )
