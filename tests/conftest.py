@@ -61,9 +61,9 @@ def kafka_address(kafka: KafkaService) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(autouse=True)
-def _kafka_where_it_is_needed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker for tests of every store, when the store's turn is Kafka's."""
+@pytest.fixture
+def every_store(request: pytest.FixtureRequest, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers of every store, for tests that open one: PostgreSQL, and Kafka when a parameter names it."""
     callspec = getattr(request.node, "callspec", None)
     params = {} if callspec is None else callspec.params
     asked = [params.get("kind"), params.get("store"), getattr(params.get("cell"), "store", None)]

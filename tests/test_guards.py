@@ -32,6 +32,20 @@ def test_fails_as_expected():
 """
 
 
+PURE = """
+import os
+from types import SimpleNamespace
+import pytest
+from labkit.host import addresses
+
+@pytest.mark.parametrize("kind", ["kafka"])
+@pytest.mark.parametrize("store", ["kafka"])
+@pytest.mark.parametrize("cell", [SimpleNamespace(store="kafka")], ids=["cell"])
+def test_draws(kind, store, cell):
+    assert addresses.KAFKA not in os.environ
+"""
+
+
 def run(folder: Path, test: str, *options: str, require: str = "") -> subprocess.CompletedProcess[str]:
     """Run one test file in a pytest of its own, under the project's conftest."""
     (folder / "conftest.py").write_text(CONFTEST.read_text().replace("GRACE_SECONDS = 5.0", "GRACE_SECONDS = 0.1"))
@@ -54,6 +68,11 @@ def test_a_process_that_outlives_its_test_fails_the_session(tmp_path: Path, opti
     told = re.search(r"(\d+): .*time\.sleep\(120\).*started during \S*::test_leaks", ended.stdout)
     assert told, ended.stdout
     assert not psutil.pid_exists(int(told[1])) or psutil.Process(int(told[1])).status() == psutil.STATUS_ZOMBIE
+
+
+def test_no_server_starts_for_the_name_of_a_parameter(tmp_path: Path) -> None:
+    ended = run(tmp_path, PURE)
+    assert ended.returncode == 0, ended.stdout
 
 
 def test_a_skip_names_its_reason(tmp_path: Path) -> None:

@@ -25,8 +25,6 @@ from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle
 
-pytestmark = pytest.mark.usefixtures("postgres")
-
 CELLS = expectations()
 
 
@@ -107,6 +105,7 @@ def passed(strategy: Strategy, order: Order, first: FailPoint) -> set[FailPoint]
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("every_store")
 @pytest.mark.parametrize(("strategy", "order", "store", "first"), EVERYWHERE)
 def test_any_second_crash_is_simulated_as_it_really_goes(
     strategy: Strategy, order: Order, store: str, first: FailPoint, tmp_path: Path

@@ -17,7 +17,7 @@ from labkit.sinks.coordinator import DecisionOrder, HandleLog
 from labkit.stores import CAPABILITIES, STORES, capabilities, open_store
 from labkit.stores.contract import Handle
 
-pytestmark = pytest.mark.usefixtures("postgres")
+pytestmark = pytest.mark.usefixtures("every_store")
 
 CELLS = expectations()
 

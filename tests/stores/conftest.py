@@ -14,8 +14,8 @@ import pytest
 Killed = Callable[..., list[str]]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def reachable(postgres: str) -> None:
+@pytest.fixture(autouse=True)
+def reachable(every_store: None) -> None:
     """Every store of the registry can be opened."""
 
 
