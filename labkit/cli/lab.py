@@ -1,13 +1,12 @@
 """`labkit lab`: gives its place to JupyterLab. Which settings that takes is `labkit.teach.jupyter`."""
 
-import importlib.util
 import os
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
-from labkit.core.errors import ServiceUnavailable
+from labkit.core.extras import require
 from labkit.teach.jupyter import check_port, command, environment, first_notebook, notebook_folder
 
 
@@ -27,8 +26,7 @@ def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn
     place = notebook_folder(folder)
     if port is not None:
         check_port(port)
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise ServiceUnavailable("JupyterLab is missing: run `make lab`, which installs the locked version.")
+    require("jupyterlab")
     print(f"JupyterLab opens {place / first_notebook(place)}; Ctrl-C ends it.", flush=True)
     words = command(place, port=port, browser=browser)
     os.execve(words[0], words, environment())  # noqa: S606  # no shell: the same process goes on as JupyterLab

@@ -14,7 +14,7 @@ from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.core.words import nearest
-from labkit.host.java import find_java
+from labkit.host.java import java_for_spark
 from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.layout import RunFolder
@@ -125,7 +125,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
     """Fills every cell on real Spark, with `both` also simulated; exit 1 where a voice differs or a run failed."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
-    find_java()
+    java_for_spark()
     base = fresh_folder("matrix") if out is None else out.absolute()
     _check_servers(cells, base)
     tasks = [(cell, round_) for cell in cells for round_ in range(repeat)]

@@ -1,4 +1,4 @@
-"""`labkit release`: options and printing only; what is done is in `labkit.grading`, which only a checkout has."""
+"""`labkit release`: options and printing only; what is done is in `labkit.grading`, a distribution of its own."""
 
 from pathlib import Path
 from typing import Annotated

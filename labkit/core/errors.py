@@ -34,6 +34,10 @@ class ServiceUnavailable(LabError):
     exit_code = 69
 
 
+class MissingExtra(ServiceUnavailable):
+    """An optional package is not installed; the message names the extra of labkit that installs it."""
+
+
 class JobFailed(LabError):
     """A streaming job did not do what the scenario asked for: it never reached a failpoint, or its query failed."""
 

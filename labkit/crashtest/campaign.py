@@ -48,7 +48,7 @@ from labkit.crashtest.timeline import Line, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group, Result
 from labkit.host.class_data import find_archive
-from labkit.host.java import find_java
+from labkit.host.java import java_for_spark
 
 SLOW_STARTS = "every kill takes a start of Spark; labkit doctor --prepare, once, makes each of them some seconds faster"
 
@@ -280,7 +280,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
-        java = find_java()
+        java = java_for_spark()
         adapter = wanted.adapter or examine(wanted.subject)
         spark = wanted.spark.resolved(java)
         if find_archive(java) is None:

@@ -22,7 +22,7 @@ from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Adapter, examine
-from labkit.host.java import find_java
+from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 
@@ -100,7 +100,7 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()
-        java = find_java()
+        java = java_for_spark()
         adapter = wanted.adapter or examine(wanted.subject)
         with Reader(wanted.rows_reader, place / "described.log") as reader:
             if not reader.resets:

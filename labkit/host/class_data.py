@@ -13,6 +13,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from labkit.core.extras import require
 from labkit.host.addresses import cache_folder
 from labkit.host.java import Java
 
@@ -21,7 +22,8 @@ MEGABYTES, SECONDS = 170, 25
 
 
 def spark_jars() -> Path:
-    """Return the folder of PySpark's own jars."""
+    """Return the folder of PySpark's own jars. Raises `MissingExtra` without PySpark."""
+    require("pyspark")
     spark = find_spec("pyspark")
     assert spark is not None
     assert spark.origin is not None

@@ -10,11 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
+from labkit.core.extras import EXTRAS, is_installed, missing_extra
 from labkit.host.class_data import MEGABYTES, SECONDS, find_archive
 from labkit.host.fast_start import NAMES, VARIABLE, fast_start
 from labkit.host.java import REMEDY as JAVA_REMEDY
@@ -51,6 +53,8 @@ def examine(folder: Path | None = None) -> list[Finding]:
     folder = Path.cwd() if folder is None else folder
     return [
         _python(),
+        *map(_extra, EXTRAS),
+        _grader(),
         _java(),
         _pyspark(),
         _archive(),
@@ -100,20 +104,35 @@ def _python() -> Finding:
     )
 
 
+def _extra(name: str) -> Finding:
+    """Say whether an extra is installed; nothing that the base offers needs one."""
+    absent = sorted({said for package, said in EXTRAS[name].items() if not is_installed(package)})
+    detail = f"without {', '.join(absent)}" if absent else "installed"
+    return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
+
+
+def _grader() -> Finding:
+    """Say whether the grader is installed, a distribution that learners do not get."""
+    there = find_spec("labkit.grading") is not None
+    remedy = "only `labkit grade` needs it: pip install labkit-grading"
+    return _finding("labkit-grading", there, "installed" if there else "not installed", remedy, required=False)
+
+
 def _java() -> Finding:
     try:
         java = find_java()
     except ServiceUnavailable as missing:
-        return _finding("Java", ok=False, detail=str(missing), remedy=JAVA_REMEDY)
+        return _finding("Java", ok=False, detail=str(missing), remedy=JAVA_REMEDY, required=is_installed("pyspark"))
     return _finding("Java", ok=True, detail=f"{java.release} ({java.source}: {java.path})", remedy="")
 
 
 def _pyspark() -> Finding:
-    remedy = "run `make demo`, which installs the locked version"
+    """Say whether PySpark is one of the versions that the lab was made for; without the extra nobody needs it."""
+    remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")
     except PackageNotFoundError:
-        return _finding("PySpark", ok=False, detail="not installed", remedy=remedy)
+        return _finding("PySpark", ok=False, detail="not installed", remedy=remedy, required=False)
     major, minor, *_ = (int(part) for part in read.split(".")[:2])
     return _finding("PySpark", SPARK_FROM <= (major, minor) < SPARK_BELOW, read, remedy)
 
@@ -203,6 +222,10 @@ def _service(name: str) -> Finding:
     remedy = f"only --store {name} needs it: labkit services up {name}"
     try:
         status = service(name).status()
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        return _finding(name, ok=False, detail=str(missing).rstrip("."), remedy=remedy, required=False)
     except LabError as error:
         return _finding(name, ok=False, detail=str(error), remedy=remedy, required=False)
     detail = f"{status.state} {status.version} {status.address}".replace("  ", " ").strip()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.core.extras import require
 
 OLDEST = 17
 """The oldest Java on which Spark 4 and Kafka 4 start."""
@@ -58,6 +59,15 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
         else:
             return Java(path, java.version, source, java.release)
     raise ServiceUnavailable(f"No Java {OLDEST} or newer was found ({'; '.join(rejected)}): {REMEDY}.")
+
+
+def java_for_spark() -> Java:
+    """Return the Java that runs Spark.
+
+    Raises `MissingExtra` without PySpark, before any Java is looked for, and `ServiceUnavailable` without a Java.
+    """
+    require("pyspark")
+    return find_java()
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:

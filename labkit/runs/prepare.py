@@ -15,7 +15,7 @@ from labkit import __version__
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.host import durable
-from labkit.host.java import find_java
+from labkit.host.java import java_for_spark
 from labkit.host.logs import read_log
 from labkit.runs.faults import check_between, prepare_for_faults
 from labkit.runs.kafka_source import check_source, feed
@@ -45,7 +45,7 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
         check_input(run.scenario)
-    find_java()
+    java_for_spark()
     for run in runs:
         check_services(run)
     for run in runs:

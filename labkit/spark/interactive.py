@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.host.java import find_java
+from labkit.host.java import java_for_spark
 from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
 from labkit.spark.jvm import PROFILES, connect, every_run, start_jvm, worker_settings
@@ -78,7 +78,7 @@ def interactive_session() -> "SparkSession":
 
 @cache
 def _engine() -> _Engine:
-    java, kept = find_java(), ExitStack()
+    java, kept = java_for_spark(), ExitStack()
     scratch = Path(mkdtemp(prefix="labkit-spark-"))
     kept.callback(shutil.rmtree, scratch, ignore_errors=True)
     try:

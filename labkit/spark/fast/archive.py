@@ -22,7 +22,7 @@ import msgspec
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
-from labkit.host.java import Java, find_java
+from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
 from labkit.host.processes.events import AwaitsKill, DriverFailed, Killed
@@ -47,7 +47,7 @@ def make_archive(*, anew: bool = False) -> Path:
 
     `anew` replaces an existing archive.
     """
-    java = find_java()
+    java = java_for_spark()
     archive = find_archive(java)
     if archive is not None and not anew:
         return archive
@@ -89,7 +89,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
     """Create the archive in the driver, unless another maker has done so meanwhile."""
-    java = find_java()
+    java = java_for_spark()
     path = archive_path(java)
     if path is None:
         raise ServiceUnavailable("there is no cache folder: neither HOME nor XDG_CACHE_HOME names one")

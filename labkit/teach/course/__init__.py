@@ -6,13 +6,14 @@ This module must not write solutions, and must not install anything.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from labkit import __version__
 from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.spark.options import shipped
 from labkit.teach.shipped import notebooks, of_course
@@ -49,8 +50,22 @@ def write(folder: Path, package: str) -> list[Path]:
         (folder / "data").mkdir(exist_ok=True)
         shutil.copyfile(shipped(name), folder / "data" / name)
     for name, place in _WRITTEN.items():
-        _put(folder / place, filled(name, {**INSTALLED, "package": package}))
+        _put(folder / place, filled(name, {**INSTALLED, "package": with_notebooks(package)}))
     return written
+
+
+def with_notebooks(package: str) -> str:
+    """Return a requirement with the extra `[lab]`, without which labkit opens no notebook.
+
+    A requirement that names extras stays as it is. An address becomes `labkit[lab] @ ADDRESS`, and `[lab]` follows a
+    version's name or a wheel's path.
+    """
+    if "[" in package:
+        return package
+    if "://" in package and "@" not in package.partition("://")[0]:
+        return f"labkit[lab] @ {package}"
+    named = re.sub(r"^labkit(?![\w./-])", "labkit[lab]", package)
+    return named if named != package else f"{package}[lab]"
 
 
 def signed(source: Path) -> str:
@@ -58,7 +73,7 @@ def signed(source: Path) -> str:
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
-        "version": version("labkit"),
+        "version": __version__,
         "notebook": source.stem,
     }
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

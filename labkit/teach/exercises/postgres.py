@@ -1,8 +1,8 @@
 """Exercises of notebook 08: a crash between two commits, the orphans of one job, and who may end an orphan."""
 
+from labkit.core.extras import require
 from labkit.teach.exercises.constants import Prediction
-from labkit.teach.exercises.contract import Plain, Variant, by, variant
-from labkit.teach.exercises.orphans import judge_orphans
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.study import replay
 
 FIVE = (
@@ -21,6 +21,17 @@ def _half_committed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
 
 
 PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _half_committed)
+
+
+def judge_orphans(answer: Answer, variant: Variant) -> Finding:
+    """Judge an answer against a real PostgreSQL, whose client is loaded here because no other exercise needs it.
+
+    Raises `MissingExtra` without the client, and `ServiceUnavailable` as `orphans.judge_orphans` does.
+    """
+    require("psycopg")
+    from labkit.teach.exercises import orphans
+
+    return orphans.judge_orphans(answer, variant)
 
 
 JUDGES = {

