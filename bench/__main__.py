@@ -1,7 +1,7 @@
 """`python -m bench`, which `make bench` calls: measures what is asked for and prints tables, or one JSON object.
 
 Medians of several rounds: compare the ratios, not the times. An error of the lab ends as one sentence, with the exit
-code that the command `labkit` would have. This module must not measure anything itself.
+code that the command `labkit` would have.
 """
 
 import json

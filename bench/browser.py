@@ -1,4 +1,4 @@
-"""The browser that a measurement drives: the system's Chromium, headless. This module must not measure anything."""
+"""The browser that a measurement drives: the system's Chromium, headless."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

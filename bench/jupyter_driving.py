@@ -1,6 +1,6 @@
 """Driving an open JupyterLab through a browser's page, as a learner's hands would: open, run, save, read.
 
-For tests and measurements; the page is playwright's. This module must not start a server or a browser.
+For tests and measurements; the page is playwright's.
 """
 
 from collections.abc import Sequence

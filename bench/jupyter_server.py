@@ -1,7 +1,7 @@
 """A JupyterLab that a test or a measurement starts and stops: a free port, folders of its own, nothing left behind.
 
 Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. It ends with
-the process that asked for it, whatever that died of. This module must not open a browser.
+the process that asked for it, whatever that died of.
 """
 
 import os

@@ -1,8 +1,7 @@
 """What transactions cost in Kafka: throughput, the latency of a commit, resuming, and the delay until rows are visible.
 
 All producers are kafka-python's with the settings of the Kafka store, and write its records, one flush a transaction;
-an idempotent producer flushes after as many records. The ways take turns and begin in turn. This module must not use
-a producer in another way than the store does.
+an idempotent producer flushes after as many records. The ways take turns and begin in turn.
 """
 
 import tempfile

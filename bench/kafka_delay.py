@@ -1,8 +1,7 @@
 """How long a record takes until a reader has it, at either isolation level: the price of read_committed.
 
 Two readers, each a process of its own, read along while transactions are written; all use the machine's monotonic
-clock, and a record carries the time at which it was handed to its producer. This module must not be used across
-machines: their clocks differ.
+clock, and a record carries the time at which it was handed to its producer.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""Papermill as it comes, with a kernel of its own and no isolation: what the speed of the grader is measured
-against. It must not be used to grade.
-"""
+"""Papermill without isolation, each notebook with its own kernel: the baseline for the speed of the grader."""
 
 import json
 import time

@@ -1,7 +1,4 @@
-"""The measurements by name, and how often each runs. A new measurement is one module and one line here.
-
-This module must not print and must not read options.
-"""
+"""The measurements by name, and how often each runs. A new measurement is one module and one line here."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Submissions for measuring: notebooks of the lab with the right answers in them. It must not be used to grade."""
+"""Submissions for measuring: notebooks of the lab with the right answers in them."""
 
 import json
 import socket

@@ -1,6 +1,6 @@
 """The servers that a measurement writes to: the user's own where one is named, else fresh ones that end with it.
 
-Fresh servers keep their promises: PostgreSQL waits for the disk. This module must not measure anything.
+Fresh servers keep their promises: PostgreSQL waits for the disk.
 """
 
 import os

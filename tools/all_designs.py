@@ -2,7 +2,7 @@
 
 The golden figures are those of `docs/order_of_writes.md`. The tests compare every design of at most three writes, and
 one in fifty of the others; this compares all of them, and what each reader saw. Exits 1 where the two differ. The
-second enumerator is `tests/support/plain_orders.py`. This module must not search by itself.
+second enumerator is `tests/support/plain_orders.py`.
 """
 
 import sys

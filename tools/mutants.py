@@ -1,9 +1,9 @@
 """Wrong variations of a reference solution, made by changing one thing in its syntax tree at a time.
 
 The wrong solutions in `tests/grading/wrong` are those that somebody thought of; these are those that nobody thought of.
-Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at
-the first few only, one too many or too few, a condition that is turned around, operands in the wrong order, an answer
-that is always the same. A change in a text, such as a doc string, is none. This module must not judge.
+Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at the
+first few only, one too many or too few, a condition that is turned around, operands in the wrong order, an answer that
+is always the same. A change in a text, such as a doc string, is none.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """What a cell has said, as text: what it printed, and below it the text of its result.
 
 The build tool takes it over into a source, and the comparison of checked notebooks (conftest.py) asks the same.
-Pictures, widgets and errors are not said. This module must not run anything.
+Pictures, widgets and errors are not said.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,7 +2,6 @@
 
 An environment is a virtual environment in the user's cache, named by its lock (`data/pipelines/engines/environments`),
 so that a changed lock makes a new one. Jars come from the central Maven repository and are believed only by their sums.
-This module must not start a pipeline.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Which durable effects each pipeline of a real engine was seen to have, kept in data/pipelines/engines/records.
 
 A record holds names alone: `<kafka>` and `<postgres>` stand for servers, whose addresses differ from run to run. A test
-compares the order of its writes with the table of orders. This module must not run a pipeline.
+compares the order of its writes with the table of orders.
 """
 
 import json

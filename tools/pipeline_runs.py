@@ -1,7 +1,7 @@
 """A pipeline of a real engine with all that it needs: interpreter, jars, settings, servers, and a folder to run in.
 
 What each needs is said in data/pipelines/engines/engines.toml; servers and folder end with the block that asked for
-them. This module must not compare and must not judge.
+them.
 """
 
 import json

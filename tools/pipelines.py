@@ -8,9 +8,8 @@
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
     python tools/pipelines.py A,B --telling       the same, killed only where a kill tells most (`shown_by`)
 
-Each needs an interpreter, jars and servers of its own (`pipeline_runs`); they are made where they are missing,
-and servers end with this process. What must come out of a test is written down in data/pipelines/engines/engines.toml.
-This module must not judge.
+Each needs an interpreter, jars and servers of its own (`pipeline_runs`); they are made where they are missing, and
+servers end with this process. What must come out of a test is written down in data/pipelines/engines/engines.toml.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Which order of writes each pipeline of a real engine, and each sink of the lab, was seen to have: a table for a page.
 
 Where each stands is data/pipelines/cells.toml; tests/pipelines/test_orders.py compares that with runs and real kills.
-This module must not run anything.
 """
 
 import tomllib

@@ -1,8 +1,7 @@
 """Still pictures for pages that run no script: the stepper at one step, what a reader saw over time, a batch as a
 strip.
 
-Each is one SVG file that needs nothing else and follows the reader's light or dark scheme. This module must not judge:
-the words beside a picture are handed in.
+Each is one SVG file that needs nothing else and follows the reader's light or dark scheme.
 """
 
 import re

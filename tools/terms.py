@@ -1,7 +1,7 @@
 """Whether the words of the glossary come in order: each bold with its meaning at its first use, and nowhere before.
 
 Read is the text of the notebooks in the course's order: without code, addresses, headings, the box with others' names,
-and the list of aims in the first cell, which name what is yet to come. This module must not know what a word means.
+and the list of aims in the first cell, which name what is yet to come.
 """
 
 import re

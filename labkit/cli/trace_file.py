@@ -1,7 +1,4 @@
-"""A trace in a file that comes from outside: validated, and never read beyond the size that a trace may have.
-
-It must not replay what it reads, nor write.
-"""
+"""A trace in a file that comes from outside: validated, and never read beyond the size that a trace may have."""
 
 from pathlib import Path
 

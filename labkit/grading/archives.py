@@ -1,7 +1,7 @@
 """Reads notebooks out of a ZIP archive that anybody may have made; nothing is unpacked by the names in the archive.
 
 Entries are read with a limit and never written by their paths. A refused entry is named with the reason, and the others
-are read: one student's files never use up what another one's need. This module must not look into notebooks.
+are read: one student's files never use up what another one's need.
 """
 
 import stat

@@ -1,7 +1,7 @@
 """An answer that lives in a sandbox, as a judge meets it: questions go out as JSON, plain values come back.
 
 An answer that breaks the rules of this conversation has failed: too late, too large, no JSON, not plain, another answer
-to the same question. This module must not trust a reply, and must not judge it.
+to the same question.
 """
 
 import socket

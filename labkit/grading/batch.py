@@ -1,7 +1,6 @@
 """Grades many submissions at once: selects those that have changed, deals them to workers, and survives dead workers.
 
-What is done is on disk, record by record; a batch that was killed goes on where it stopped. This module must not look
-into submissions.
+What is done is on disk, record by record; a batch that was killed goes on where it stopped.
 """
 
 import queue

@@ -1,6 +1,6 @@
 """A course to grade: its exercises, its notebooks as they were released, and its hidden variants.
 
-The course is the lab's own, or an instructor's from a Python file that need not be public. This module must not grade.
+The course is the lab's own, or an instructor's from a Python file that need not be public.
 """
 
 import hashlib

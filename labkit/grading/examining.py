@@ -1,7 +1,7 @@
 """Runs one prepared notebook in sandboxes until each of its exercises has its points.
 
 A cell that ends the kernel, hangs or floods costs its own exercise: the notebook is run again without the cell, in a
-new sandbox, and the other exercises are asked. This module must not choose what is executed.
+new sandbox, and the other exercises are asked.
 """
 
 import time

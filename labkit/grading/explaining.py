@@ -1,8 +1,7 @@
 """Explains an error of a learner's code in the words of that error, where these cannot hold anything hidden.
 
 A learner's code that was asked hidden questions could put them into its errors. So the words come from a run in which
-nothing but the first visible question of each exercise is asked, or from the text of the cell. This module must not
-give points.
+nothing but the first visible question of each exercise is asked, or from the text of the cell.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Exports for learning platforms: a table of points in each one's form, and feedback under its file names.
 
-Only for platforms of the submissions or of the roster. This module must not compute points.
+Only for platforms of the submissions or of the roster.
 """
 
 import io

@@ -1,7 +1,7 @@
 """The pages and the table that a batch leaves: grades.csv, a page for each student, a summary for the instructor.
 
 All of them come from the records, the marks and the rules, and can be made anew from these at any time. A student's
-page holds no hidden parameter, no hidden trace and nothing of another student. This module must not grade.
+page holds no hidden parameter, no hidden trace and nothing of another student.
 """
 
 from pathlib import Path

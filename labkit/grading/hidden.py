@@ -5,7 +5,7 @@ budgets of faults, and the rule that a system leaves out. Whatever is drawn, eac
 variant. Predictions and choices among statements are participation items: their one variant is the public one.
 
 A seed must give the same variants for good, so that a grade can be repeated: the order of the draws is part of this
-file, and `tests/grading/hidden.json` holds a digest for each exercise. This module must not be in what learners get.
+file, and `tests/grading/hidden.json` holds a digest for each exercise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

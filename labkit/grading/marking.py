@@ -2,7 +2,7 @@
 
 All or nothing, for an exercise and for each axis of one that has axes: a recovery that is right in two schedules of
 three is not right. The judges run here, in the grader's process; from the learner's code come only answers to their
-questions. This module must not start processes.
+questions.
 """
 
 import time

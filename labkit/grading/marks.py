@@ -1,7 +1,7 @@
 """Points and comments that a person gives, read from files that labkit never writes again.
 
 One line is one student's exercise, or one part of it. Points for an exercise that a judge has graded replace the
-judge's. Lines to fill in are written under a new name. This module must not compute a grade.
+judge's. Lines to fill in are written under a new name.
 """
 
 import math

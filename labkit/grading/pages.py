@@ -1,7 +1,6 @@
 """Values that the pages of a gradebook show, plain ones for their templates.
 
-A learner reads of a hidden variant only whether it was passed, and which promise was broken. This module must not write
-files and must not compute points.
+A learner reads of a hidden variant only whether it was passed, and which promise was broken.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Finds the owner of a file by the name that a learning platform gave it: one function and one line for each platform.
 
 A student is identified by the platform's number or account, never by a name that is only shown. A fact that a name does
-not state is left open. This module must not read notebooks and must not touch the disk.
+not state is left open.
 """
 
 import re

@@ -1,7 +1,7 @@
 """An instructor's options about a class, read from files before anything is graded, and remembered for the next batch.
 
 A batch that is run again without these options keeps them: points that a person has given must not vanish because a
-word was left out. This module must not grade.
+word was left out.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """A submitted notebook as data: its code cells and its own statements, and nothing of its outputs.
 
 The file may be anything: no JSON, nested a million times, larger than memory. Each is one sentence of `NotANotebook`.
-This module must not execute anything, and must not know the exercises.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The record of one graded submission: a JSON file with everything that its grade depends on.
 
-A record is written as a whole. This module must not judge and must not know how a page looks.
+A record is written as a whole.
 """
 
 import hashlib

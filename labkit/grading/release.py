@@ -2,7 +2,7 @@
 
 A learner's copy can be installed and opened: the package without the grader, the notebooks as they are built for
 learners, the small inputs. It holds no solution, no hidden variant and no test; before it is handed over it is searched
-for them. This module must not build notebooks itself.
+for them.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
 """The roster of a class: its students with groups and deadlines, and the match of submissions to students.
 
 A match is by a number, an account or an e-mail address; by a name only where it can be nobody else. A submission that
-matches two people matches nobody, and is named. This module must not grade.
+matches two people matches nobody, and is named.
 """
 
 import re

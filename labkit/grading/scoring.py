@@ -1,7 +1,7 @@
 """Makes a gradebook from the records, a person's marks and the rules of a course, student by student.
 
 No points are taken from a page or a table that was written before. A question that the files leave open is a doubt,
-with the way to settle it; a doubt never merges two students. This module must not write files.
+with the way to settle it; a doubt never merges two students.
 """
 
 import unicodedata

@@ -2,7 +2,7 @@
 
 A shard is an ordinary batch that leaves out what is not its own, with an output folder of its own. To merge is an
 ordinary batch, too: it takes over every record that is still valid, whoever wrote it, and grades what is left. So a
-shard that died, or ran twice, changes no grade. This module must not grade.
+shard that died, or ran twice, changes no grade.
 """
 
 import hashlib

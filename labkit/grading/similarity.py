@@ -1,7 +1,7 @@
 """Finds submissions that are alike: the same file, or answers that compute the same in the same way under other names.
 
 Likeness proves nothing: short answers have few forms. So an answer that is too short is not compared, and a person
-looks at the others. This module must not change any points.
+looks at the others.
 """
 
 import ast

@@ -2,7 +2,7 @@
 
 The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
 judged once; all variants of an exercise may be judged together, in drivers that they share. Every judgement has an
-empty folder of its own, and with it a checkpoint and a store. This module must not load Spark itself.
+empty folder of its own, and with it a checkpoint and a store.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """

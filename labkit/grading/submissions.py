@@ -1,7 +1,7 @@
 """Collects submissions: for every student and notebook the file that counts, and notes on the files passed over.
 
 The newest counts, by the date of the platform. A file that cannot be graded is a submission too, with the reason, and
-costs no other student anything. This module must not execute or judge anything.
+costs no other student anything.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,6 @@
 """Surveys all names of a download: where an assignment ends and a student begins, and who submitted together.
 
-Platforms put lists and notes beside the files; only those at the outermost level are theirs. This module must not
-decide about the owner of a file, and must not touch the disk itself.
+Platforms put lists and notes beside the files; only those at the outermost level are theirs.
 """
 
 import re

@@ -1,7 +1,7 @@
 """CSV tables as instructors and platforms write and read them.
 
 A table to read may come from any spreadsheet: its separator and encoding are detected. A table that is written holds no
-formula and can be split at semicolons, too. This module must not know the meaning of a table.
+formula and can be split at semicolons, too.
 """
 
 import csv

@@ -1,7 +1,4 @@
-"""Messages between the process of a batch and its workers: plain values over a socket.
-
-This module must not do anything but encode and decode them.
-"""
+"""Messages between the process of a batch and its workers: plain values over a socket."""
 
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Every uploaded file with its owner and its date: from folders, archives and single notebooks.
 
 Names of the outermost level are the platform's or the instructor's, and state the owner of a file; deeper names are the
-student's, and state nothing. Dates are the platform's as well. This module must not look into notebooks.
+student's, and state nothing. Dates are the platform's as well.
 """
 
 import os

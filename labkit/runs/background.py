@@ -1,7 +1,6 @@
 """A crash that goes on beside whatever else Python does: named stages that can be watched, and cancelling.
 
-The stages come from what the drivers tell and from the checkpoint on disk, and none is guessed. This module must not
-know who watches.
+The stages come from what the drivers tell and from the checkpoint on disk, and none is guessed.
 """
 
 import contextlib

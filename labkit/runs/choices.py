@@ -1,7 +1,7 @@
 """What there is to choose for a crash: sinks, the stores that can carry each, its orders and its failpoints.
 
 A choice always fits together: whoever changes one part of it gets the nearest whole that exists. The parts are the
-options that have a place in the panel (`Part`). This module must not know any of them by name.
+options that have a place in the panel (`Part`).
 """
 
 import json

@@ -1,8 +1,7 @@
 """The second stage of a run: drivers start, crash and restart on real Spark, many side by side where there is room.
 
-Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next
-driver is always a new process. This module must not judge (that is `labkit.core.judge`) and must not kill (the
-supervisor does).
+Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next driver is
+always a new process.
 """
 
 import shutil

@@ -1,7 +1,4 @@
-"""What each job should emit for an input, counted in plain Python: the other voice in every comparison with Spark.
-
-This module must not import Spark, nor share a rule with the queries beyond the definition of a word.
-"""
+"""What each job should emit for an input, counted in plain Python: the other voice in every comparison with Spark."""
 
 import re
 from abc import ABC, abstractmethod

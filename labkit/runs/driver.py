@@ -1,8 +1,7 @@
 """One driver process: runs the queries of several scenarios in one Spark session, a few at a time.
 
-It is told what to run by a file and reports events (`labkit.host.processes.events`). When every query has either
-ended or is parked at its failpoint, the driver waits to be killed: the supervisor decides what happens then.
-This module must not judge anything, and must not kill, except its own session when the supervisor is gone.
+It is told what to run by a file and reports events (`labkit.host.processes.events`). When every query has either ended
+or is parked at its failpoint, the driver waits to be killed: the supervisor decides what happens then.
 """
 
 import json

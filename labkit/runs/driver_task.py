@@ -1,7 +1,4 @@
-"""What a driver of word-count runs is told: its session, and the queries that it carries.
-
-This module must not know how any of it is done.
-"""
+"""What a driver of word-count runs is told: its session, and the queries that it carries."""
 
 from typing import Any
 

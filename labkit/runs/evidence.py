@@ -1,7 +1,6 @@
 """The evidence of one driver: what its events say of the runs that it carried, and the proof of their crashes.
 
-A crash counts by the rule in `labkit.spark.crash_proof`, which the crash test follows too. This module must not start
-or kill anything.
+A crash counts by the rule in `labkit.spark.crash_proof`, which the crash test follows too.
 """
 
 import contextlib

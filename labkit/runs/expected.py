@@ -1,7 +1,6 @@
 """What every crash should give, as data written by hand before it was run (`expected.toml`).
 
-The matrix compares three voices: this one, the simulator's, and the real engine's. This module must not compute a
-verdict: a prediction that is derived from the code it checks predicts nothing.
+The matrix compares three voices: this one, the simulator's, and the real engine's.
 """
 
 import tomllib

@@ -1,8 +1,7 @@
 """What happens to a store's server, or to the job's input, between two drivers of a run, while the job is dead.
 
 It is killed or restarted: only one of the lab's own, and every run that uses it at that moment is hit, so a scenario
-with this runs alone. Or it is left alone until it has aborted what is open. This module must not read or write what
-the store holds.
+with this runs alone. Or it is left alone until it has aborted what is open.
 """
 
 import signal

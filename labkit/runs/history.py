@@ -1,7 +1,6 @@
 """The history of a run: written into its folder while the judge reads it, and kept in memory where it is short.
 
 A history may be millions of rows long, so it passes row by row; one that is short is not read from its file again.
-This module must not judge, and must not open a store.
 """
 
 import json

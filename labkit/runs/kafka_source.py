@@ -2,8 +2,7 @@
 
 How far the job has read lies in its checkpoint: `offsets/N` holds the end of batch N for every partition, and a
 restarted driver goes on from there. The consumer group is a second, separate record, for monitors: it is written only
-where the run asks for it, after `commits/N`, and nothing ever reads it back. This module must not import Spark: the
-runner uses it, too.
+where the run asks for it, after `commits/N`, and nothing ever reads it back.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a run folder holds, and under which names. It must not read or write any of it."""
+"""What a run folder holds, and under which names."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Spark's memory sink in a query without a checkpoint: what can be read inside the driver, and what its death leaves.
 
 Nothing of it is a store: the table is a list in the driver, and the checkpoint that Spark makes for itself lies in a
-temporary folder of which no later driver knows. This module must not judge: nobody outside could ever read a row.
+temporary folder of which no later driver knows.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What came of a run: the value that a notebook and the command line show, and the pages that are made of it.
 
-Everything here is read from the run's record and its folder. This module must not run, judge or write anything.
+Everything here is read from the run's record and its folder.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The first stage of a run: a scenario becomes a folder, a store that can carry it, and a source that feeds it.
 
-A run whose runner was stopped is resumed here. This module must not start or kill a driver.
+A run whose runner was stopped is resumed here.
 """
 
 import json

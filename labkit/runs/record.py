@@ -1,7 +1,7 @@
 """The record of a run: everything that is known of it when its last driver has ended, as one value.
 
 Report, diagram, notebook card and panel are made from it. A history may be millions of rows long: the record of such a
-run reads it row by row from the run's folder. This module must not open a store, judge, or know Spark.
+run reads it row by row from the run's folder.
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """One run that is under way: its scenario, its folder, and the evidence of its crashes so far.
 
-`labkit.runs.prepare` makes it, `labkit.runs.conduct` drives it, `labkit.runs.conclude` ends it. This module must not
-judge, and must not start or kill anything.
+`labkit.runs.prepare` makes it, `labkit.runs.conduct` drives it, `labkit.runs.conclude` ends it.
 """
 
 import json

@@ -1,7 +1,7 @@
 """When a query on a socket plans its batches, when its lines are sent to it, and when it has read them all.
 
 Spark's socket source gives a batch the lines that have come by the moment of the plan. So the moments of the plans are
-known, and lines are sent between them. This module must not start or kill anything.
+known, and lines are sent between them.
 """
 
 import time

@@ -1,7 +1,7 @@
 """One changing line for a run that a person waits for: its stage in plain words, the seconds, and how far it has come.
 
 Drivers tell their events from threads of their own, and a notebook's output is changed from the cell's own thread, so
-events are noted here and shown by the runner's heartbeat. This module must not decide anything by an event.
+events are noted here and shown by the runner's heartbeat.
 """
 
 import time

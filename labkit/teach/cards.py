@@ -1,6 +1,6 @@
 """How a machine's findings and settings of timeouts look in a notebook: cards, and a few lines of text.
 
-What is shown was looked at or tried elsewhere. This module must not count anything.
+What is shown was looked at or tried elsewhere.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Every chain of a source, an engine and a sink as a grid, each square a search of all its schedules.
 
-What the links are is told in `labkit.sim.chains`; here each chain is searched, and what is known of it on real Spark
-is put beside. This module must not count anything and must know no rule of a protocol.
+What the links are is told in `labkit.sim.chains`; here each chain is searched, and what is known of it on real Spark is
+put beside.
 """
 
 from collections.abc import Iterator, Sequence

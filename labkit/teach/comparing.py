@@ -1,7 +1,4 @@
-"""Results side by side: real or simulated runs by their verdicts, searches by what they found.
-
-This module must not count anything: verdicts come from the one judge, and what is broken from the models' claims.
-"""
+"""Results side by side: real or simulated runs by their verdicts, searches by what they found."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

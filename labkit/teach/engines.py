@@ -1,7 +1,7 @@
 """Engines beside each other: what each of them writes in one step, killed between rows and note, and what was left.
 
 What is shown of a step is read from records that are shipped with the lab; kills are made here where that needs nothing
-but Kafka, and are recorded ones elsewhere, which is said. This module must not judge.
+but Kafka, and are recorded ones elsewhere, which is said.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Which cell comes first, where a cell of the course uses a name that another cell would have given.
 
 Which notebook it is, the cells that were run say, since learners keep copies under names of their own; where all of
-those are new, the file's name says it. This module must not know a kernel.
+those are new, the file's name says it.
 """
 
 import difflib

@@ -1,7 +1,6 @@
 """The glossary: every word of the course and of the project, and the card that shows one.
 
-The words lie in `glossary.toml`, from which docs/glossary.md is made as well. This module must not write files, and
-must not know a notebook's text.
+The words lie in `glossary.toml`, from which docs/glossary.md is made as well.
 """
 
 import difflib

@@ -1,7 +1,6 @@
 """A NameError in a notebook of the course says in one sentence which cell comes first.
 
-It stays an error for whatever runs the notebook, and every other error stays Python's own. This module must not turn an
-error into anything that a program would take for success.
+It stays an error for whatever runs the notebook, and every other error stays Python's own.
 """
 
 import os

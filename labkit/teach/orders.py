@@ -1,7 +1,6 @@
 """The table of orders as a grid: every square a search of all schedules, with the crash that kills it in one sentence.
 
-Which designs there are is told in `labkit.sim.orders`; here each is searched and put into words. This module must not
-count anything and must know no rule of a protocol.
+Which designs there are is told in `labkit.sim.orders`; here each is searched and put into words.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

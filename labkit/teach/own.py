@@ -1,6 +1,6 @@
 """A learner's own sink in a notebook: a quick trial at every statement, and the whole crash test on real Spark.
 
-Both are judged elsewhere, by the same judge. This module must not judge, and must not write a sink for anybody.
+Both are judged elsewhere, by the same judge.
 """
 
 import re

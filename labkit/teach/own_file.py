@@ -1,7 +1,4 @@
-"""A learner's sink as a file that Spark can call: its source, and around it what hands it batches and reads its store.
-
-This module must not run a sink, and must not write one for anybody.
-"""
+"""A learner's sink as a file that Spark can call: its source, and code that hands it batches and reads its store."""
 
 import ast
 import inspect

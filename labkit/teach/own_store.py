@@ -1,7 +1,6 @@
 """What a learner's sink is handed as `db` or `folder` when real Spark calls it: a database of SQLite, or a folder.
 
-They stand here, and not in the file of the sink, so that a crash test names the sink's own lines. This module must not
-know Spark, and must not write a sink for anybody.
+They stand here, and not in the file of the sink, so that a crash test names the sink's own lines.
 """
 
 import sqlite3

@@ -1,7 +1,4 @@
-"""The notebooks as learners get them: within an installed package, or beside it in a checkout.
-
-This module must not write anything.
-"""
+"""The notebooks as learners get them: within an installed package, or beside it in a checkout."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """All failure-free runs of a small input, made one after the other: a plain oracle, without a rule of the
 explanation's.
 
-A run is a tuple of tokens: the record that a row shows, or None for a reading. It must not import the explanation.
+A run is a tuple of tokens: the record that a row shows, or None for a reading.
 """
 
 from collections.abc import Iterator, Sequence

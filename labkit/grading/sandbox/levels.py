@@ -1,7 +1,7 @@
 """Finds the levels of isolation that this machine offers, by trying them, and chooses one.
 
 A level that is not offered is named with its reason. No level is silently taken instead of a better one: `plain` needs
-the user's word. This module must not run a learner's code.
+the user's word.
 """
 
 import json

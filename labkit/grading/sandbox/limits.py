@@ -1,6 +1,6 @@
 """Watches the use of resources by a whole sandbox, since the kernel's limits count each process for itself.
 
-A sandbox that uses too much is ended with all of its processes. This module must not know what runs there.
+A sandbox that uses too much is ended with all of its processes.
 """
 
 import os

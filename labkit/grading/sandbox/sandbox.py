@@ -1,7 +1,7 @@
 """The grader's side of the sandboxes: it starts them, follows their progress, and ends them.
 
 A sandbox runs one notebook once. Its messages are claims of code that may be hostile: no message is read that is larger
-or later than allowed, and none is a grade. This module must not judge.
+or later than allowed, and none is a grade.
 """
 
 import json

@@ -1,3 +1,1 @@
-"""What a person sees of a recorded run. A page takes what was recorded; it must not open a store, nor start
-anything.
-"""
+"""What a person sees of a recorded run. A page takes what was recorded."""

@@ -1,7 +1,7 @@
 """A run as a small card: the verdict, what should be there and was found, what a reader saw, and the proof in folds.
 
 Everything on it comes from the run's record and folder; what is missing there is called unknown. Of a large run only
-the verdict is shown. This module must not judge, and must not open a store.
+the verdict is shown.
 """
 
 from collections import Counter

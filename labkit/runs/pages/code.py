@@ -1,4 +1,4 @@
-"""The few lines of a sink that run: an excerpt of its own source. It must not start or change anything."""
+"""The few lines of a sink that run: an excerpt of its own source."""
 
 import inspect
 from functools import cached_property

@@ -1,6 +1,6 @@
 """The grid of verdicts: sinks by failpoints, and each cell leads to its run.
 
-A cell says by sign, word and shade what the judge said. This module must not judge and must not run Spark.
+A cell says by sign, word and shade what the judge said.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What was predicted of a run before any run, where it is a cell of the grid. It must not predict anything itself."""
+"""What was predicted of a run before any run, where it is a cell of the grid."""
 
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.record import RunRecord

@@ -1,7 +1,6 @@
 """The page that a run leaves for a person: one file, no script, opens offline.
 
-Everything on it comes from the run's record. It must not judge: a value is marked as gone back where the judge's
-witnesses say so.
+Everything on it comes from the run's record.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What a crash leaves in a notebook: plain HTML that is still there when the notebook is opened again.
 
-Everything on it comes from the run's record. This module must not judge.
+Everything on it comes from the run's record.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The scenario of a real run once more, in the simulator, as a player. It must not run anything on Spark."""
+"""The scenario of a real run once more, in the simulator, as a player."""
 
 from itertools import islice
 

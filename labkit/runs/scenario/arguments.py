@@ -1,6 +1,6 @@
 """What a function that takes the options of a run says of itself: a real signature, and a docstring that lists them.
 
-`help()` and tab completion read both. This module must not know any option by its name.
+`help()` and tab completion read both.
 """
 
 import inspect

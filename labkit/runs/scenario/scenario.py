@@ -1,7 +1,6 @@
 """The one declaration of what can be chosen for a run: a field of `Scenario` for every option.
 
-A new option is a field here, and the code that obeys it. A scenario is plain data and can be written to JSON and
-back. This module must not start anything.
+A new option is a field here, and the code that obeys it. A scenario is plain data and can be written to JSON and back.
 """
 
 from dataclasses import dataclass

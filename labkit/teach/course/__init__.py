@@ -2,7 +2,6 @@
 are.
 
 An installed package is enough for that: nothing here needs a checkout. What lies in `files` is filled in and written.
-This module must not write solutions, and must not install anything.
 """
 
 import json

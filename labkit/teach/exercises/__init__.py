@@ -1,4 +1,4 @@
 """Exercises: what is asked in the notebooks, how an answer is judged, hints; without any solution or hidden variant.
 
-What lies here goes to the learners. It must not import the grader, and must not hold what would answer an item.
+What lies here goes to the learners.
 """

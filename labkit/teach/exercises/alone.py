@@ -1,7 +1,6 @@
 """Runs an answer as the grader does: its cell in a fresh namespace, with the parameters and what the learner wrote.
 
-A notebook in which many cells have run holds names that are not there when it is graded. This module must not judge,
-and must not read a notebook from a disk.
+A notebook in which many cells have run holds names that are not there when it is graded.
 """
 
 import contextlib

@@ -2,8 +2,7 @@
 
 The grader, `lab.check` and `labkit check` ask here, so that what passes for one of them passes for the others. A
 notebook is read from top to bottom, as it would run, without the cells that are as they were released: of several cells
-that give an answer its name, the last one counts. This module must not execute anything, and must not know any
-exercise.
+that give an answer its name, the last one counts.
 """
 
 import ast

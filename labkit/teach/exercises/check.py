@@ -1,7 +1,7 @@
 """What a learner calls: `check` an answer, get the next `hint`, see the `progress`, `reset` to the stub.
 
 The visible check judges by the public variants, in the notebook. It gives no points that count: those are given by the
-grader, which uses others. This module must not know any exercise.
+grader, which uses others.
 """
 
 import inspect

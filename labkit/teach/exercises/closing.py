@@ -1,7 +1,6 @@
 """An open model whose open rule is closed by a learner's function: only what it answers may happen.
 
 The closed model has the open model's name, version and parameters, so that its traces are traces of the open model.
-This module must not judge.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,7 +1,4 @@
-"""Judges answers that are no functions: settings, predictions, choices among statements, texts for a person.
-
-This module must not know any exercise, and must not run a simulator itself.
-"""
+"""Judges answers that are no functions: settings, predictions, choices among statements, texts for a person."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -3,7 +3,7 @@
 A learner's answer is a constant or a function of plain values (what JSON can carry), and whoever judges it only asks:
 the judge explores, the answer replies. So the same judge runs beside the learner's code in a notebook, and in another
 process than that code when points are given. Both sides read an answer by `plain`, so that they agree on what is an
-answer, what is none, and what was not attempted. This module must not judge, and must not know where an answer lives.
+answer, what is none, and what was not attempted.
 """
 
 import json

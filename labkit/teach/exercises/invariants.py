@@ -2,7 +2,7 @@
 
 The states come from three places: systems that keep all rules, of which the property must accept every state; systems
 with a rule left out, of which it must accept the good states and reject the bad ones; and states that nobody has
-reached, put together to hold what runs of small systems show too rarely. This module must not know any exercise.
+reached, put together to hold what runs of small systems show too rarely.
 """
 
 import json

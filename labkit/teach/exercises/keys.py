@@ -1,7 +1,7 @@
 """Judges the key by which a sink upserts: every run of the pipeline, put into a table by the learner's key.
 
 The run does not depend on the key, so the schedules are those of the simulator; what is left in the table at the end
-goes to the one judge. This module must not count lost or duplicate rows.
+goes to the one judge.
 """
 
 import json

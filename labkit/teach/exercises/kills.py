@@ -1,7 +1,7 @@
 """The exercise of notebook 14 that is a crash test in small: what a sink guarantees, told from its requests.
 
 The judge executes the requests by itself, on lists. That a real SQLite gives the same after real kills is for the tests
-(`tests/exercises/test_kills.py`). This module must not start a process.
+(`tests/exercises/test_kills.py`).
 """
 
 from collections.abc import Sequence

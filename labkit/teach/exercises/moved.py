@@ -1,7 +1,7 @@
 """Exercises that have moved to another notebook: their names before and now.
 
 Learners have progress, cells and habits under the old name; each of them is carried over. A name of somebody else's
-course is left alone. This module must not know any exercise.
+course is left alone.
 """
 
 from collections.abc import Container

@@ -1,7 +1,7 @@
 """A learner's answer where it was written: in the notebook's own process, found by its name.
 
 What is called here can do whatever a notebook can do; nothing that it says is a grade. The grader has an `Answer` of
-its own, in another process, which reads what it meets by the same `plain`. This module must not judge.
+its own, in another process, which reads what it meets by the same `plain`.
 """
 
 import os

@@ -9,7 +9,6 @@ So nothing of one answer reaches the next. What a session may take of the machin
 (`MEMORY`).
 
 The server is the judge's own, nobody else uses it, and it ends with this process; a user's own server is never taken.
-This module must not decide which statements are right: what is left on the server does.
 """
 
 import atexit

@@ -1,7 +1,7 @@
 """How far a learner has come: one small file beside the notebooks, and memory where no file can be written.
 
 What is in it is the learner's own note; the grader never reads it. A file that is damaged is put aside, and never
-overwritten. This module must not judge.
+overwritten.
 """
 
 import itertools

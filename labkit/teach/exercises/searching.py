@@ -1,7 +1,7 @@
 """What a search through every schedule of a closed model says of the learner's rule, as a finding.
 
 A claim that breaks is told with a shortest run to it; so is a state from which the end cannot be reached any more,
-which no claim about single states can see. This module must not know any exercise.
+which no claim about single states can see.
 """
 
 import json

@@ -4,7 +4,7 @@
 
 is that process. It prints one line of JSON for each exercise. `checked` starts it and reads what it says; a process
 that ends early leaves the exercises that it did not get to as failed. The code runs as the user's own: who grades
-strangers' notebooks takes `labkit grade`. This module must not give points.
+strangers' notebooks takes `labkit grade`.
 """
 
 import json

@@ -1,7 +1,6 @@
 """What a real server said, for a person: cards in a notebook, and the same lines of text in every run.
 
-An answer is shown as it came: who was asked, and the server's own words, rows or error. This module must not ask a
-server.
+An answer is shown as it came: who was asked, and the server's own words, rows or error.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 It runs in this process, in steps that can be watched. Its checkpoint is a file with the next offset to read and the
 handle of the transaction that was decided with it, so it has Flink's order: the file is the decision, the commit comes
-afterwards. This module must not count what was lost or doubled: the judge does.
+afterwards.
 """
 
 import json

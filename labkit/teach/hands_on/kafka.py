@@ -1,6 +1,6 @@
 """Kafka by hand: topics with named transactions, and what a reader at each isolation level gets at this moment.
 
-The verbs are those of the store, with the broker's answers in words. This module must not decide when to commit.
+The verbs are those of the store, with the broker's answers in words.
 """
 
 import time

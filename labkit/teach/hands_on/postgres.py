@@ -1,8 +1,7 @@
 """SQL by hand: sessions on a real PostgreSQL, and what the server answers, as text and as cards.
 
 Each session is a connection of its own, as if it were a program of its own; to `crash` one is to cut its connection,
-which is all that a server notices of a program's death. This module must not send a statement that nobody typed, but
-for cleaning up: what was prepared here is rolled back, and the schema dropped, when `postgres` is called again.
+which is all that a server notices of a program's death.
 """
 
 import time

@@ -1,7 +1,6 @@
 """A writer that is stopped and not dead: a real process, SIGSTOP, a successor, SIGCONT; and what the store then holds.
 
-Nothing is simulated: three rows are due, and both processes are told to write them. This module must not count: the
-judge does.
+Nothing is simulated: three rows are due, and both processes are told to write them.
 """
 
 import os

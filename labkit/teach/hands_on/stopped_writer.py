@@ -3,7 +3,7 @@
     STORE PLACE      what it writes to: a file, a table, an owned table (SQLite), or a topic of Kafka
 
 It makes itself known to the store, says `ready`, waits for a line, writes the three rows, and says `written` or
-`refused`. This module must not stop itself: whoever started it does.
+`refused`.
 """
 
 import sqlite3

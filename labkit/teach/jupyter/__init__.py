@@ -1,8 +1,7 @@
 """JupyterLab as the lab opens it: on the first notebook, with one kernel, quiet, and asking no other host anything.
 
 The settings lie beside this module (`config`, `data`) and are handed to JupyterLab by its own two search paths, so that
-a wheel and a checkout behave alike and nothing in the user's Jupyter folders changes. This module must not import
-Jupyter: it says how to start it.
+a wheel and a checkout behave alike and nothing in the user's Jupyter folders changes.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Jupyter's server leaves Nagle's algorithm on for it: a message that follows another one waits until the browser's
 machine has confirmed the first, and that confirms late, after about 40 ms. An action in a live session is answered by
-three messages in a row, so that was most of what a learner waited for. This module must not change a message.
+three messages in a row, so that was most of what a learner waited for.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A prediction of a wait, drawn as a line before anything is measured. This module must not measure."""
+"""A prediction of a wait, drawn as a line before anything is measured."""
 
 from labkit.core.errors import InvalidInput
 from labkit.view.card import Card, Html, bundle, para

@@ -1,7 +1,6 @@
 """Rows a second against rows a transaction, through the lab's own stores.
 
 The same rows are appended in transactions of different sizes. A store decides what lasts: SQLite syncs every commit.
-This module must not conclude anything from a single time.
 """
 
 import time

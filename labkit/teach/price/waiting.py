@@ -2,7 +2,7 @@
 
 Three real jobs (`labkit.teach.price.writer`) write side by side, each into a database of its own. An outside reader of
 each looks again and again. Another program changes a row of the same database now and then, and notes how long it
-waited for the lock. All use the machine's monotonic clock. This module must not conclude anything from a single time.
+waited for the lock. All use the machine's monotonic clock.
 """
 
 import sqlite3

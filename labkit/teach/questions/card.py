@@ -1,7 +1,6 @@
 """The card that sets a prediction beside what came, as text and as HTML.
 
 The HTML carries what a page without a kernel needs: the same sentences for every prediction that could be made there.
-This module must not note anything and must not judge a run.
 """
 
 import json

@@ -2,7 +2,7 @@
 written.
 
 A prediction may be changed until its answer was shown. The file is the learner's own and may hold anything, so all that
-comes from it is checked. Nothing is noted for a learner who said nothing. This module must not show anything.
+comes from it is checked. Nothing is noted for a learner who said nothing.
 """
 
 import os

@@ -1,7 +1,7 @@
 """What a question is, and how it is read from its file; whatever is wrong with the data is refused in one sentence.
 
 Everything that is said or measured becomes a tuple of texts (`Said`), so that a prediction and a result can be
-compared. This module must not ask anybody and must not note anything.
+compared.
 """
 
 import math

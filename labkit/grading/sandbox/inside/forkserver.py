@@ -4,7 +4,7 @@
 
 Orders come as messages on standard input, a socket: a job, with a connection for the run's progress and one for each
 answer. A second message ends the sandbox; the reply says that nothing of it is left. The fork server ends with its
-parent. No learner's code ever runs in this process, and this module must not know the questions.
+parent. No learner's code ever runs in this process.
 """
 
 import json

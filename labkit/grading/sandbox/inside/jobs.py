@@ -1,7 +1,4 @@
-"""Orders to a sandbox, given before a learner's code runs in it: plain values, none of them hidden from the learner.
-
-This module must not do anything.
-"""
+"""Orders to a sandbox, given before a learner's code runs in it: plain values, none of them hidden from the learner."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,8 +1,7 @@
 """A kernel that is forked from a process with all imports done, instead of being started anew.
 
 The fork happens before any of Jupyter's client runs, for a process with threads must not be forked. The forked process
-waits for its arguments. One kernel serves one notebook and is never used again. This module must not know what the
-notebook is for.
+waits for its arguments. One kernel serves one notebook and is never used again.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""System calls of Linux that Python 3.11 lacks, a function for each. A failed call raises an `OSError` with its name.
-
-This module must not decide anything.
-"""
+"""Linux system calls that Python 3.11 lacks, one function each. A failed call raises an `OSError` with its name."""
 
 import ctypes
 import os

@@ -1,8 +1,7 @@
 """Executes one prepared notebook with papermill and reports its progress.
 
 Messages: `{"cell": n}` when a cell starts, at last `{"ended": ...}` with `done` and the executed notebook, or with the
-reason of the end: `timeout`, `dead` (the kernel), `output`, `failed`. This module must not start a second kernel or go
-on after any of these; the grader decides.
+reason of the end: `timeout`, `dead` (the kernel), `output`, `failed`.
 """
 
 import json

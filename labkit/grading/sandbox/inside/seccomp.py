@@ -1,7 +1,7 @@
 """Forbids system calls that use memory which no limit counts, and calls that only serve to reach the kernel itself.
 
 The filter of seccomp(2) holds for this process and all its children, for ever. It needs `no_new_privs` or the right to
-set it. This module must not forbid calls that Python and its packages use.
+set it.
 """
 
 import ctypes

@@ -2,7 +2,7 @@
 
 Each item is served by a forked process of its own, so that a function which ends its process, or breaks it, costs the
 other items nothing. Only plain values leave. A learner's code can replace all of this, and can only answer differently
-by that. This module must not know a right answer.
+by that.
 """
 
 import json

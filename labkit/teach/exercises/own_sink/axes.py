@@ -1,7 +1,6 @@
 """What a sink is tried for, one function an axis: each runs its trials and tells the first that goes wrong.
 
 Every crash lies before a request of the sink, in the middle of a file that is written, or behind the sink's return.
-This module must not count rows: that is `labkit.core.judge`.
 """
 
 import json
