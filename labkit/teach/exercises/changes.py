@@ -4,7 +4,8 @@ batch query.
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import ObservedModel, Watch
-from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
+from labkit.teach.exercises.searching import MAX_STATES, ask_each
 
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
@@ -45,18 +46,12 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 def judge_messages(answer: Answer, variant: Variant) -> Finding:
     """Asks about every change between the counts of a variant, or no row, in each way of writing."""
     ask = Asker(answer, "messages")
-    changes: list[Change] = [
+    changes: Iterator[Change] = (
         (way, word, before, after)
         for way, word in product(WAYS, variant["words"])
         for before, after in product((None, *variant["counts"]), repeat=2)
-    ]
-    try:
-        for change in changes:
-            if finding := _wrong_messages(ask, change):
-                return finding
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right about {len(changes)} changes")
+    )
+    return ask_each(ask, changes, partial(_wrong_messages, ask), "It is right about {} changes")
 
 
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
@@ -143,21 +138,16 @@ def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
     """Asks about every table and message that meet in a simulated run, or that can be put together."""
-    ask, asked = Asker(answer, "apply"), 0
-    chosen = dict(variant.parameters)
-    try:
+    ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
+
+    def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
         for given in chosen.get("systems", ()):
             for case in _met(json.dumps(given)):
-                asked += 1
-                if finding := _wrong_table(ask, case, given):
-                    return finding
+                yield case, given
         for case in _put_together(chosen["tables"]) if "tables" in chosen else ():
-            asked += 1
-            if finding := _wrong_table(ask, case, {}):
-                return finding
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right about {asked:,} tables and messages")
+            yield case, {}
+
+    return ask_each(ask, cases(), lambda case: _wrong_table(ask, *case), "It is right about {} tables and messages")
 
 
 def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Finding | None:
@@ -168,19 +158,13 @@ def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Findin
     if sorted(map(json.dumps, said)) == sorted(map(json.dumps, right)):
         return None
     told = ask.with_answer(*case.question)
-    finding = Finding(
-        False,
-        f"{told}; {MEANS[case.message.kind]} The rows are {shown(right)}.",
-        told,
-        shown(right),
-        general=f"One of the answers is wrong about this message: {MEANS[case.message.kind]}",
-    )
+    means = MEANS[case.message.kind]
+    general = f"One of the answers is wrong about this message: {means}"
+    finding = Finding(False, f"{told}; {means} The rows are {shown(right)}.", told, shown(right), general=general)
     if case.state is None:
         return finding
     trace = _trace_to(json.dumps(given), case.state)
-    return Finding(
-        False, finding.message, finding.observed, finding.expected, str(trace), len(trace.actions), finding.general
-    )
+    return replace(finding, trace=str(trace), at=len(trace.actions))
 
 
 MEANS = {

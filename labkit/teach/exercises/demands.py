@@ -10,7 +10,7 @@ from labkit.sim.models.pipeline.parts import Handle, Status, Transaction, Visibl
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each
 
 SHOWS, ENDS = ("committed", "everything"), ("anybody", "its session")
 AGAIN = ("nothing", "error", "next")
@@ -52,15 +52,7 @@ def judge_demands(answer: Answer, variant: Variant) -> Finding:
     """Asks about every store that can be put together for one job."""
     ask = Asker(answer, "broken")
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
-    asked = 0
-    try:
-        for store in _stores(job):
-            asked += 1
-            if finding := _wrong(ask, store, job):
-                return finding
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right about {asked} stores")
+    return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
 
 
 def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:

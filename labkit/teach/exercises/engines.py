@@ -14,7 +14,7 @@ from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each
 
 OUTPUTS = {"added": Output.APPEND, "replaced": Output.UPSERT, "together": Output.TRANSACTION}
 WRITES = {
@@ -105,13 +105,8 @@ def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
 def judge_order(answer: Answer, variant: Variant) -> Finding:
     """Asks about every store whose rows are written in one way, and searches each answer."""
     ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
-    try:
-        for store in stores(variant["rows"]):
-            if finding := _wrong_order(ask, store, quiet=quiet):
-                return finding
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"Each order was searched, rows {variant['rows']}")
+    right = f"Each order was searched, rows {variant['rows']}"
+    return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
 
 
 def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
@@ -205,23 +200,18 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
 def judge_restart(answer: Answer, variant: Variant) -> Finding:
     """Asks about what crashes leave of one engine."""
     ask, engine = Asker(answer, "next_step"), variant["engine"]
-    try:
-        for left in _left(engine, variant["first"]):
-            said, right = ask(engine, list(left)), really_next(engine, left)
-            if type(said) is not int:
-                raise Unusable(f"{ask.call(engine, list(left))} returned {shown(said)}; return a number.")
-            if said != right:
-                told = ask.with_answer(engine, list(left))
-                return Finding(
-                    False,
-                    f"{told}; {engine} goes on with {right}.",
-                    told,
-                    str(right),
-                    general="With one of the lists of files another step runs next.",
-                )
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right about what crashes leave of {engine}")
+    right = f"It is right about what crashes leave of {engine}"
+    return ask_each(ask, _left(engine, variant["first"]), lambda left: _wrong_step(ask, engine, left), right)
+
+
+def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
+    said, right = ask(engine, list(left)), really_next(engine, left)
+    if type(said) is not int:
+        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(said)}; return a number.")
+    if said == right:
+        return None
+    told, general = ask.with_answer(engine, list(left)), "With one of the lists of files another step runs next."
+    return Finding(False, f"{told}; {engine} goes on with {right}.", told, str(right), general=general)
 
 
 def _orders_of(rows: str, *, quiet: bool) -> Variant:

@@ -5,12 +5,13 @@ The judge executes the requests by itself, on lists. That a real SQLite gives th
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from labkit.core.judge import Guarantee
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each
 
 Request = Literal["LOOK", "ROW", "MARK", "BEGIN", "COMMIT"]
 """LOOK: return at once if the marker is there. ROW: write one row more of the batch. MARK: write the marker. What
@@ -84,15 +85,15 @@ WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 
 def judge(answer: Answer, variant: Variant) -> Finding:
     """Asks what each list of requests guarantees, until one is answered wrongly."""
-    ask, cases = Asker(answer, "guarantee"), variant["cases"]
-    try:
-        for requests in cases:
-            said, right = ask(list(requests)), guarantee(requests).value
-            if said not in WORDS:
-                raise Unusable(f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}.")
-            if said != right:
-                told = f"{ask.with_answer(list(requests))}, and it is {right}"
-                return Finding(False, f"{told}.", told, right, general="One list of requests guarantees another thing.")
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right about {len(cases)} sinks")
+    ask = Asker(answer, "guarantee")
+    return ask_each(ask, variant["cases"], partial(_wrong, ask), "It is right about {} sinks")
+
+
+def _wrong(ask: Asker, requests: Requests) -> Finding | None:
+    said, right = ask(list(requests)), guarantee(requests).value
+    if said not in WORDS:
+        raise Unusable(f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}.")
+    if said == right:
+        return None
+    told = f"{ask.with_answer(list(requests))}, and it is {right}"
+    return Finding(False, f"{told}.", told, right, general="One list of requests guarantees another thing.")

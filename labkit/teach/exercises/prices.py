@@ -2,11 +2,12 @@
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each
 
 ARRIVALS = 50
 """Places of an interval at which records arrive on the judge's clock."""
@@ -61,13 +62,8 @@ def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
     """A judge that asks about each case of a variant until one is answered wrongly."""
 
     def judged(answer: Answer, variant: Variant) -> Finding:
-        ask, cases = Asker(answer, name), variant["cases"]
-        try:
-            found = (wrong(ask, case) for case in cases)
-            finding = next((each for each in found if each is not None), None)
-        except Unusable as error:
-            return unusable(ask.name, error)
-        return finding or steady(ask, f"It is right about {len(cases)} jobs")
+        ask = Asker(answer, name)
+        return ask_each(ask, variant["cases"], partial(wrong, ask), "It is right about {} jobs")
 
     return judged
 
@@ -100,13 +96,8 @@ def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
     if said == right:
         return None
     told = f"{ask.with_answer(dict(job))}, and it is {right}"
-    return Finding(
-        False,
-        f"{told}.",
-        told,
-        str(right),
-        general="For one of the jobs another interval is the longest that keeps all limits.",
-    )
+    general = "For one of the jobs another interval is the longest that keeps all limits."
+    return Finding(False, f"{told}.", told, str(right), general=general)
 
 
 def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
@@ -115,13 +106,8 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
         return None
     part = f"{100 * lost(said, *case):.1f} %" if said > 0 else "everything"
     told = f"{ask.with_answer(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
-    return Finding(
-        False,
-        f"{told}.",
-        told,
-        f"{100 * least:.1f} %",
-        general="For one of the jobs another interval costs clearly less.",
-    )
+    general = "For one of the jobs another interval costs clearly less."
+    return Finding(False, f"{told}.", told, f"{100 * least:.1f} %", general=general)
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:

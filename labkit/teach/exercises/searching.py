@@ -5,18 +5,18 @@ which no claim about single states can see.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from labkit.sim.explore import Violation, explore
-from labkit.sim.model import Action
+from labkit.sim.explore import Search, Violation
 from labkit.sim.trace import Trace
 from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.closing import ClosedModel, Run
 from labkit.teach.exercises.contract import Answer, Finding
 
+T = TypeVar("T")
 MAX_STATES = 40_000
 """States of the largest configuration that an answer is judged by; right answers need far fewer."""
 
@@ -89,16 +89,33 @@ def steady(ask: Asker, seen: str) -> Finding:
     return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
 
 
+def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
+    """Asks about one case after the other until one is answered wrongly.
+
+    `right` is what to say when none is; `{}` in it becomes the number of cases.
+    """
+    asked = 0
+    try:
+        for case in cases:
+            asked += 1
+            if finding := wrong(case):
+                return finding
+    except Unusable as error:
+        return unusable(ask.name, error)
+    return steady(ask, right.format(f"{asked:,}"))
+
+
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     """The first thing that is wrong with a rule; None where nothing is."""
-    found = explore(model, max_states=MAX_STATES)
+    search = Search(model, MAX_STATES).run()
+    found = search.result()
     if found.violations:
         return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
     if not found.exhausted:
         # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
         message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
         return Finding(False, message, general="The answers lead to very many states.")
-    return _endless(model, ends)
+    return _endless(model, search, ends)
 
 
 def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
@@ -127,36 +144,22 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
     return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
 
 
-def _endless(model: ClosedModel | Run, ends: str) -> Finding | None:
+def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
     """The nearest state from which no schedule comes to an end."""
     claim = next(each for each in model.properties() if each.name == ends)
-    initial = model.initial()
-    parents: dict[Any, tuple[Any, Action] | None] = {initial: None}
-    before: dict[Any, list[Any]] = {initial: []}
-    order = [initial]
-    for state in order:
-        for action, after in model.successors(state):
-            if after not in parents:
-                parents[after] = state, action
-                before[after] = []
-                order.append(after)
+    before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
+    for state in before:
+        for _, after in model.successors(state):
             before[after].append(state)
-    reached = [state for state in order if claim.holds(state)]
+    reached = [state for state in before if claim.holds(state)]
     can_end = set(reached)
     while reached:
         for state in before[reached.pop()]:
             if state not in can_end:
                 can_end.add(state)
                 reached.append(state)
-    stuck = next((state for state in order if state not in can_end), None)
-    if stuck is None:
-        return None
-    actions: list[Action] = []
-    state = stuck
-    while (step := parents[state]) is not None:
-        state, action = step
-        actions.append(action)
-    return _never_ends(model, stuck, Trace.of(model, actions[::-1]), claim.sentence)
+    stuck = next((state for state in before if state not in can_end), None)
+    return None if stuck is None else _never_ends(model, stuck, search.trace_to(stuck), claim.sentence)
 
 
 def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: str) -> Finding:

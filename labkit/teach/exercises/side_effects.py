@@ -5,7 +5,7 @@ from itertools import permutations, product
 
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each, steady, unusable
 
 Version = list[int]
 """When a price begins, and the price."""
@@ -17,16 +17,9 @@ def judge_price(answer: Answer, variant: Variant) -> Finding:
     """Every order of time, with every list that somebody can have announced by then, and that has grown since."""
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
-    asked = 0
-    try:
-        for known in _announced(versions):
-            for at in _times(versions):
-                asked += 1
-                if finding := _wrong_price(ask, at, known, versions):
-                    return finding
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"It is right in {asked} cases, and a replay changes no price")
+    cases = product(_announced(versions), _times(versions))
+    right = "It is right in {} cases, and a replay changes no price"
+    return ask_each(ask, cases, lambda case: _wrong_price(ask, *case, versions), right)
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
@@ -43,7 +36,7 @@ def _times(versions: Sequence[Version]) -> list[int]:
     return [at for at in near if at >= 0]
 
 
-def _wrong_price(ask: Asker, at: int, known: Sequence[Version], versions: Sequence[Version]) -> Finding | None:
+def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
     """A wrong answer for one order, where the list is as it can be: nothing that holds already is missing in it."""
     if any(begin <= at and [begin, price] not in known for begin, price in versions):
         return None

@@ -4,11 +4,13 @@ What is right is what the simulator's own partition shows (`sim/models/kafka_log
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 
 from labkit.sim.models.kafka_log.state import ABORT, COMMIT, PLAIN, Fate, Partition, Slot, fates, last_stable_offset
-from labkit.teach.exercises.asking import Asker, Unusable, a_list
+from labkit.teach.exercises.asking import Asker, a_list
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
-from labkit.teach.exercises.searching import steady, unusable
+from labkit.teach.exercises.searching import ask_each
 
 Entry = tuple[str, str]
 """What was done, and the name of its transaction: write, plain, commit or abort."""
@@ -20,14 +22,8 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
     """Every log that the names of a variant can write up to its length, and those that the variant names."""
     ask = Asker(answer, "visible")
     given = dict(variant.parameters)
-    logs = [*logs_of(given["names"], given["length"]), *given.get("logs", ())]
-    try:
-        for log in logs:
-            if found := _wrong(ask, tuple(log)):
-                return found
-    except Unusable as error:
-        return unusable(ask.name, error)
-    return steady(ask, f"All of {len(logs):,} logs show a reader what they should")
+    logs = map(tuple, chain(logs_of(given["names"], given["length"]), given.get("logs", ())))
+    return ask_each(ask, logs, partial(_wrong, ask), "All of {} logs show a reader what they should")
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
