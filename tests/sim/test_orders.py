@@ -93,11 +93,11 @@ def test_readers_of_both_enumerators_saw_the_same_of_many_more():
 def test_the_page_has_the_golden_figures():
     page = (Path(__file__).parents[2] / "docs/order_of_writes.md").read_text(encoding="utf-8")
     said = " ".join(page.split())
-    assert f"There are {DESIGNS:,} of at most seven writes" in said
+    assert f"there are {DESIGNS:,} designs" in said
     assert f"a reader can tell {CLASSES} apart" in said
-    assert f"{EXACTLY_ONCE[0]:,} are exactly-once" in said
-    assert f"in {EXACTLY_ONCE[1]} ways that differ for a reader" in said
-    assert f"{QUIET[0]} are one class" in said
+    assert f"{EXACTLY_ONCE[0]:,} designs are exactly-once" in said
+    assert f"a reader can tell {EXACTLY_ONCE[1]} kinds of these apart" in said
+    assert f"with {QUIET[0]} designs, no reader ever sees" in said
 
 
 # Mutants of enumerator, recovery and merging: the comparison goes red.
