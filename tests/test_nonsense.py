@@ -14,6 +14,7 @@ from labkit import lab
 from labkit.core.asked import fits, takes
 from labkit.core.errors import InvalidInput, LabError
 from labkit.host import addresses
+from labkit.runs.progress import words
 from labkit.teach.hands_on import Kafka, private
 
 NONSENSE = (None, 5, "", [], object())
@@ -136,7 +137,7 @@ def test_nonsense_gets_one_sentence(name, parameter, tmp_path, monkeypatch) -> N
                 'lab.copy_topic(kafka, trusts="checkpoint", group_says=0).'
             ),
         ),
-        (lambda: lab.words(5), "lab.words(): event=5 is not accepted; write it as in lab.words(event)."),
+        (lambda: words(5), "lab.words(): event=5 is not accepted; write it as in lab.words(event)."),
         (
             lambda: lab.crash_each({"append": 5}),
             (

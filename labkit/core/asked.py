@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from labkit.core.errors import InvalidInput
+from labkit.core.extras import missing_extra
 
 ParamsT = ParamSpec("ParamsT")
 ReturnT = TypeVar("ReturnT")
@@ -55,7 +56,12 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
                     raise InvalidInput(
                         f"{place}: {name}={_shown(value)} is not accepted; write {_wanted(annotation)} as in {example}."
                     )
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except ModuleNotFoundError as error:
+                if missing := missing_extra(error):
+                    raise missing from None
+                raise
 
         return asked
 

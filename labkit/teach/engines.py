@@ -16,7 +16,6 @@ from labkit.crashtest.blackbox.writes import Made, Orders, meaning
 from labkit.crashtest.engines import kept, pipelines
 from labkit.host.syscalls.support import supported
 from labkit.sim.writes import Write
-from labkit.teach.engine_kills import broker, kill
 from labkit.view.card import BAD, Card, Cell, Html, para, table
 from labkit.view.lanes import Lane, Stage, picture, text
 
@@ -213,6 +212,8 @@ def _killed(names: Sequence[str]) -> dict[str, Kill]:
         raise ServiceUnavailable(why)
     there, found = pipelines(), {}
     with ExitStack() as stack:
+        from labkit.teach.engine_kills import broker, kill
+
         variables = stack.enter_context(broker())
         for name in names:
             engine = ENGINES[name]

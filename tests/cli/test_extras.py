@@ -1,11 +1,15 @@
 """The base does its work without any extra; what needs an extra says in one sentence which one, with exit code 69."""
 
+import ast
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 import base_environment
 import pytest
 
+from labkit import lab
 from labkit.core.extras import missing_extra
 from labkit.host.syscalls.support import supported
 
@@ -90,6 +94,70 @@ def test_the_doctor_says_which_extras_are_there(base: Base, tmp_path: Path) -> N
         assert not found[f"labkit[{extra}]"]["ok"]
         assert f"pip install 'labkit[{extra}]'" in found[f"labkit[{extra}]"]["remedy"]
     assert not found["PySpark"]["required"]
+
+
+def test_notebooks_import_the_lab_with_the_base_and_ipython_alone(tmp_path: Path) -> None:
+    """Nothing else is loaded before a name is used, and a name that needs an extra says which one."""
+    environment = base_environment.make(tmp_path, "ipython")
+    done = base_environment.run(environment, "-c", NOTEBOOK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len([name for name in found["loaded"] if name.startswith("labkit")]) <= 10
+    assert not {"IPython", "typer", "rich", "psutil", "msgspec"} & set(found["loaded"])
+    assert found["refused"].keys() <= {
+        "compare",
+        "copy_topic",
+        "kafka",
+        "panel",
+        "postgres",
+        "stopped_writers",
+        "ten_steps",
+    }
+    for sentence in found["refused"].values():
+        assert re.fullmatch(r"MissingExtra: .+ is not installed: pip install 'labkit\[(spark|lab)\]'\.", sentence)
+    assert found["called"] == "MissingExtra: PySpark is not installed: pip install 'labkit[spark]'."
+
+
+NOTEBOOK = """
+import json, sys
+from labkit.core.errors import ServiceUnavailable
+from labkit import lab
+loaded = sorted(sys.modules)
+refused = {}
+for name in lab.__all__:
+    try:
+        getattr(lab, name)
+    except ServiceUnavailable as error:
+        [refused[name]] = error._render_traceback_()
+lab.show("pipeline.jump_back"), lab.explore("two_phase_commit"), lab.points("append"), lab.ask("00-rows")
+lab.hint("05-recovery")
+lab.check("05-recovery")
+try:
+    lab.crash("sink.mid_write", sink="append")
+except Exception as error:
+    [called] = error._render_traceback_()
+print(json.dumps({"loaded": loaded, "refused": refused, "called": called}))
+"""
+
+
+def test_the_lab_says_its_names_twice_and_alike() -> None:
+    """A type checker reads the imports, a notebook the table."""
+    tree = ast.parse(Path(lab.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imported: dict[str, set[str]] = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        imported.setdefault(str(node.module), set()).update(str(alias.asname) for alias in node.names)
+    assert imported == {module: set(names) for module, names in lab.HOMES.items()}
+    assert dir(lab) == lab.__all__
+    for module, names in lab.HOMES.items():
+        for name in names:
+            assert getattr(import_module(module), lab._OTHER_NAMES.get(name, name)) is getattr(lab, name)
+
+
+def test_a_name_that_the_lab_has_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="crsh"):
+        _ = lab.crsh
 
 
 def test_a_missing_package_of_the_base_is_our_own_fault(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from labkit import lab
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.class_data import find_archive
 from labkit.host.java import Java
+from labkit.runs.progress import silent
 from labkit.spark.fast import archive
 from labkit.spark.fast.archive import make_archive, write_archive
 
@@ -88,7 +89,7 @@ def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
 
 @pytest.mark.slow
 def test_a_crash_run_with_it_says_nothing_about_it(cache: Path, tmp_path: Path):
-    outcome = lab.crash("sink.after_pre_commit", sink="two_phase", folder=tmp_path / "run", tell=lab.silent)
+    outcome = lab.crash("sink.after_pre_commit", sink="two_phase", folder=tmp_path / "run", tell=silent)
     assert outcome.verdict.guarantee == "exactly-once"
     assert "cds" not in (tmp_path / "run" / "driver-1.log").read_text()
 

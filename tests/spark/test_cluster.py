@@ -17,7 +17,6 @@ import psutil
 import pytest
 from waiting import until
 
-from labkit import lab
 from labkit.core.failpoints import Crash, FailPoint
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Reading
@@ -26,6 +25,8 @@ from labkit.host.processes.executors import Executors
 from labkit.host.processes.sessions import empty_session, session_members
 from labkit.host.servers.spark_cluster import Cluster, spark_cluster
 from labkit.runs.counting import Ones
+from labkit.runs.crash import run_all
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import HELLO_WORLD_HELLO
@@ -48,16 +49,16 @@ def cluster(java: Java) -> Iterator[Cluster]:
     assert port not in {connection.laddr.port for connection in psutil.net_connections("tcp") if connection.laddr}
 
 
-def conducted(folder: Path, master: str, *cases: dict) -> list[lab.Outcome]:
+def conducted(folder: Path, master: str, *cases: dict) -> list[Outcome]:
     runs = [prepare(plan(master=master, **case), folder / f"{number}") for number, case in enumerate(cases)]
-    outcomes = lab.run_all(runs, folder / "scratch")
+    outcomes = run_all(runs, folder / "scratch")
     for outcome in outcomes:
-        assert isinstance(outcome, lab.Outcome), str(outcome)
+        assert isinstance(outcome, Outcome), str(outcome)
     assert not (folder / "scratch").exists()
-    return [outcome for outcome in outcomes if isinstance(outcome, lab.Outcome)]
+    return [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
 
 
-def found(outcome: lab.Outcome) -> tuple:
+def found(outcome: Outcome) -> tuple:
     verdict = outcome.verdict
     assert (verdict.lost, dict(verdict.final)) == ((), {"hello": 2, "world": 1})
     return (verdict.guarantee.value, list(verdict.duplicate), list(verdict.regression))

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit import lab
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
 from labkit.runs.conduct import Setup, _load
+from labkit.runs.crash import finish
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark import cluster, jvm, reach, start
@@ -136,7 +136,7 @@ def test_a_scenario_on_a_cluster_survives_json_and_names_its_command():
 def test_a_standby_is_refused_on_a_cluster(tmp_path: Path):
     run = prepare(plan(master=URL, crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     with pytest.raises(InvalidInput, match="--standby: it would take the cluster's cores"):
-        lab.finish(run, setup=Setup(standby=True))
+        finish(run, setup=Setup(standby=True))
 
 
 def test_on_a_cluster_a_task_that_waits_has_a_driver_of_its_own(tmp_path: Path):

@@ -22,14 +22,17 @@ import pytest
 from runners import PATIENCE, marked, running
 from waiting import until
 
-from labkit import lab
 from labkit.core.errors import JobFailed, LabError
 from labkit.host.java import Java
 from labkit.host.processes.events import Begun, Killed, Parked, Proof
 from labkit.host.processes.sessions import session_members
+from labkit.runs.conclude import conclude
 from labkit.runs.conduct import DriverPool, Setup
+from labkit.runs.crash import finish
 from labkit.runs.evidence import DriverEvents
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
+from labkit.runs.progress import silent
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
 
@@ -94,11 +97,11 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
     """Every run to its crash; the faults; every run to its end."""
     base = tmp_path_factory.mktemp("faults")
     runs = {name: prepare(fault.scenario, base / name.replace(" ", "-")) for name, fault in FAULTS.items()}
-    drivers = DriverPool(base / "scratch", lab.silent, 240.0, Setup())
+    drivers = DriverPool(base / "scratch", silent, 240.0, Setup())
     drivers.run(list(runs.values()))
     for name, run in runs.items():
         assert (run.error, len(run.crashes)) == (None, 1)
@@ -107,18 +110,18 @@ def struck(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
     return {name: judged(run) for name, run in runs.items()}
 
 
-def judged(run: Run) -> lab.Outcome | LabError:
+def judged(run: Run) -> Outcome | LabError:
     try:
-        return lab.conclude(run)
+        return conclude(run)
     except LabError as error:
         return error
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(name: str, struck: Mapping[str, lab.Outcome | LabError]):
+def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(name: str, struck: Mapping[str, Outcome | LabError]):
     outcome, gives = struck[name], FAULTS[name].gives
-    if isinstance(outcome, lab.Outcome):
+    if isinstance(outcome, Outcome):
         assert outcome.verdict.guarantee == gives
         assert dict(outcome.verdict.final) == {"hello": 2, "world": 1}
     else:
@@ -130,7 +133,7 @@ def test_a_fault_ends_in_the_right_verdict_or_in_one_sentence(name: str, struck:
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"point": "sink.mid_write"}'])
 def test_damaged_evidence_proves_nothing(content: str, tmp_path: Path):
     run = prepare(plan(crashes=["sink.mid_write@0"]), tmp_path / "run")
-    noted = DriverEvents([run], lab.silent)
+    noted = DriverEvents([run], silent)
     run.folder.reached(1).write_text(content)
     noted.note(Begun(run.name))
     noted.note(Parked(run.name))
@@ -153,7 +156,7 @@ def other_disk() -> Iterator[Path]:
 def test_the_checkpoint_may_lie_on_another_disk(java: Java, tmp_path: Path, other_disk: Path):
     run = prepare(plan(sink="two_phase", crashes=["sink.after_pre_commit@0"]), tmp_path / "run")
     run.folder.checkpoint.symlink_to(other_disk, target_is_directory=True)
-    outcome = lab.finish(run)
+    outcome = finish(run)
     assert outcome.verdict.guarantee == "exactly-once"
     assert (other_disk / "commits" / "0").exists()
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from labkit import lab
 from labkit.cli.matrix import scenario
 from labkit.core.errors import LabError
 from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
+from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, compared, expectations
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 
 pytestmark = pytest.mark.spark
@@ -51,18 +52,18 @@ def in_turn(cell: Cell) -> bool:
 FAST = [cell for cell in CELLS if not is_slow(cell)]
 SLOW = [cell for cell in CELLS if is_slow(cell) and in_turn(cell)]
 
-Outcomes = Mapping[Cell, lab.Outcome | LabError]
+Outcomes = Mapping[Cell, Outcome | LabError]
 
 
 def run(cells: Iterable[Cell], base: Path) -> Outcomes:
     plans = {cell: scenario(cell) for cell in cells}
     runs = [prepare(one, base / one.name) for one in plans.values()]
-    return dict(zip(plans, lab.run_all(runs, base / "scratch"), strict=True))
+    return dict(zip(plans, run_all(runs, base / "scratch"), strict=True))
 
 
-def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
+def check(cell: Cell, outcome: Outcome | LabError) -> None:
     """The verdict is the predicted one, and the crash was a crash."""
-    assert isinstance(outcome, lab.Outcome), str(outcome)
+    assert isinstance(outcome, Outcome), str(outcome)
     [crash] = outcome.crashes
     assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, 0, 9)
     assert crash["offset_log"] == [0]
@@ -103,7 +104,7 @@ def test_real_spark_gives_it_on_a_server_and_at_every_point(cell: Cell, slow_gri
 def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
     """The participants and their order, on which the predictions stand."""
     wal = grid[Cell("files", Strategy.WAL, Order.DECISION, FailPoint.AFTER_PRE_COMMIT)]
-    assert isinstance(wal, lab.Outcome)
+    assert isinstance(wal, Outcome)
     assert {"labkit/wal/0-1.log", "labkit/wal/0-2.log"} <= set(wal.crashes[0]["files"])
     assert "labkit/wal/0-0.log" not in wal.crashes[0]["files"]
 
@@ -111,7 +112,7 @@ def test_hello_and_world_are_in_different_partitions_of_three(grid: Outcomes):
 def test_a_run_leaves_its_folder_and_nothing_else(grid: Outcomes):
     """The driver's temporary files are gone, and what is kept is what the design says."""
     outcome = grid[Cell("sqlite", Strategy.TWO_PHASE, Order.DECISION, FailPoint.MID_COMMIT)]
-    assert isinstance(outcome, lab.Outcome)
+    assert isinstance(outcome, Outcome)
     kept = {
         "checkpoint",
         "store",

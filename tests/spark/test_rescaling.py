@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import lab
 from labkit.core.errors import LabError
 from labkit.host.java import Java
+from labkit.runs.crash import run_all
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.spark.options import TWELVE_WORDS
@@ -24,18 +25,18 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], lab.Outcome | LabError]:
+def outcomes(java: Java, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, int], Outcome | LabError]:
     base = tmp_path_factory.mktemp("rescaling")
     runs = [prepare(scenario, base / f"{first}-{later}") for (first, later), scenario in RUNS.items()]
-    return dict(zip(RUNS, lab.run_all(runs, base / "scratch"), strict=True))
+    return dict(zip(RUNS, run_all(runs, base / "scratch"), strict=True))
 
 
 @pytest.mark.parametrize("tasks", RUNS)
 def test_recovery_finishes_what_another_number_of_tasks_prepared(
-    tasks: tuple[int, int], outcomes: dict[tuple[int, int], lab.Outcome | LabError]
+    tasks: tuple[int, int], outcomes: dict[tuple[int, int], Outcome | LabError]
 ):
     outcome = outcomes[tasks]
-    assert isinstance(outcome, lab.Outcome), str(outcome)
+    assert isinstance(outcome, Outcome), str(outcome)
     assert [crash["signal"] for crash in outcome.crashes] == [9, 9]
     assert [participants(crash["recovery"]) for crash in outcome.crashes] == [(0, tasks[0]), (1, tasks[1])]
     assert outcome.verdict.guarantee == "exactly-once"
@@ -44,10 +45,10 @@ def test_recovery_finishes_what_another_number_of_tasks_prepared(
 
 @pytest.mark.parametrize("tasks", RUNS)
 def test_the_state_keeps_the_partitions_that_it_began_with(
-    tasks: tuple[int, int], outcomes: dict[tuple[int, int], lab.Outcome | LabError]
+    tasks: tuple[int, int], outcomes: dict[tuple[int, int], Outcome | LabError]
 ):
     outcome = outcomes[tasks]
-    assert isinstance(outcome, lab.Outcome), str(outcome)
+    assert isinstance(outcome, Outcome), str(outcome)
     assert max(outcome.crashes[0]["offset_log"]) < 2, "the third batch was planned by a driver with other tasks"
     planned = (outcome.folder / "checkpoint" / "offsets" / "2").read_text(encoding="utf-8")
     assert f'"spark.sql.shuffle.partitions":"{tasks[0]}"' in planned

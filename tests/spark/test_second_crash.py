@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from labkit import lab
 from labkit.core.errors import LabError
 from labkit.core.failpoints import RECOVERY_POINTS, Crash, FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
 from labkit.host.java import Java
+from labkit.runs.crash import run_all
 from labkit.runs.expected import compared
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
 from labkit.sim.models.pipeline.scenarios import simulate
@@ -47,7 +48,7 @@ def name(case: Case) -> str:
     return "-".join(case)
 
 
-def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
+def run(cases: list[Case], base: Path) -> Mapping[Case, Outcome | LabError]:
     runs = [
         prepare(
             plan(sink=strategy, store="files", order=order, crashes=[str(Crash(first)), str(Crash(second))]),
@@ -55,11 +56,11 @@ def run(cases: list[Case], base: Path) -> Mapping[Case, lab.Outcome | LabError]:
         )
         for strategy, order, first, second in cases
     ]
-    return dict(zip(cases, lab.run_all(runs, base / "scratch"), strict=True))
+    return dict(zip(cases, run_all(runs, base / "scratch"), strict=True))
 
 
-def check(case: Case, outcome: lab.Outcome | LabError) -> None:
-    assert isinstance(outcome, lab.Outcome), str(outcome)
+def check(case: Case, outcome: Outcome | LabError) -> None:
+    assert isinstance(outcome, Outcome), str(outcome)
     assert [(crash["point"], crash["signal"]) for crash in outcome.crashes] == [(case[2], 9), (case[3], 9)]
     assert compared(outcome.to_json()) == simulated(case)
 

@@ -4,6 +4,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.verdict import Outcome as Truth
+from labkit.runs.progress import silent
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -20,7 +21,7 @@ def test_what_a_sink_keeps_once_is_done_outside_twice(java, tmp_path):
         "copied": EDITED | {"at": "sink.mid_commit", "sink": "wal", "order": "decision"},
         "rewritten": EDITED | {"at": "sink.mid_commit", "sink": "wal", "order": "engine"},
     }
-    runs = lab.crash_each(cases, folder=tmp_path / "runs", tell=lab.silent)
+    runs = lab.crash_each(cases, folder=tmp_path / "runs", tell=silent)
     sent = {name: [mail[::2] for mail in run.mails()] for name, run in runs.items()}
     shown = {name: sorted(row.value for row in run.rows()) for name, run in runs.items()}
     said = {name: run.record.explanation.exists for name, run in runs.items()}

@@ -15,7 +15,9 @@ from labkit.core.errors import LabError
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, Recovered
+from labkit.runs.crash import run_all
 from labkit.runs.expected import Cell, expectations
+from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
 from labkit.spark.options import JABBERWOCKY
@@ -49,14 +51,14 @@ def in_the_middle(cell: Cell) -> Scenario:
     return replace(scenario, crashes=(Crash(cell.point, MIDDLE),))
 
 
-def run(scenarios: Sequence[Scenario], base: Path) -> Mapping[str, lab.Outcome | LabError]:
+def run(scenarios: Sequence[Scenario], base: Path) -> Mapping[str, Outcome | LabError]:
     runs = [prepare(scenario, base / scenario.name) for scenario in scenarios]
-    return dict(zip([run.name for run in runs], lab.run_all(runs, base / "scratch"), strict=True))
+    return dict(zip([run.name for run in runs], run_all(runs, base / "scratch"), strict=True))
 
 
-def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
+def check(cell: Cell, outcome: Outcome | LabError) -> None:
     """A batch is a batch, whatever the job: the guarantee is that of the running count in the same cell."""
-    assert isinstance(outcome, lab.Outcome), str(outcome)
+    assert isinstance(outcome, Outcome), str(outcome)
     [crash] = outcome.crashes
     assert (crash["point"], crash["batch"], crash["signal"]) == (cell.point, MIDDLE, 9)
     assert outcome.verdict.guarantee == CELLS[cell].guarantee, CELLS[cell].reason
@@ -65,24 +67,24 @@ def check(cell: Cell, outcome: lab.Outcome | LabError) -> None:
 
 
 @pytest.fixture(scope="module")
-def early(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+def early(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
     return run([in_the_middle(cell) for cell in EARLY], tmp_path_factory.mktemp("totals"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", EARLY, ids=str)
-def test_the_final_table_is_an_independent_count(cell: Cell, early: Mapping[str, lab.Outcome | LabError]):
+def test_the_final_table_is_an_independent_count(cell: Cell, early: Mapping[str, Outcome | LabError]):
     check(cell, early[in_the_middle(cell).name])
 
 
 @pytest.fixture(scope="module")
-def late(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, lab.Outcome | LabError]:
+def late(java: Java, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Outcome | LabError]:
     return run([in_the_middle(cell) for cell in LATE], tmp_path_factory.mktemp("totals"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", LATE, ids=str)
-def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, lab.Outcome | LabError]):
+def test_everywhere_else_it_is_one_too(cell: Cell, late: Mapping[str, Outcome | LabError]):
     check(cell, late[in_the_middle(cell).name])
 
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns, nearest
 from labkit.crashtest.blackbox.xray import Recorder
@@ -88,8 +89,9 @@ class Effects(dict[tuple[str, int], Counts]):
 HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
 
 
+@takes("lab.count_effects(sizes=[4, 400])")
 def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
-    """Writes one batch of each size with each sink, and counts. Raises `InvalidInput`."""
+    """Counts files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
             f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; "

@@ -1,5 +1,6 @@
 """A prediction of a wait, drawn as a line before anything is measured."""
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.view.card import Card, Html, bundle, para
 from labkit.view.prices import wait_chart
@@ -47,6 +48,10 @@ class Expected:
         return bundle(Card("", chart, said, title=title, plain=()).html(), str(self))
 
 
+@takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Expected:
-    """The chart with the prediction of this question, and nothing else in it. Raises `InvalidInput`."""
+    """An empty chart of waits against intervals, with the line that was predicted for this question.
+
+    Raises `InvalidInput` for an unknown question.
+    """
     return Expected(noted(question))

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation
 from labkit.core.words import columns
@@ -63,8 +64,12 @@ class Rates(dict[int, Rate]):
 HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 
+@takes("lab.measure_rows([1, 10, 100])")
 def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
-    """Appends `rows` rows in transactions of each size. Raises `InvalidInput`, and what the store raises."""
+    """Writes the same rows in transactions of each size, and measures rows a second. `store` is one of the lab's.
+
+    Raises `InvalidInput`, and `ServiceUnavailable` for a store whose server is not there.
+    """
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(
             f"lab.measure_rows(): sizes are from 1 to {rows} rows a transaction, as in lab.measure_rows([1, 10, 100])."

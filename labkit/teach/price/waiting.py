@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
+from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns
 from labkit.host.processes.own_python import own_python
@@ -154,11 +155,11 @@ class Others(dict[str, dict[float, float]]):
         return bundle(card.html(), str(self))
 
 
+@takes("lab.measure_waits([0.5, 1, 2])")
 def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
-    """Measures three ways of writing at each interval, in seconds; takes about four times their sum.
+    """Measures how long a record waits until a reader has it, for three ways to write and each interval, in seconds.
 
-    `question`: whose noted prediction is drawn into the chart. Raises `InvalidInput` for an interval that is too short
-    or too long, and `JobFailed` where a job does not end.
+    Takes about four times the sum of the intervals. `question`: whose prediction is drawn, too. Raises `InvalidInput`.
     """
     if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(

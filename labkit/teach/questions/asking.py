@@ -12,7 +12,6 @@ from labkit.teach.questions import notes
 from labkit.teach.questions.card import Answer
 from labkit.teach.questions.question import CHOOSE, WRITE, Question, find, questions
 from labkit.view.front_end import is_kernel
-from labkit.view.question import QuestionForm
 
 WORDS = {
     "why": "Why? (one line, for yourself)",
@@ -43,6 +42,8 @@ class Asked:
         self.answered = bool(self.prediction and self.prediction.came)
         self.notice = self._standing()
         self._beat = 0
+        from labkit.view.question import QuestionForm
+
         self.form = QuestionForm(self._shown(), self.hear)
 
     def hear(self, message: Mapping[str, Any]) -> None:

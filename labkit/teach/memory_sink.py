@@ -1,0 +1,22 @@
+"""Spark's memory sink over two lives of a driver, which shows what a job without a checkpoint forgets."""
+
+from pathlib import Path
+
+from labkit.core.asked import takes
+from labkit.host.java import java_for_spark
+from labkit.runs.conduct import PATIENCE
+from labkit.runs.memory import Life, live
+from labkit.runs.prepare import fresh_folder
+from labkit.runs.progress import Tell, in_place
+
+
+@takes("lab.memory_sink()")
+def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
+    """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
+
+    Gives for both drivers what could be read inside it, and what was left on disk after its death.
+    """
+    java_for_spark()
+    place = fresh_folder("memory-sink") if folder is None else folder.absolute()
+    place.mkdir(parents=True)
+    return [live(place, number, tell, patience) for number in (1, 2)]
