@@ -54,6 +54,7 @@ exclude_patterns = [
     "notebooks/src",
 ]
 nitpicky = False
+highlight_language = "text"
 language = "en"
 
 myst_enable_extensions = ["colon_fence"]
@@ -110,12 +111,13 @@ class Verb(Directive):
         """The verb's usage and a definition list of its arguments and options."""
         from verbs import described  # loads the whole command line
 
-        usage, entries = described(self.arguments[0])
+        usage, text, entries = described(self.arguments[0])
+        purpose = [nodes.paragraph("", paragraph) for paragraph in text.split("\n\n")]
         listed = nodes.definition_list(classes=["options"])
-        for name, text in entries:
+        for name, meaning in entries:
             term = nodes.term("", "", nodes.literal("", name))
-            listed += nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", text)))
-        return [nodes.literal_block(usage, usage, language="text"), listed]
+            listed += nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", meaning)))
+        return [nodes.literal_block(usage, usage, language="text"), *purpose, listed]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

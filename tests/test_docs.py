@@ -66,7 +66,7 @@ def wrong_commands(page: Path) -> Iterator[str]:
         if verb not in VERBS:
             yield verb
             continue
-        _, entries = described(verb)
+        _, _, entries = described(verb)
         known = {word.strip(",") for name, _ in entries for word in name.replace("/", " ").split()} | {"--debug"}
         yield from (f"{verb} {option}" for option in re.findall(r"(?<!\S)--[a-z-]+", rest) if option not in known)
 
