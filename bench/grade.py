@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.rows import Rows, median, ratio, spread
-from labkit.cli.grade import need_grader
+from labkit.cli.common import need_grader
 
 AT_MOST = 1.2
 AT_LEAST = 100
@@ -46,9 +46,10 @@ def measure(rounds: int) -> Rows:
 def _batch() -> dict[str, Any]:
     """A batch of right answers on all cores, with everything: start, judging, records and pages."""
     from bench.sample_submissions import hand_in
-    from labkit.grading.batch import Order, run
+    from labkit.grading.batch import run
     from labkit.grading.course import load
     from labkit.grading.gradebook import write_all
+    from labkit.grading.order import Order
 
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
         given, out = Path(folder, "in"), Path(folder, "out")

@@ -12,6 +12,7 @@ from labkit.core.options import Option
 def parameter(option: Option[Any], help: str = "") -> Parameter:
     """One option as the option parser takes it."""
     default = None if option.default_word == "" else option.default_word
+    default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
     said, metavar = help or option.help, option.argument or option.kind.metavar
     typed: Any = typer.Option(option.flag, help=said, metavar=metavar)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labkit.cli.grade import need_grader
+from labkit.cli.common import need_grader
 
 
 def release(

@@ -132,10 +132,12 @@ class Number(Kind[int]):
 
     annotation = int
 
-    def __init__(self, least: int, most: int | None = None, complaint: str = "", metavar: str | None = None) -> None:
+    def __init__(
+        self, least: float = -math.inf, most: int | None = None, complaint: str = "", metavar: str | None = None
+    ) -> None:
         self._least, self._most, self.metavar = least, math.inf if most is None else most, metavar
         self._range = complaint or f"choose a whole number from {least}{'' if most is None else f' to {most}'}."
-        self.unmatched = "write a whole number." if complaint else self._range
+        self.unmatched = self._range if most is not None and not complaint else "write a whole number."
 
     def of_text(self, text: str) -> object:
         """The number that decimal digits without a sign stand for; any other text stays one."""

@@ -63,6 +63,8 @@ class Option(Generic[ValueT]):
     """Whether a project's file may set it."""
     argument: str = ""
     """The name in the help of an argument by position; empty: an option with a flag."""
+    required: bool = False
+    """Whether a command line must have it."""
     names_subject: bool = False
     """Whether it says what the command is about: the command line names that anew, or the project's file does."""
     instead_of: Collection[str] = ()

@@ -8,10 +8,9 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -19,11 +18,10 @@ import msgspec
 from labkit.core.errors import InvalidInput
 from labkit.grading import course as courses
 from labkit.grading import records, shards, tasks
-from labkit.grading.asking import Patience
+from labkit.grading.order import Order
 from labkit.grading.outputs import drop_stray, earlier, is_kept, opened, record_path
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.frames import receive, send
-from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import new_record, none_graded, settle
 from labkit.host.cores import cores
@@ -34,33 +32,6 @@ _TRIES = 2
 
 Tell = Callable[[int, int, str], None]
 """Called with the number of submissions that are done, the number of all, and the name of the latest one."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """The options of one batch."""
-
-    given: Sequence[Path]
-    out: Path
-    course: Path | None = None
-    seed: int | None = None
-    deadline: datetime | None = None
-    isolation: str = "best"
-    trust: bool = False
-    workers: int = 0
-    """0: one for each core."""
-    limits: Limits = field(default_factory=Limits)
-    patience: Patience = field(default_factory=Patience)
-    only: Sequence[str] = ()
-    """Students who are graded anew, each by name, id or key; nobody else is then graded."""
-    exercises: Sequence[str] = ()
-    """Exercises that are graded anew, if not all; no other is then graded."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Options about the class, which the output folder remembers."""
-    shard: shards.Shard | None = None
-    """The part of the batch that this process grades; `None`: all."""
-    parts: Sequence[Path] = ()
-    """Folders of other batches whose records are taken over where they still stand."""
 
 
 @dataclass(frozen=True)

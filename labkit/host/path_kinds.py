@@ -6,8 +6,8 @@ from typing import Any
 from labkit.core.kinds import Kind, Plain, Unfit
 
 
-class InputFile(Kind[Path]):
-    """A path that becomes absolute, so that a command can be repeated from anywhere. Nothing needs to be there yet."""
+class AnyPath(Kind[Path]):
+    """A path as it was typed. Nothing needs to be there yet."""
 
     annotation: Any = Path
     accepts = Path | str
@@ -17,14 +17,22 @@ class InputFile(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """The absolute path."""
+        """The path."""
         if not isinstance(word, str | Path):
             raise Unfit(self.unmatched)
-        return Path(word).absolute()
+        return Path(word)
 
     def plain(self, value: Path) -> Plain:
         """The path as a text."""
         return str(value)
+
+
+class InputFile(AnyPath):
+    """A path that becomes absolute, so that a command can be repeated from anywhere."""
+
+    def read(self, word: object) -> Path:
+        """The absolute path."""
+        return super().read(word).absolute()
 
 
 class ExistingFile(InputFile):

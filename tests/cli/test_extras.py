@@ -186,9 +186,9 @@ def test_no_other_error_is_taken_for_a_missing_extra(error: ImportError) -> None
 
 
 def test_without_the_grader_one_sentence_says_what_to_install(monkeypatch, tmp_path: Path, capsys) -> None:
-    from labkit.cli import execute, grade
+    from labkit.cli import common, execute
 
-    monkeypatch.setattr(grade.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(common.importlib.util, "find_spec", lambda _name: None)
     for words in (["grade", str(tmp_path), "--out", str(tmp_path / "out")], ["release", str(tmp_path / "copy")]):
         assert execute(words) == 69
         assert "pip install labkit-grading" in capsys.readouterr().err

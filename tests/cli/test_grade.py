@@ -17,7 +17,7 @@ def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
     ("options", "says"),
     [
         (["--deadline", "tomorrow"], "not a date and time"),
-        (["--isolation", "strong"], "choose best, namespaces, user-namespaces, plain"),
+        (["--isolation", "strong"], "choose one of best, namespaces, user-namespaces, plain"),
         (["--isolation", "plain"], "add --trust"),
         (["--workers", "-1"], "choose 0 to 256"),
         (["--cell-seconds", "0"], "choose 0.1 to 86,400"),

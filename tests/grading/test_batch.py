@@ -13,9 +13,10 @@ from waiting import until
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import records
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
+from labkit.grading.order import Order
 
 
 @pytest.mark.slow

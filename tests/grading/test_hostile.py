@@ -12,9 +12,10 @@ import submitted
 
 from labkit.grading import records
 from labkit.grading.asking import Patience
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
+from labkit.grading.order import Order
 from labkit.grading.records import Record
 from labkit.grading.sandbox.inside.jobs import Limits
 
@@ -34,7 +35,15 @@ class Graded:
             submitted.hand_in(folder / "in", one.name, one.cells)
         for student in GOOD:
             submitted.hand_in(folder / "in", student, submitted.answers())
-        order = Order([folder / "in"], self.out, submitted.COURSE, limits=LIMITS, patience=PATIENCE)
+        order = Order(
+            [folder / "in"],
+            self.out,
+            submitted.COURSE,
+            bounds=LIMITS,
+            patience=PATIENCE,
+            cell_seconds=3,
+            total_seconds=40,
+        )
         self.done = run(order, lambda *_: None)
         write_all(self.out, load(submitted.COURSE))
         self.left = {process for process in psutil.process_iter() if _is_of(process, self.out)}

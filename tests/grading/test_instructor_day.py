@@ -19,8 +19,8 @@ from cohorts import Learner, write
 from waiting import until
 
 from labkit.grading import batch, records
-from labkit.grading.batch import Order
 from labkit.grading.course import load
+from labkit.grading.order import Order
 from labkit.grading.records import Record
 from labkit.grading.sandbox.inside.frames import FrameError
 from labkit.grading.submissions import collect

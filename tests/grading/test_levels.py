@@ -15,7 +15,8 @@ import submitted
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import records
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
+from labkit.grading.order import Order
 from labkit.grading.sandbox import levels, root_layout
 from labkit.grading.sandbox.inside.confine import layers
 from labkit.grading.sandbox.inside.jobs import Level, Limits

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from labkit.grading import records
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
 from labkit.grading.course import load
+from labkit.grading.order import Order
 from labkit.grading.release import solved
 
 COURSE = load(None)

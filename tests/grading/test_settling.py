@@ -10,8 +10,8 @@ import submitted
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import batch, explaining, outputs, records, tasks
-from labkit.grading.batch import Order
 from labkit.grading.course import load
+from labkit.grading.order import Order
 from labkit.grading.preparing import as_notebook
 from labkit.grading.records import Isolation, ItemRecord, Record
 from labkit.grading.sandbox.inside.running import MOST_NOTEBOOK

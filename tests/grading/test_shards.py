@@ -13,7 +13,8 @@ from waiting import until
 
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
+from labkit.grading.order import Order
 from labkit.grading.shards import Shard, folder_of
 
 

@@ -12,9 +12,10 @@ import submitted
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import archives
-from labkit.grading.batch import Order, run
+from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
+from labkit.grading.order import Order
 from labkit.grading.platforms import origin
 from labkit.grading.submissions import Submission, collect
 

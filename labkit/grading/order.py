@@ -1,0 +1,166 @@
+"""The options of one batch of gradings, checked before anything starts: the fields of `Order`."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from labkit.core.kinds import Amount, Key, Kind, Many, Number, Switch, Text, Unfit, Word
+from labkit.core.options import Need, Options, option
+from labkit.grading.asking import Patience
+from labkit.grading.sandbox.inside.jobs import Limits
+from labkit.grading.shards import MOST, Shard
+from labkit.host.path_kinds import AnyPath
+
+LEVELS = ("best", "namespaces", "user-namespaces", "plain")
+SHARDS = 8
+"""How many parts Spark gets, if nobody says a number."""
+
+_SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
+_ALL = Need(
+    lambda order: order.shard is None and order.master is None and not order.parts,
+    "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out.",
+)
+
+
+class Part(Kind[Shard]):
+    """A part of a batch, as `2/8`."""
+
+    metavar = "I/N"
+
+    def read(self, word: object) -> Shard:
+        """The part. Raises `Unfit`, or `InvalidInput` for another form."""
+        if not isinstance(word, str):
+            raise Unfit("write the number of the shard and how many there are, as 2/8.")
+        return Shard.parse(word)
+
+    def word(self, value: Shard) -> Word:
+        """The part as it is typed."""
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Order(Options):
+    """The options of one batch."""
+
+    VERB = "labkit grade"
+
+    given: Sequence[Path] = option(
+        Many(AnyPath()), (), "Folders, single notebooks, or ZIP downloads.", argument="SUBMISSIONS", required=True
+    )
+    out: Path = option(
+        AnyPath(), Path(), "The folder with the grades; the same again grades only what has changed.", required=True
+    )
+    course: Path | None = option(AnyPath(), None, "A Python file with exercises of your own; default: the lab's.")
+    seed: int | None = option(Number(), None, "Of the hidden variants; default: a new one for a new folder.")
+    due: str | None = option(
+        Text(),
+        None,
+        "Mark what was changed later as late, as 2027-01-31T18:00; this machine's time.",
+        keyword="deadline",
+    )
+    isolation: str = option(Key(LEVELS), "best", "best, namespaces, user-namespaces or plain, which needs --trust.")
+    trust: bool = option(Switch(), default=False, help="Where code cannot be kept apart, run it all the same.")
+    workers: int = option(
+        Number(0, 256, "choose 0 to 256."), 0, "How many submissions at a time; 0: one for each core."
+    )
+    cell_seconds: float = option(_SECONDS, 10.0, "What one cell may take.")
+    total_seconds: float = option(_SECONDS, 120.0, "What one submission may take.")
+    roster: Path | None = option(
+        AnyPath(),
+        None,
+        "A CSV file with the class: id, name, email, group, deadline, extension; or a platform's own list.",
+    )
+    marks: Sequence[Path] = option(
+        Many(AnyPath()),
+        (),
+        "A CSV file with points and comments by hand, which is read and never written; may be repeated.",
+    )
+    rules: Path | None = option(
+        AnyPath(), None, "A TOML file with weights, late penalties, partial credit and rubrics."
+    )
+    only: Sequence[str] = option(
+        Many(Text()), (), "Grade this student anew and nobody else; may be repeated.", needs=[_ALL]
+    )
+    exercises: Sequence[str] = option(
+        Many(Text()),
+        (),
+        "Grade this exercise anew and no other one; may be repeated.",
+        needs=[_ALL],
+        flag_name="exercise",
+    )
+    shard: Shard | None = option(
+        Part(),
+        None,
+        "Grade only this part of a batch, as 2/8, into an --out of its own; needs --seed.",
+        needs=[
+            Need(
+                lambda order: order.seed is not None,
+                "{written}: give it --seed as well, the same for all shards: they would draw different variants.",
+            ),
+            Need(
+                lambda order: order.master is None,
+                "--shard and --master: Spark cuts the batch up itself; leave one of them out.",
+            ),
+        ],
+    )
+    parts: Sequence[Path] = option(
+        Many(AnyPath()),
+        (),
+        "Take over what a shard has graded: its --out, or the folder around several; may be repeated.",
+        flag_name="records",
+    )
+    master: str | None = option(
+        Text(),
+        None,
+        "Have Spark run the shards: local[4], or spark://HOST:PORT with shared folders.",
+        check=lambda order: order.check_master(),
+    )
+    shards: int | None = option(
+        Number(1, MOST, f"choose 1 to {MOST:,}."),
+        None,
+        f"How many shards --master runs; default: {SHARDS}.",
+        needs=[
+            Need(
+                lambda order: order.master is not None,
+                "{written}: only --master cuts a batch up itself; name one, or one part with --shard.",
+            )
+        ],
+    )
+    bounds: Limits = field(default_factory=Limits)
+    """What a submission may use, but for its seconds."""
+    patience: Patience = field(default_factory=Patience)
+    deadline: datetime | None = None
+    """The deadline that holds for the folder."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options about the class, which the output folder remembers."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a submission may use."""
+        return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
+
+    def about_class(self) -> dict[str, str | None]:
+        """The options that the output folder remembers, as they are typed from any folder."""
+        marks = "\n".join(filter(None, map(_named, self.marks)))
+        return {
+            "deadline": self.due,
+            "roster": _named(self.roster),
+            "marks": marks or None,
+            "rules": _named(self.rules),
+        }
+
+    def check_master(self) -> None:
+        """Raises `InvalidInput` for a scheduler that cannot be."""
+        from labkit.spark.master import check_scheduler
+
+        if self.master is not None:
+            check_scheduler(self.master)
+
+
+def _named(path: Path | None) -> str | None:
+    """A file as it is remembered: from wherever the next command is typed."""
+    if path is None:
+        return None
+    return "none" if str(path) == "none" else str(path.absolute())
