@@ -41,8 +41,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     parameters = [cell.source for cell in released if cell.tags & SET_UP]
     sources = [*parameters, *(cells[number].source for number in needed)]
     there = set().union(*map(bound, sources))
-    missing = sorted(used(cells[place].source) - there)
-    told = [demonstrated(name) for name in missing if any(name in bound(cell.source) for cell in released)]
+    told = demonstrated(cells[place].source, there, released)
     namespace = fresh()
     trouble = [f"{said}." for source in sources if (said := execute(source, namespace))]
     return Alone(namespace, " ".join(trouble[-1:] + told))

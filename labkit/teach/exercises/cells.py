@@ -210,17 +210,14 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
     for number, cell in enumerate(cells):
         if chosen.is_run(number, cell):
             there |= bound(cell.source)
-    told += [
-        demonstrated(name)
-        for name in sorted(used(source) - there)
-        if any(name in bound(cell.source) for cell in released)
-    ]
-    return told
+    return [*told, *demonstrated(source, there, released)]
 
 
-def demonstrated(name: str) -> str:
-    """The sentence on a name that only a cell as it was released gives."""
-    return (
+def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
+    """A sentence on each name that a cell uses, that is not there, and that only a cell as it was released gives."""
+    names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
+    return [
         f"It uses {name}, which only a cell defines that is as you got it; such cells are not run when it is graded: "
         "copy what you need into your own cell."
-    )
+        for name in names
+    ]

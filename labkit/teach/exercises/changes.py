@@ -9,14 +9,14 @@ from functools import cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
-from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Model, Mood, Property
+from labkit.sim.explore import reachable
+from labkit.sim.model import Model
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
-from labkit.sim.trace import Trace, make
+from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.invariants import ObservedModel, Watch
+from labkit.teach.exercises.invariants import Watch, trace_to
 from labkit.teach.exercises.searching import MAX_STATES, ask_each
 
 WAYS = ("append", "retract", "upsert")
@@ -163,7 +163,7 @@ def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Findin
     finding = Finding(False, f"{told}; {means} The rows are {shown(right)}.", told, shown(right), general=general)
     if case.state is None:
         return finding
-    trace = _trace_to(json.dumps(given), case.state)
+    trace = trace_to("changelog", json.dumps(given), case.state)
     return replace(finding, trace=str(trace), at=len(trace.actions))
 
 
@@ -173,14 +173,6 @@ MEANS = {
     Kind.UPSERT: "= replaces the row of its word, or adds it where there is none.",
     Kind.DELETE: "x deletes the row of its word, whatever its count is, and nothing where there is none.",
 }
-
-
-@cache
-def _trace_to(given: str, wanted: Any) -> Trace:
-    """A shortest run of a configuration to a state."""
-    claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
-    model = ObservedModel(make("changelog", json.loads(given)), claim)
-    return explore(model, max_states=MAX_STATES).violations[0].trace
 
 
 # Equality with the batch query.

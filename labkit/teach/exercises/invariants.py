@@ -164,7 +164,7 @@ class Watch:
         """The finding, with a shortest run to the state where there is one."""
         if system.assembled is not None:
             return finding
-        trace = _trace_to(self, json.dumps(system.parameters), case.state)
+        trace = trace_to(self.model, json.dumps(system.parameters), case.state)
         return replace(finding, trace=str(trace), at=len(trace.actions))
 
 
@@ -183,8 +183,8 @@ def _start(sentence: str) -> str:
 
 
 @cache
-def _trace_to(watch: Watch, given: str, wanted: Any) -> Trace:
+def trace_to(model_name: str, given: str, wanted: Any) -> Trace:
     """A shortest run of a system to a state; searched once, however many answers are wrong about that state."""
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
-    model = ObservedModel(make(watch.model, json.loads(given)), claim)
+    model = ObservedModel(make(model_name, json.loads(given)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace
