@@ -89,13 +89,6 @@ class Outcome:
 
         return at_failpoint(self.record.scenario)
 
-    @property
-    def page(self) -> str:
-        """The run as HTML for a notebook: verdict, what could be seen, checkpoint, and the same once more."""
-        from labkit.runs.pages.result import fragment
-
-        return fragment(self.record)
-
     def checkpoint_file(self, name: str) -> str:
         """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
         path = self.record.folder.checkpoint / name

@@ -51,7 +51,7 @@ def test_the_end_of_a_run_opens_its_store_once(tmp_path: Path, openings: list[st
     assert outcome.rows() == ROWS
     assert "hello=1 | crash 1 | world=1" in outcome.seen
     assert str(outcome).startswith("append on files: exactly-once")
-    assert fragment(outcome.record) == outcome.page
+    assert "offsets/0" in fragment(outcome.record)
     assert outcome.to_json()["in_doubt_rows"] == 0
     assert openings == ["opened", "read"]
 

@@ -66,10 +66,6 @@ class Journal:
             disk.take(entry.call, entry.brought)
         return disk
 
-    def point_before(self, number: int) -> int:
-        """The point before the call with this number, or before the next call that concerns the folders."""
-        return sum(entry.call.number < number for entry in self.entries)
-
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
         """Calls of the run that the model does not know, by name, with their files. If any, believe no state."""
         disk = self.disk(len(self.entries))

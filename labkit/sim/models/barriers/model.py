@@ -243,10 +243,6 @@ class Barriers(Tasks):
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
 
-    # Sources.
-
-    # Counts and the sink.
-
     # The coordinator.
 
     def _trigger(self, state: State, _: int) -> State:

@@ -355,10 +355,6 @@ class KafkaLog(Broker):
         job = state.job
         return with_job(state, Job(job.checkpoints, job.incarnation, Phase.ENDED), 0)
 
-    # Kafka.
-
-    # Readers.
-
     # What goes wrong, and time.
 
     def _crash(self, state: State, _: int) -> State:
