@@ -5,8 +5,14 @@ And how it starts a kernel. This lies at the top, since pytest reads it also whe
 may make a cell pass that prints or gives something else than its notebook claims.
 """
 
+import os
+import shutil
+import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +21,9 @@ from nbformat.v4 import new_output
 from nbval import kernel
 
 TRIES = 3
+
+REMOVAL_SECONDS = 30.0
+"""Seconds within which the processes of a killed kernel must have ended."""
 
 
 def start_again(start: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -34,10 +43,38 @@ def start_again(start: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop() -> Iterator[None]:
-    """Gives nbval that patience."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "start_new_kernel", partial(start_again, kernel.start_new_kernel))
+    """Gives nbval that patience, and its kernels a folder for temporary files, which goes with the session."""
+    with pytest.MonkeyPatch.context() as patch, temporary() as folder:
+        start = partial(start_in, folder, kernel.start_new_kernel)
+        patch.setattr(kernel, "start_new_kernel", partial(start_again, start))
         return (yield)
+
+
+def start_in(folder: str, start: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Starts a kernel whose temporary files lie in this folder.
+
+    nbval ends a kernel by SIGKILL, so a `TemporaryDirectory` of a cell is never removed by the kernel itself.
+    """
+    return start(*given, env={**os.environ, "TMPDIR": folder}, **named)
+
+
+@contextmanager
+def temporary() -> Iterator[str]:
+    """A folder for a block, which is removed even if a process that is about to end still writes into it.
+
+    Its name is short, because sockets lie in it.
+    """
+    folder = tempfile.mkdtemp(prefix="labkit-")
+    Path(folder).chmod(0o711)  # as root, PostgreSQL runs under another account and has its own folder in it
+    try:
+        yield folder
+    finally:
+        end = time.monotonic() + REMOVAL_SECONDS
+        while True:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not Path(folder).exists() or time.monotonic() > end:
+                break
+            time.sleep(0.1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,6 @@
 """The notebooks are in step with their sources, and the cells that claim something are really compared."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def cells(text: str) -> list[NotebookNode]:
     return nbformat.reads(text, as_version=4).cells
 
 
-def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def nbval(tree: Path, *more: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the checked copies of a folder as `make test` does, under the project's conftest."""
     shutil.copy(ROOT / "conftest.py", tree)
     (tree / "checked").mkdir(exist_ok=True)
@@ -45,7 +46,8 @@ def nbval(tree: Path, *more: str) -> subprocess.CompletedProcess[str]:
     (tree / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n    notebook\n    slow\n")
     options = ["--nbval-lax", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", *more]
     command = [sys.executable, "-m", "pytest", *options, tree / "checked"]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | variables
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_committed_notebooks_are_what_their_sources_give() -> None:
@@ -179,6 +181,15 @@ def test_a_stored_number_or_sentence_that_is_wrong_turns_nbval_red(tree: Path) -
     copy.write_text(right)
     green = nbval(tree)
     assert (green.returncode, "5 passed" in green.stdout) == (0, True), green.stdout
+
+
+@pytest.mark.notebook
+def test_a_killed_kernel_leaves_no_temporary_folder(tree: Path) -> None:
+    change(tree, "assert len(words)", "import tempfile\n\nplace = tempfile.TemporaryDirectory()\nassert len(words)")
+    build_notebooks.main(["--root", str(tree)])
+    (tree / "t").mkdir()
+    assert nbval(tree, TMPDIR=str(tree / "t")).returncode == 0
+    assert list((tree / "t").iterdir()) == []
 
 
 def test_a_notebook_that_says_so_is_slow(tree: Path) -> None:
