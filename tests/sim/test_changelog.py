@@ -2,15 +2,16 @@
 
 import random
 from collections import Counter
-from functools import cache
+from functools import partial
 
 import pytest
 from cases_changelog import QUIET, RETRACTIONS, TWICE, TWO_STEPS, UPSERT, send_the_add_first
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import searched_once
 
 from labkit.core.errors import InvalidInput
-from labkit.sim.explore import Exploration, explore, reachable, walk
+from labkit.sim.explore import explore, reachable, walk
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.changelog import BLUEPRINT, query
 from labkit.sim.models.changelog.claims import is_settled, rows
@@ -29,15 +30,7 @@ def build(**given_values: object) -> Changelog:
     return make("changelog", given_values)
 
 
-@cache
-def _explored(given_values: tuple[tuple[str, object], ...]) -> Exploration:
-    return explore(build(**dict(given_values)))
-
-
-def explored(**given_values: object) -> Exploration:
-    """What a search finds where no rule is patched; each configuration is searched once."""
-    return _explored(tuple(sorted(given_values.items())))
-
+explored = partial(searched_once, "changelog")
 
 GOLDEN = [
     ({}, 74, 13),

@@ -1,15 +1,16 @@
 """Kafka's log: known counts, rules that are missed when they are broken, three timeouts that must fit, scenarios."""
 
 import random
-from functools import cache
+from functools import partial
 
 import pytest
 from cases_kafka_log import COMMITTED
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import searched_once
 
 from labkit.core.judge import Guarantee, Outcome, Verdict
-from labkit.sim.explore import Exploration, explore, reachable, walk
+from labkit.sim.explore import reachable, walk
 from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.kafka_log import BLUEPRINT
 from labkit.sim.models.kafka_log import coordinator as kafka
@@ -52,15 +53,7 @@ def build(**given_values: object) -> KafkaLog:
     return make("kafka_log", given_values)
 
 
-@cache
-def _explored(given_values: tuple[tuple[str, object], ...]) -> Exploration:
-    return explore(build(**dict(given_values)))
-
-
-def explored(**given_values: object) -> Exploration:
-    """What a search finds where no rule is patched; each configuration is searched once."""
-    return _explored(tuple(sorted(given_values.items())))
-
+explored = partial(searched_once, "kafka_log")
 
 GOLDEN = [
     ({"crashes": 0}, 1_346, 21),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import Cases, Given, LeftOut, Patch
+from model_cases import Cases, Given, LeftOut, Patch, taken
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import explore, reachable, walk
@@ -22,7 +22,6 @@ from labkit.sim.model import Mood
 from labkit.sim.models import MODELS
 from labkit.sim.rules import RuleModel
 from labkit.sim.trace import make, parse, replay
-from labkit.sim.walk import Replay
 
 CASES: dict[str, Cases] = {name: import_module(f"cases_{name}").CASES for name in MODELS}
 
@@ -95,17 +94,6 @@ def test_what_is_too_large_to_be_searched_is_walked(name: str, given: Given):
         last = replay(trace).state
         ended += all(claim.holds(last) for claim in ends)
     assert ended > 0.8 * cases.walks
-
-
-def taken(model: str, given: Given, chosen: list[int]) -> Replay:
-    """A walk that takes, step by step, the enabled action of this number."""
-    walked = Replay(make(model, given))
-    for number in chosen:
-        enabled = walked.model.actions(walked.state)
-        if not enabled:
-            break
-        walked.forward(enabled[number % len(enabled)])
-    return walked
 
 
 @pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("small")])

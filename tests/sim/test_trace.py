@@ -10,6 +10,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import taken
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.model import Action, Mood
@@ -35,16 +36,6 @@ CONFIGURATIONS = [
 
 choices = st.lists(st.integers(0, 1_000), max_size=120)
 configurations = st.sampled_from(CONFIGURATIONS)
-
-
-def taken(model: str, given_values: dict, chosen: list[int]) -> Replay:
-    walk = Replay(make(model, given_values))
-    for number in chosen:
-        enabled = walk.model.actions(walk.state)
-        if not enabled:
-            break
-        walk.forward(enabled[number % len(enabled)])
-    return walk
 
 
 @settings(deadline=None, max_examples=60)

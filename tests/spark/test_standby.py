@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,27 +62,6 @@ sys.stdin.read()
 DIES = "raise SystemExit(3)"
 
 
-@pytest.fixture
-def launch(tmp_path: Path) -> Launch:
-    return Launch(
-        module="labkit.runs.driver",
-        scratch=str(tmp_path / "scratch" / "driver-1"),
-        log=str(tmp_path / "driver.log"),
-        task=wire.raw({}),
-    )
-
-
-def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
-    """Puts a driver of the test's own in front of the real one, for child processes."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if '-m' in sys.orig_argv and 'labkit.runs.driver' in sys.orig_argv:\n"
-        f"    exec({source!r})\n"
-        "    import os; os._exit(0)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
-
-
 @contextmanager
 def bystander() -> Iterator["subprocess.Popen[bytes]"]:
     """A process that leads a session of its own."""
@@ -102,10 +81,8 @@ def dead(**doubt: object) -> Killed:
     return Killed(msgspec.structs.replace(proof, **doubt))
 
 
-def test_it_waits_then_runs_the_cells_that_it_is_handed(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    with_driver(monkeypatch, tmp_path, WAITING)
+def test_it_waits_then_runs_the_cells_that_it_is_handed(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(WAITING)
     with Standby(launch, PATIENCE) as standby:
         standby.await_ready()
         order = RunQueries([wire.raw({"name": "run"})])
@@ -115,8 +92,8 @@ def test_it_waits_then_runs_the_cells_that_it_is_handed(
     assert session_members(killed.proof.session) == []
 
 
-def test_one_that_nobody_needs_is_ended(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with_driver(monkeypatch, tmp_path, WAITING)
+def test_one_that_nobody_needs_is_ended(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(WAITING)
     with Standby(launch, PATIENCE) as standby:
         standby.await_ready()
     assert standby.driver._supervisor.returncode == 0
@@ -125,9 +102,9 @@ def test_one_that_nobody_needs_is_ended(launch: Launch, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended by itself")])
 def test_one_that_does_not_get_warm_says_why(
-    source: str, says: str, launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    source: str, says: str, launch: Launch, with_driver: Callable[[str], None]
 ):
-    with_driver(monkeypatch, tmp_path, source)
+    with_driver(source)
     with Standby(launch, PATIENCE) as standby, pytest.raises(JobFailed, match=says):
         standby.await_ready()
 

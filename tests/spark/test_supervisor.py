@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -63,27 +64,6 @@ SILENT = "import sys; sys.stdin.read()"
 DIES = "raise SystemExit(3)"
 
 
-@pytest.fixture
-def launch(tmp_path: Path) -> Launch:
-    return Launch(
-        module="labkit.runs.driver",
-        scratch=str(tmp_path / "scratch" / "driver-1"),
-        log=str(tmp_path / "driver.log"),
-        task=wire.raw({}),
-    )
-
-
-def with_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str) -> None:
-    """Puts a module `labkit.runs.driver` of the test's own in front of the real one, for child processes."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if '-m' in sys.orig_argv and 'labkit.runs.driver' in sys.orig_argv:\n"
-        f"    exec({source!r})\n"
-        "    import os; os._exit(0)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-
 def until_empty(session: int) -> None:
     end = time.monotonic() + PATIENCE
     while session_members(session):
@@ -91,8 +71,8 @@ def until_empty(session: int) -> None:
         time.sleep(0.01)
 
 
-def test_an_idle_driver_is_killed_with_its_daemons(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with_driver(monkeypatch, tmp_path, PARKED_WITH_A_DAEMON)
+def test_an_idle_driver_is_killed_with_its_daemons(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(PARKED_WITH_A_DAEMON)
     with SupervisedDriver(launch, PATIENCE) as driver:
         events = list(driver.events())
     assert [type(event) for event in events] == [SessionUp, Begun, Parked, Killed]
@@ -103,16 +83,16 @@ def test_an_idle_driver_is_killed_with_its_daemons(launch: Launch, monkeypatch: 
     assert not Path(launch.scratch).exists()
 
 
-def test_a_driver_that_ends_by_itself_is_told_apart(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with_driver(monkeypatch, tmp_path, DIES)
+def test_a_driver_that_ends_by_itself_is_told_apart(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(DIES)
     with SupervisedDriver(launch, PATIENCE) as driver:
         *_, event = driver.events()
     assert isinstance(event, Died)
     assert event.proof.signal == 0
 
 
-def test_letting_go_ends_the_driver(launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    with_driver(monkeypatch, tmp_path, SILENT)
+def test_letting_go_ends_the_driver(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(SILENT)
     with SupervisedDriver(launch, PATIENCE) as driver:
         driver.let_go()
         *_, event = driver.events()
@@ -120,20 +100,18 @@ def test_letting_go_ends_the_driver(launch: Launch, monkeypatch: pytest.MonkeyPa
     assert event.proof.left == []
 
 
-def test_a_silent_driver_is_given_up_and_nothing_is_left(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    with_driver(monkeypatch, tmp_path, SILENT)
+def test_a_silent_driver_is_given_up_and_nothing_is_left(launch: Launch, with_driver: Callable[[str], None]):
+    with_driver(SILENT)
     with pytest.raises(JobFailed, match="did nothing for 0 s"), SupervisedDriver(launch, 0.1) as driver:
         list(driver.events())
     assert not Path(launch.scratch).exists()
 
 
 def test_killing_only_the_process_group_leaves_a_writer(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, with_driver: Callable[[str], None], tmp_path: Path
 ):
     """The mutation that a proof must catch: it says which processes are left, and the runner refuses it."""
-    with_driver(monkeypatch, tmp_path, PARKED_WITH_A_DAEMON)
+    with_driver(PARKED_WITH_A_DAEMON)
     path = tmp_path / "launch.json"
     path.write_bytes(wire.encode(launch))
     supervisor = Supervisor(path)
@@ -224,9 +202,9 @@ GIBBERISH = "import sys; print('Traceback', flush=True); sys.stdin.read()"
     ],
 )
 def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
-    source: str, complaint: str, launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    source: str, complaint: str, launch: Launch, with_driver: Callable[[str], None], tmp_path: Path
 ):
-    with_driver(monkeypatch, tmp_path, source)
+    with_driver(source)
     with SupervisedDriver(launch, PATIENCE) as driver:
         *_, failed, killed = driver.events()
     assert isinstance(failed, DriverFailed)
@@ -242,10 +220,10 @@ def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
 
 
 def test_a_supervisor_that_is_killed_proves_nothing_and_leaves_nothing(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, with_driver: Callable[[str], None]
 ):
     monkeypatch.setattr("labkit.host.processes.child._BETWEEN_DRIVER_AND_SUPERVISOR", ())
-    with_driver(monkeypatch, tmp_path, WAITS_FOR_ITS_SUPERVISOR)
+    with_driver(WAITS_FOR_ITS_SUPERVISOR)
     with SupervisedDriver(launch, PATIENCE) as driver:
         events = driver.events()
         started = next(events)

@@ -6,10 +6,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from labkit.stores import open_store
 
 Killed = Callable[..., list[str]]
 
@@ -17,6 +20,17 @@ Killed = Callable[..., list[str]]
 @pytest.fixture(autouse=True)
 def reachable(every_store: None) -> None:
     """Every store of the registry can be opened."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "somewhere" / "store"
+
+
+@pytest.fixture
+def store(kind: str, place: Path) -> Iterator[Any]:
+    with closing(open_store(kind, place)) as opened:
+        yield opened
 
 
 PRELUDE = """

@@ -4,7 +4,7 @@ layouts.
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,6 @@ COARSE = 0.05
 """Seconds by which clocks of files, servers and processes may differ."""
 
 Timed = tuple[Any, float, float]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "somewhere" / "store"
-
-
-@pytest.fixture
-def store(kind: str, place: Path) -> Iterator[Any]:
-    with closing(open_store(kind, place)) as opened:
-        yield opened
 
 
 def row(offset: int) -> Observation:

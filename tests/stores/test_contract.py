@@ -40,17 +40,6 @@ def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
 anything = pytest.mark.parametrize("kind", list(STORES))
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "somewhere" / "store"
-
-
-@pytest.fixture
-def store(kind: str, place: Path) -> Iterator[Any]:
-    with closing(open_store(kind, place)) as opened:
-        yield opened
-
-
 def row(offset: int, key: str = "hello", batch: int = 0) -> Observation:
     return Observation(offset, key, offset * 10, batch, 1)
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
 
+from labkit.sim.explore import Exploration, explore
 from labkit.sim.rules import RuleModel
+from labkit.sim.trace import make
+from labkit.sim.walk import Replay
 
 Given = Mapping[str, object]
 Patch = Callable[[pytest.MonkeyPatch], Given | None]
@@ -67,3 +71,24 @@ def disable(patch: pytest.MonkeyPatch, model: type[RuleModel[Any]], *names: str)
     """Makes actions impossible in every model of this class."""
     actions = model.actions
     patch.setattr(model, "actions", lambda one, state: [each for each in actions(one, state) if each.name not in names])
+
+
+@cache
+def _searched(model: str, given: tuple[tuple[str, object], ...]) -> Exploration:
+    return explore(make(model, dict(given)))
+
+
+def searched_once(model: str, **given: object) -> Exploration:
+    """What a search finds where no rule is patched; each configuration is searched once."""
+    return _searched(model, tuple(sorted(given.items())))
+
+
+def taken(model: str, given: Given, chosen: Sequence[int]) -> Replay:
+    """A walk that takes, step by step, the enabled action of this number."""
+    walked = Replay(make(model, given))
+    for number in chosen:
+        enabled = walked.model.actions(walked.state)
+        if not enabled:
+            break
+        walked.forward(enabled[number % len(enabled)])
+    return walked
