@@ -26,7 +26,7 @@ class Html(str):
     __slots__ = ()
 
 
-def tag(name: str, *inside: str, **attributes: str) -> Html:
+def tag(name: str, /, *inside: str, **attributes: str) -> Html:
     """An element. Text inside and attributes are escaped; `class_` is the attribute `class`."""
     said = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value

@@ -5,10 +5,10 @@ in an exported page and in a notebook that nobody trusts; the first one is open.
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import NamedTuple
 
 from labkit.view.assets import asset
+from labkit.view.card import Html, joined, para, tag
 from labkit.view.signs import LOOKS
 
 Name = tuple[str, str, str]
@@ -61,39 +61,49 @@ class Grid:
 
     def html(self) -> str:
         """The grid as HTML that needs nothing else."""
-        cols = "<col>" * (len(self.columns) + 1)
-        head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
-        width, body = len(self.columns) + 1, []
+        head = joined(tag("th", column, scope="col") for column in self.columns)
+        width, body = str(len(self.columns) + 1), []
         for block in self.blocks:
-            body.append(f'<tr><th class="lk-block" colspan="{width}" scope="rowgroup">{escape(block)}</th></tr>')
+            body.append(tag("tr", tag("th", block, class_="lk-block", colspan=width, scope="rowgroup")))
             for row in self.rows:
-                cells = "".join(f"<td>{self._details((block, row, column))}</td>" for column in self.columns)
-                body.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
-        return (
-            f'<div class="lk lk-grid" data-lm-suppress-shortcuts="true"><style>{asset("scene.css")}{asset("grid.css")}'
-            f"</style><table><colgroup>{cols}</colgroup><thead><tr><td></td>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-            '<p class="lk-hint">Choose a square: here it says how it was found out, and what happened.</p></div>'
+                cells = (tag("td", self._details((block, row, column))) for column in self.columns)
+                body.append(tag("tr", tag("th", row, scope="row"), *cells))
+        return tag(
+            "div",
+            Html(f"<style>{asset('scene.css')}{asset('grid.css')}</style>"),
+            tag(
+                "table",
+                Html(f"<colgroup>{'<col>' * (len(self.columns) + 1)}</colgroup>"),
+                tag("thead", tag("tr", tag("td"), head)),
+                tag("tbody", *body),
+            ),
+            para("Choose a square: here it says how it was found out, and what happened.", kind="lk-hint"),
+            class_="lk lk-grid",
+            data_lm_suppress_shortcuts="true",
         )
 
-    def _details(self, name: Name) -> str:
+    def _details(self, name: Name) -> Html:
         square = self.squares[name]
         look = square.guarantee if square.guarantee in LOOKS else "unknown"  # a square that cannot be has no guarantee
-        meanwhile = f"<small>{escape(', '.join(square.meanwhile))}</small>" if square.meanwhile else ""
-        origin = "simulated and real" if square.real else "simulated"
-        if square.names:
-            origin = ", ".join(square.names)
-        is_open = " open" if name == next(iter(self.squares)) else ""
-        steps = "".join(f"<li>{escape(step)}</li>" for step in square.steps)
-        parts = [
-            f"<h4>{escape(f'{name[0]} | {name[2]} | {name[1]}')}: {escape(square.guarantee)}</h4>",
-            f"<p>{escape(square.because)}</p>",
+        origin = ", ".join(square.names) or ("simulated and real" if square.real else "simulated")
+        summary = [tag("b", tag("i", LOOKS[look].sign), f" {square.guarantee}"), tag("small", origin)]
+        if square.meanwhile:
+            summary.append(tag("small", ", ".join(square.meanwhile)))
+        panel = [
+            tag("h4", f"{name[0]} | {name[2]} | {name[1]}: {square.guarantee}"),
+            para(square.because),
+            para(" ".join(filter(None, (square.origin, square.real)))),
+            para("Again: ", tag("code", square.call)),
         ]
-        parts.append(f"<p>{escape(' '.join(filter(None, (square.origin, square.real))))}</p>")
-        parts.append(f"<p>Again: <code>{escape(square.call)}</code></p>" + (f"<ol>{steps}</ol>" if steps else ""))
-        return (
-            f'<details name="lk-grid"{is_open} class="lk-{look}"><summary><b>'
-            f"<i>{LOOKS[look].sign}</i> {escape(square.guarantee)}</b><small>{origin}</small>{meanwhile}</summary>"
-            f'<div class="lk-panel" tabindex="0">{"".join(parts)}</div></details>'
+        if square.steps:
+            panel.append(tag("ol", *(tag("li", step) for step in square.steps)))
+        return tag(
+            "details",
+            tag("summary", *summary),
+            tag("div", *panel, class_="lk-panel", tabindex="0"),
+            name="lk-grid",
+            open="open" if name == next(iter(self.squares)) else "",
+            class_=f"lk-{look}",
         )
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:

@@ -19,6 +19,7 @@ from labkit.runs.expected import Cell, grid
 from labkit.sim.models.pipeline import scenarios as pipeline
 from labkit.sim.models.pipeline.settings import STORES
 from labkit.view.assets import asset
+from labkit.view.card import Html, document, para, tag
 from labkit.view.charts import chart
 from labkit.view.signs import LOOKS, signed
 
@@ -104,40 +105,44 @@ class VerdictGrid:
         axes.tick_params(length=0)
         axes.xaxis.tick_top()
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(
-            f"{self.voice} {JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint.", fontsize=8
-        )
+        axes.set_xlabel(f"{self.voice} {KEY}", fontsize=8)
         return figure
 
     def html(self, beside: str = "") -> str:
         """The grid as a table; the cell of a real run is a link to its report, `beside` the page's own folder."""
-        head = "".join(
-            f'<th scope="col">{escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")}</th>'
+        head = (
+            tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
             for point in self.points
         )
-        rows = "".join(
-            f'<tr><th scope="row">{escape(row)}</th>{"".join(self._cells(row, beside))}</tr>' for row in self.rows
+        rows = (tag("tr", tag("th", row, scope="row"), *self._cells(row, beside)) for row in self.rows)
+        table = tag(
+            "table",
+            tag("thead", tag("tr", tag("th", "killed at", scope="col"), *head)),
+            tag("tbody", *rows),
+            class_="lk-cells",
         )
         style = asset("scene.css") + asset("stepper.css") + asset("verdict_grid.css")
-        return (
-            f'<div class="lk lk-verdicts"><style>{style}</style><p>{escape(self.voice)} {KEY}</p>'
-            '<div class="lk-wide" tabindex="0" role="region" aria-label="Every sink at every moment">'
-            f'<table class="lk-cells"><thead><tr><th scope="col">killed at</th>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table></div></div>"
+        region = {"tabindex": "0", "role": "region", "aria_label": "Every sink at every moment"}
+        return tag(
+            "div",
+            Html(f"<style>{style}</style>"),
+            para(f"{self.voice} {KEY}"),
+            tag("div", table, class_="lk-wide", **region),
+            class_="lk lk-verdicts",
         )
 
-    def _cells(self, row: str, beside: str) -> Iterator[str]:
+    def _cells(self, row: str, beside: str) -> Iterator[Html]:
         places = self._by_place()
         for point in self.points:
             square = places.get((row, point.value))
             if square is None:
-                yield "<td></td>"
-                continue
-            label = escape(square.words)
-            if self._base is not None:
-                label = f'<a href="{escape(beside + square.run)}/report.html">{label}</a>'
-            leads = square.run if self._base is not None else f"lab.show('{square.run}')"
-            yield f'<td class="lk-{square.guarantee}" title="{escape(f"{square.because}; {leads}")}">{label}</td>'
+                yield tag("td")
+            elif self._base is None:
+                title = f"{square.because}; lab.show('{square.run}')"
+                yield tag("td", square.words, class_=f"lk-{square.guarantee}", title=title)
+            else:
+                link = tag("a", square.words, href=f"{beside}{square.run}/report.html")
+                yield tag("td", link, class_=f"lk-{square.guarantee}", title=f"{square.because}; {square.run}")
 
     def __str__(self) -> str:
         wide = max((len(str(square.cell)) for square in self.squares), default=0)
@@ -215,6 +220,5 @@ def _real(path: Path) -> Iterator[Square]:
 def write(base: Path) -> Path:
     """Leaves the grid of a folder's runs in it, as a page that opens without a network. Raises `InvalidInput`."""
     page = base / "grid.html"
-    title = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Sinks by failpoints</title>"
-    durable.replace(page, f"{title}<body>{of_runs(base).html()}</body></html>")
+    durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))
     return page
