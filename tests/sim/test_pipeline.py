@@ -18,8 +18,8 @@ from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import NOBODY, Driver, Handle, Op, Place, Query, State, Status
 from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
+from labkit.sim.models.pipeline.state import NOBODY, Driver, Handle, Op, Place, Query, State, Status
 from labkit.sim.trace import Replay, make, replay
 
 CELLS = expectations()

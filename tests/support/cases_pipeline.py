@@ -6,7 +6,7 @@ from model_cases import Cases, disable
 from labkit.sim.models.pipeline import effects, programs
 from labkit.sim.models.pipeline import model as rules
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import Handle, Op
+from labkit.sim.models.pipeline.state import Handle, Op
 
 
 def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:

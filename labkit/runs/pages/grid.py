@@ -17,7 +17,7 @@ from labkit.core.verdict import Guarantee
 from labkit.host import durable
 from labkit.runs.expected import Cell, grid
 from labkit.sim.models.pipeline import scenarios as pipeline
-from labkit.sim.models.pipeline.settings import STORES
+from labkit.sim.models.pipeline.state import STORES
 from labkit.view.assets import asset
 from labkit.view.card import Html, document, para, tag
 from labkit.view.charts import chart

@@ -10,8 +10,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import Op, Place, State, Task, driven
-from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Op, Place, State, Task, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Switch, Values
 from labkit.sim.rules import Rule

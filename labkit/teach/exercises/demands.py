@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import Handle, Status, Transaction, VisibleRow
+from labkit.sim.models.pipeline.state import Handle, Status, Transaction, VisibleRow
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch

@@ -13,7 +13,7 @@ from labkit.core.records import History, Observation, Reading, Record
 from labkit.sim.explore import explore
 from labkit.sim.model import Mood, Property
 from labkit.sim.models.pipeline.claims import expected, is_over
-from labkit.sim.models.pipeline.parts import State, VisibleRow
+from labkit.sim.models.pipeline.state import State, VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant

@@ -10,8 +10,8 @@ from labkit.core.records import Observation
 from labkit.sim.model import Model
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import VisibleRow
 from labkit.sim.models.pipeline.scenarios import Cue, play
+from labkit.sim.models.pipeline.state import VisibleRow
 from labkit.sim.trace import make
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction

@@ -8,7 +8,7 @@ from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.parts import (
+from labkit.sim.models.pipeline.state import (
     NOBODY,
     Driver,
     Faults,

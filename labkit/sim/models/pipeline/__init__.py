@@ -1,15 +1,11 @@
-"""The pipeline model: the scenarios of the real runner, with the same failpoints and the same judge.
-
-`parts` are the states, `programs` what drivers do, `effects` what that changes, `model` who acts when, `claims` what
-must hold, `scenarios` the runs that have a name.
-"""
+"""The pipeline model: the scenarios of the real runner, with the same failpoints and the same judge."""
 
 from collections.abc import Mapping
 
 from labkit.sim.blueprint import Blueprint, Fact
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import SCENARIOS, due, history, play, tells_when_written, verdict
-from labkit.sim.models.pipeline.settings import PARAMETERS, VERSION
+from labkit.sim.models.pipeline.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]

@@ -7,7 +7,7 @@ that is there already. Its driver then ends with an error.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from labkit.sim.models.pipeline.parts import (
+from labkit.sim.models.pipeline.state import (
     Driver,
     Handle,
     Op,

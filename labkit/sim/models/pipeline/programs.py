@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 
 from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import Strategy
-from labkit.sim.models.pipeline.parts import Handle, Op, Query, Status, Task, Transaction
+from labkit.sim.models.pipeline.state import Handle, Op, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
 """A partition and the offsets that it holds of one batch."""

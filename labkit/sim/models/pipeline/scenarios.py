@@ -13,11 +13,9 @@ from labkit.core.records import History, Record
 from labkit.core.strategies import Pending, Strategy
 from labkit.sim.blueprint import Scenario, unasked
 from labkit.sim.model import Action
-from labkit.sim.models.pipeline.claims import Judge, expected
+from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE, Judge, expected
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.narration import NOTIFIED, ZOMBIE
-from labkit.sim.models.pipeline.parts import State
-from labkit.sim.models.pipeline.settings import PARAMETERS, STORES
+from labkit.sim.models.pipeline.state import PARAMETERS, STORES, State
 from labkit.sim.parameters import settle
 from labkit.sim.walk import Replay
 
