@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from labkit.core.asked import takes
 from labkit.core.explanation import judge_and_explain, settled
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, PlannedBatch, Record
@@ -34,7 +33,6 @@ LEADS = {
 """The first sentence of a report."""
 
 
-@takes("lab.conclude(run)")
 def conclude(run: Run) -> Outcome:
     """Judges a run that has been driven, writes down what is known, and drops what it left in a server.
 

@@ -65,7 +65,6 @@ def _planned(at: str | Sequence[str] = (), **options: object) -> Scenario:
     return plan(crashes=at, **options)
 
 
-@takes("lab.finish(lab.resume(folder))")
 def finish(
     run: Run,
     tell: Tell = silent,
@@ -79,7 +78,6 @@ def finish(
     return conclude(run)
 
 
-@takes("lab.run_all([run], scratch)")
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
     """Drives several runs to their ends, side by side; a run that failed gives its error."""
     conduct(runs, scratch, tell)

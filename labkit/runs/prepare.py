@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 from labkit import __version__
-from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
 from labkit.host import durable
 from labkit.host.java import java_for_spark
@@ -29,7 +28,6 @@ from labkit.spark.outside import Outside
 from labkit.stores.contract import ServerBacked
 
 
-@takes("lab.prepare(scenario)")
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
     """Makes the folder of a run, by default `fresh_folder`, after everything that it needs was checked.
 
@@ -86,7 +84,6 @@ def _make(run: Run) -> None:
         Outside(folder.outside).open(read_log(scenario.input))
 
 
-@takes("lab.resume(folder)")
 def resume(folder: Path) -> Run:
     """Reads the folder of a run whose runner was stopped, which then goes on with its next driver.
 
@@ -112,7 +109,6 @@ def resume(folder: Path) -> Run:
     return run
 
 
-@takes('lab.fresh_folder("mine")')
 def fresh_folder(name: str) -> Path:
     """Names a folder `runs/<utc time>-<name>` below the working folder that is not there yet."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
