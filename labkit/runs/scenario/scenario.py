@@ -99,7 +99,8 @@ class Scenario(Options):
     order: Order = option(
         Name(Order, unsaid=Order.NONE),
         Order.NONE,
-        "engine (Spark's own) or decision (Flink's); only wal and two_phase take one.",
+        "engine (Spark's own) or decision (Flink's); only "
+        f"{' and '.join(each for each in Strategy if each.facts.defers)} take one.",
         usual=lambda scenario: orders(scenario.strategy)[0],
         needs=[
             Need(
