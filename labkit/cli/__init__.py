@@ -22,11 +22,11 @@ OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running"
 GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with the same command again"}
-"""How a verb goes on that was stopped, where it does."""
+"""How the user continues a verb that was stopped, for verbs that can continue."""
 
 
 class Stopped(BaseException):
-    """SIGTERM or Ctrl-C, as an exception: whatever is open closes its drivers on the way out."""
+    """SIGTERM or Ctrl-C as an exception, so that every open block closes its drivers on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,7 +34,7 @@ class Stopped(BaseException):
 
 
 def main() -> NoReturn:
-    """The entry point `labkit`."""
+    """Run the command `labkit`."""
     if os.environ.pop(ENDS_WITH_PARENT, None):
         from labkit.host.processes.tether import end_with_parent
 
@@ -45,7 +45,7 @@ def main() -> NoReturn:
 
 
 def execute(words: Sequence[str]) -> int:
-    """Carries out a command line; gives the exit code. Every error ends here, as one sentence on standard error."""
+    """Execute a command line and return its exit code. Every error becomes one sentence on standard error."""
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
@@ -65,7 +65,7 @@ def execute(words: Sequence[str]) -> int:
 
 
 def _verb(words: Sequence[str]) -> str:
-    """The verb of a command line; empty where it begins with an option."""
+    """Return the verb of a command line; empty if it begins with an option."""
     return words[0] if words and words[0].isidentifier() else ""
 
 
@@ -86,7 +86,7 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Report a complaint of the option parser (`format_message`), a missing extra, or a fault of the lab's own."""
+    """Report a complaint of the option parser (worded in its `format_message`), or else a fault of the lab's own."""
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)
@@ -100,7 +100,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """A full or forbidden disk is the user's to mend; any other failed system call is our own fault."""
+    """Report a failed system call: a full or forbidden disk is the user's to mend, everything else is our own fault."""
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

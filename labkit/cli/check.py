@@ -50,7 +50,7 @@ def check(
 
 
 def _files(given: list[Path]) -> list[Path]:
-    """The notebooks that were named, and those with exercises in folders that were. Raises `InvalidInput`."""
+    """Return the named notebooks, and those with exercises in the named folders. Raises `InvalidInput`."""
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}

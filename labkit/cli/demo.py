@@ -1,4 +1,4 @@
-"""`labkit demo`: the main job of the lab in one command, with its honest limits."""
+"""`labkit demo`: the lab's main experiment in one command, with its honest limits."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def _between(sink: str, store: str) -> Scenario:
 
 
 def acts() -> list[tuple[str, list[Scenario]]]:
-    """What the demo shows, in order: every sink at the same moment, then what three of them do elsewhere."""
+    """Return the scenarios of the demo in order: every sink at the same moment, then three of them elsewhere."""
     same_moment = [
         _between("append", "files"),
         _between("idempotent", "sqlite"),
@@ -46,7 +46,7 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 
 
 def run_demo(out: Path | None, as_json: bool) -> int:
-    """Runs every scenario of the demo and says what came out; exit 1 if a run failed."""
+    """Run every scenario of the demo and print the results; exit 1 if a run failed."""
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     together = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})

@@ -1,4 +1,4 @@
-"""`labkit doctor`: what this machine has and lacks. What is looked at is `labkit.host.doctor`."""
+"""`labkit doctor`: report what this machine has and lacks (`labkit.host.doctor`)."""
 
 import json
 from dataclasses import asdict
@@ -16,7 +16,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Say what this machine has and lacks; exit 69 when something that the lab needs is missing."""
+    """Report what this machine has and lacks; exit 69 if something that the lab needs is missing."""
     if prepare:
         from labkit.spark.fast.archive import make_archive
 

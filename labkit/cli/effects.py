@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _FAILED, _UNKNOWN = 1, 2
 _TAIL = 10
-"""Lines of a failed command's output that are shown."""
+"""The number of lines shown of a failed command's output."""
 _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
-"""How the system says that a place can hold no folder, as below /proc."""
+"""The errors of a place that cannot contain a folder, for example below /proc."""
 
 
 def effects(
@@ -101,7 +101,7 @@ def _check_new(out: Path | None) -> None:
 
 @contextmanager
 def _new(out: Path) -> Iterator[Path]:
-    """The folder, made for a block; after an error it is gone again, so that the next try is not refused, too."""
+    """Create the folder for a block, and remove it after an error, so that the next attempt is not refused as well."""
     with _writing(out):
         out.mkdir(parents=True)
     try:
@@ -115,7 +115,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Says in one sentence what is wrong with the place that --out names."""
+    """Turn an error in the place that --out names into one sentence."""
     try:
         with durable.explained(out):
             yield
@@ -129,7 +129,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 
 def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
-    """Shows several records on one page."""
+    """Show several records on one page."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
     found = Beside([read_record(each) for each in records])
@@ -150,7 +150,7 @@ def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str =
 
 
 def _code(found: "XRay", log: Path) -> int:
-    """The exit code; of a failed command its last words on standard error."""
+    """Return the exit code, and print the last lines of a failed command to standard error."""
     if found.watched.status:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in words[-_TAIL:]:

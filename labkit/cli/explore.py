@@ -1,7 +1,7 @@
-"""`labkit explore`: every schedule of a simulator, or many random ones.
+"""`labkit explore`: visit every schedule of a simulator, or many random ones.
 
-Clock, memory and progress are here, outside the pure core; the search itself is `labkit.sim.explore`, and in several
-processes `labkit.search`.
+Clock, memory and progress are handled here, outside of the pure core; `labkit.sim.explore` searches in one
+process, and `labkit.search` in several.
 """
 
 import json
@@ -31,7 +31,7 @@ from labkit.sim.trace import make
 _MEGABYTE = 1_000_000
 
 Search = Callable[..., Exploration]
-"""A search of one model, of `max_states` and `keep_going`."""
+"""A search of one model, called with `max_states` and `keep_going`."""
 
 
 def explore(
@@ -63,9 +63,9 @@ def explore(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Visit every schedule of a simulator and say which claims do not hold, each with a shortest way to see it.
+    """Visit every schedule of a simulator and report the claims that do not hold, each with a shortest trace.
 
-    Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was seen.
+    Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was visited.
     """
     parameters = parse_settings(settings or [])
     if walks:
@@ -88,7 +88,7 @@ def explore(
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """`name=value`, several times. Raises `InvalidInput` for another form and for a name that is there twice."""
+    """Parse repeated `name=value` options. Raises `InvalidInput` for another form and for a repeated name."""
     parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -112,7 +112,7 @@ def run_explore(
     master: str | None = None,
     symmetry: bool = False,
 ) -> int:
-    """Explores one configuration. 0: all claims hold; 1: one does not; 2: nothing is wrong, but not all was seen."""
+    """Explore one configuration and return 0 if all claims hold, 1 if one does not, 2 if the search was incomplete."""
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
     if max_states < 1 or seconds <= 0 or megabytes < 1:
@@ -163,14 +163,14 @@ def _code(exploration: Exploration) -> int:
 
 
 class _Limit:
-    """Time and memory of one search; remembers which of them ended it."""
+    """The limits on time and memory of one search; it remembers which of them ended the search."""
 
     def __init__(self, end: float, memory: int) -> None:
         self._end, self._memory, self._process = end, memory, psutil.Process()
         self.reason = ""
 
     def allows(self) -> bool:
-        """Whether neither limit is reached."""
+        """Return whether neither limit is reached."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
         elif self._used() > self._memory:
@@ -178,7 +178,7 @@ class _Limit:
         return not self.reason
 
     def _used(self) -> int:
-        """Bytes of this process and of those below it; of one that has just ended nothing is known."""
+        """Return the memory of this process and its descendants in bytes, without those that have just ended."""
         used = 0
         for process in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -188,7 +188,7 @@ class _Limit:
 
 @contextmanager
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Search]:
-    """The search of a model in one process, in several, or on Spark. Raises `InvalidInput`."""
+    """Provide the search of a model in one process, in several, or on Spark. Raises `InvalidInput`."""
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
 
@@ -203,7 +203,7 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Se
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Shows how far a search has come, on standard error, where that is a terminal."""
+    """Show the progress of a search on standard error if that is a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda _progress: None
@@ -235,7 +235,7 @@ def _print_found(exploration: Exploration, stopped: str, took: float, states: st
 
 
 def print_violations(violations: Sequence[Violation]) -> None:
-    """What does not hold, each with the command that shows it."""
+    """Print each claim that does not hold, with the command that replays its trace."""
     for violation in violations:
         steps = len(violation.trace.actions)
         print(f"\nVIOLATED {violation.property}, {steps} steps: {violation.because}")
@@ -243,7 +243,9 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(name: str | None, parameters: dict[str, str], *, walks: int, steps: int, seed: int, as_json: bool) -> int:
-    """Seeded random schedules, for what is too large to be explored. 1: something is violated; 2: nothing was seen."""
+    """Run seeded random schedules of a model that is too large to explore. Returns 1 for a violation, 2 if none
+    was seen.
+    """
     if name is None:
         raise InvalidInput(f"which simulator? {_models()}")
     if walks < 1 or not 1 <= steps <= 10_000:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NOT_GRADED = 70
 MOST_TOLD = 10
-"""How many names and questions are printed; all are in the summary."""
+"""The number of names and questions printed; the summary contains all."""
 
 
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
@@ -77,7 +77,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
-    """What a shard says: it makes no table and no page, since it knows only its own."""
+    """Print the result of a shard, which writes no table and no page because it knows only its own submissions."""
     if as_json:
         counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
         told = {"not_graded": done.failed, "seed": done.seed, "level": done.level}
@@ -92,7 +92,7 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Who is missing, and what only the instructor can settle."""
+    """Print who is missing, and what the instructor has to settle."""
     if book.missing:
         names = ", ".join(row.name for row in book.missing[:MOST_TOLD])
         more = len(book.missing) - MOST_TOLD
@@ -111,7 +111,7 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error, or a line for each submission where that is no terminal."""
+    """Show a bar on standard error, or one line per submission if that is no terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

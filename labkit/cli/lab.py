@@ -1,4 +1,4 @@
-"""`labkit lab`: gives its place to JupyterLab. Which settings that takes is `labkit.teach.jupyter`."""
+"""`labkit lab`: replace this process by JupyterLab, with the settings of `labkit.teach.jupyter`."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def lab(
 
 
 def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn:
-    """Becomes JupyterLab. Raises `InvalidInput` or `ServiceUnavailable` before anything is started."""
+    """Become JupyterLab. Raises `InvalidInput` or `ServiceUnavailable` before anything is started."""
     place = notebook_folder(folder)
     if port is not None:
         check_port(port)

@@ -1,4 +1,4 @@
-"""`labkit matrix`: every sink at every failpoint; what was predicted, what is simulated, what really came out."""
+"""`labkit matrix`: every sink at every failpoint, as predicted, as simulated, and as measured."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -41,9 +41,9 @@ def matrix(
     out: Out = None,
     as_json: Json = False,
 ) -> int:
-    """Run every sink at every failpoint, simulated and on real Spark, and compare with what was predicted.
+    """Run every sink at every failpoint, simulated and on real Spark, and compare the results with the predictions.
 
-    Exit 1 where the voices differ.
+    Exit 1 if they differ.
     """
     cells = select(engine, store, sink, point)
     if expected:
@@ -56,7 +56,7 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """The cells that were asked for. Raises `InvalidInput` for unknown names, or when nothing is left."""
+    """Return the requested cells. Raises `InvalidInput` for unknown names, or if no cell remains."""
     _known("--engine", [engine], ["sim", "spark", "both"])
     _known("--store", stores or [], list(STORES))
     _known("--sink", sinks or [], [member.value for member in Strategy])
@@ -80,14 +80,14 @@ def _known(option: str, values: Sequence[str], known: list[str]) -> None:
 
 
 def scenario(cell: Cell) -> Scenario:
-    """The run that fills a cell."""
+    """Return the scenario of a cell."""
     order = None if cell.order is Order.NONE else cell.order.value
     crash = str(Crash(cell.point))
     return plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash])
 
 
 def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """The predictions, each with its reason."""
+    """Print the predictions, each with its reason."""
     if as_json:
         print(json.dumps({"cells": [_entry(cell, expected) for cell, expected in cells.items()]}))
         return 0
@@ -105,14 +105,14 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def simulated(cell: Cell) -> dict[str, Any] | None:
-    """What the simulator says of a cell; None where its store is not modelled."""
+    """Return the simulator's result for a cell; None if its store is not modelled."""
     if not is_modelled(cell.store):
         return None
     return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Fills every cell in the simulator; exit 1 where one differs from its prediction."""
+    """Simulate every cell; exit 1 if one differs from its prediction."""
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -122,7 +122,7 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Fills every cell on real Spark, with `both` also simulated; exit 1 where a voice differs or a run failed."""
+    """Run every cell on real Spark and, with `both`, simulate it too; exit 1 if a result differs or a run failed."""
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
     java_for_spark()
@@ -150,7 +150,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Refuses before any folder is made, where a store's server is missing or cannot carry a cell."""
+    """Refuse a missing server, or one that cannot support a cell, before any folder is created."""
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
@@ -171,7 +171,7 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """One cell with the voices that were asked; it agrees if each says what was predicted (None: not all spoke)."""
+    """Return one cell with its results; `agree` is None unless all requested results are there."""
     said = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,
@@ -197,7 +197,7 @@ def _entry(
 
 
 def agreement(expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]) -> bool | None:
-    """Whether every voice says what was predicted; None where one of them, or all, did not speak."""
+    """Return whether every result equals the prediction; None if one is missing."""
     if any(voice is not None and voice != expected for voice in voices):
         return False
     return True if voices and None not in voices else None

@@ -1,4 +1,4 @@
-"""`labkit orders`: the table of orders of writes, one design of it, and the cheapest change that mends it."""
+"""`labkit orders`: the table of orders of writes, one design of it, and the smallest change that mends a design."""
 
 import json
 from collections.abc import Collection
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from labkit.teach.orders import Order
 
 _UNKNOWN = 2
-"""The exit code where the record has an effect that no row knows."""
+"""The exit code for a record that contains an effect without a matching row."""
 
 
 def orders(
@@ -93,7 +93,7 @@ def orders(
 
 
 def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
-    """Where the pipeline of a record stands."""
+    """Locate the recorded pipeline in the table."""
     from labkit.crashtest.blackbox.standing import own_row, read_names, standing
 
     own = [own_row(each) for each in rows]

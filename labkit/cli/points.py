@@ -1,4 +1,4 @@
-"""`labkit points`: every failpoint, and the sinks that pass it. What they are is `labkit.core.failpoints`."""
+"""`labkit points`: every failpoint, and the sinks that pass it (`labkit.core.failpoints`)."""
 
 import json
 
@@ -8,7 +8,7 @@ from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:
-    """List every failpoint with what has happened there, and the sinks that pass it."""
+    """List every failpoint with the state of the batch there, and the sinks that pass it."""
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:

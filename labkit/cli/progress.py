@@ -1,4 +1,4 @@
-"""What a person sees on standard error while drivers run. Standard output stays free for results."""
+"""Progress on standard error while drivers run. Standard output stays free for results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """A `Tell` that shows a moving line with a count of the queries that stopped, or plain lines without a terminal."""
+    """Provide a `Tell` that shows a moving line with a count of stopped queries, or plain lines without a terminal."""
     console = Console(stderr=True)
     if quiet:
         yield silent

@@ -14,7 +14,7 @@ def release(
         bool, typer.Option("--instructor", help="The notebooks with the solutions in place of the stubs.")
     ] = False,
 ) -> int:
-    """Make the copy of the lab that learners get: no solutions, no hidden variants, no grader."""
+    """Create the learners' copy of the lab: no solutions, no hidden variants, no grader."""
     need_grader("labkit release")
     from labkit.grading.release import release as make
 

@@ -1,4 +1,4 @@
-"""`labkit replay`: one run of a simulator, step by step; or the list of the named ones."""
+"""`labkit replay`: step through one run of a simulator, or list the named runs."""
 
 import json
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def replay(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Step through one run of a simulator, a line a step. Exit 1 if a claim is violated on the way."""
+    """Step through one run of a simulator, one line per step. Exit 1 if it violates a claim."""
     return run_replay(trace, as_json)
 
 
 def read(text: str) -> Trace:
-    """A trace from its text, from a file, or from a named scenario. Raises `InvalidInput`."""
+    """Return a trace from its text, a file, or a named scenario. Raises `InvalidInput`."""
     if "~" in text:
         return parse(text)
     if _is_file(text):
@@ -43,7 +43,7 @@ def _is_file(text: str) -> bool:
 
 
 def run_replay(text: str | None, as_json: bool) -> int:
-    """Steps through a trace. 1: a claim about all states is violated on the way or at the end."""
+    """Step through a trace. Returns 1 if a state on the way or at the end violates a claim."""
     if text is None:
         return _list_scenarios(as_json)
     trace = read(text)
@@ -58,12 +58,12 @@ def run_replay(text: str | None, as_json: bool) -> int:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """What a model has to say of a whole walk, as plain data."""
+    """Return the model's verdict on the whole run as plain data."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _told(walked: Replay) -> dict[str, object]:
-    """What the walk's outside reader went through; nothing of a model without one."""
+    """Return the exposure of the run's outside reader; empty for a model without one."""
     found = reader_account(blueprint(walked.model.name), walked)
     return {} if found is None else found.to_json()
 

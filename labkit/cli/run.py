@@ -31,7 +31,7 @@ Patience = Annotated[float, typer.Option(help="Seconds without news after which 
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
-    """The verb, with an option for every field of a kind of scenario."""
+    """Return the verb, with an option for every field of a kind of scenario."""
     options = {each.parameter: each for each in options_of(scenario)}
 
     def run(
@@ -76,7 +76,7 @@ run = run_of(Scenario)
 
 
 def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
-    """The folder knows its scenario; an option that names another one must not be passed over."""
+    """Refuse options that would name another scenario, because the folder contains its own."""
     for name in names:
         if is_typed(context, name):
             option = f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""`labkit services`: servers of the lab's own, started, looked at and stopped; the user's own are only looked at."""
+"""`labkit services`: start, examine and stop the lab's own servers; the user's own are only examined."""
 
 import json
 import time
@@ -32,7 +32,7 @@ def services(
 
 
 def run_services(verb: str, name: str | None, as_json: bool) -> int:
-    """Does the verb to one service or all; 69 where one is wanted and does not answer."""
+    """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: unknown; {nearest(verb, list(VERBS))}")
     found = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
@@ -55,7 +55,7 @@ def _ask(verb: str, one: Service) -> Status:
 
 
 def sentence(status: Status) -> str:
-    """One service for a person."""
+    """Return the status of one service as a sentence."""
     about = f"{status.name} {status.version}".strip()
     if status.state == "up":
         return f"{about} is up: {status.address} (process {status.pid}, folder {status.folder})"
@@ -79,7 +79,7 @@ def _plain(status: Status) -> dict[str, Any]:
 
 
 def _open(status: Status) -> "list[TransactionDescription]":
-    """What keeps readers of a broker waiting."""
+    """Return the open transactions that keep readers of a broker waiting."""
     if status.name != "kafka" or status.state not in READY:
         return []
     from labkit.stores.kafka.transaction import open_transactions
@@ -88,7 +88,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(found: "TransactionDescription") -> str:
-    """One open transaction for a person: readers at read_committed get nothing from behind its first record."""
+    """Describe one open transaction: readers at read_committed receive nothing after its first record."""
     age = f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s" if found.started else found.stage
     return (
         f"open: {found.name} ({found.stage}, {age}); what lies behind it waits until its writer, "

@@ -7,7 +7,7 @@ WIDE = 600
 
 
 def table(*columns: str) -> Table:
-    """A table without lines, whose cells fold."""
+    """Return a table without rules, whose cells fold."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, overflow="fold")
@@ -15,7 +15,7 @@ def table(*columns: str) -> Table:
 
 
 def show(made: Table) -> None:
-    """Prints a table; without a terminal its lines are as long as they need to be, without blanks at their ends."""
+    """Print a table; without a terminal, its lines are as long as they need to be and have no trailing blanks."""
     console = Console()
     if console.is_terminal:
         console.print(made)

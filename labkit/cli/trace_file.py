@@ -1,4 +1,4 @@
-"""A trace in a file that comes from outside: validated, and never read beyond the size that a trace may have."""
+"""Read a trace from a file of unknown origin: validated, and never beyond the size that a trace may have."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from labkit.sim.trace import MAX_TEXT, Trace, parse, trace_from_json
 
 
 class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A trace as `Trace.to_json` gives it."""
+    """A trace in the format of `Trace.to_json`."""
 
     model: str
     version: int
@@ -21,7 +21,7 @@ _trace_decoder = msgspec.json.Decoder(TraceFile)
 
 
 def read_trace(path: Path) -> Trace:
-    """The trace in a file, as JSON or as its text. Raises `InvalidInput`; no more than a trace may have is read."""
+    """Read a trace from a file, as JSON or as its text. Raises `InvalidInput`; reads no more than a trace may have."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)

@@ -1,4 +1,4 @@
-"""No search for cycles in memory while states are made."""
+"""Switch off Python's cyclic garbage collector during a search."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """No search for cycles in memory: states are tuples and make none, and there are millions of them."""
+    """Switch off the cyclic garbage collector for a block: states are tuples without cycles, and there are
+    millions of them.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,10 +1,9 @@
-"""A search on several cores: this process knows all states and hands others some to expand, whoever is free.
+"""A search on several cores: the leader knows all states, and hands chunks of a level to idle helpers for expansion.
 
-A level that is wide is cut into portions. The helpers were forked when the first such level came, so they know the
-model and all numbers so far; this process tells them the codes that it has given since, expands portions itself while
-it has nothing to admit, and admits what was found in the order of the level. So counts, violations, traces and the cut
-of a limit are those of one process, whoever was faster. A helper ends when its pipe closes, whatever this process died
-of.
+Wide levels are split into chunks. The helpers are forked when the first wide level arrives, so they know the
+model and all codes so far; the leader sends them later codes, expands chunks itself while it has nothing to
+admit, and admits results in the order of the level. So counts, violations, traces and limits equal those of one
+process, whoever was faster. A helper ends when its pipe closes, whatever the leader died of.
 """
 
 import gc
@@ -27,23 +26,25 @@ from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
 WIDE = 600
-"""States of the first level that is shared. Until then this process learns what every other one would learn for itself.
+"""The size of the first level that is shared. Until then the leader learns codes that every helper would have to
+learn.
 """
 _NARROW = 3
-"""What part of a level that wide a later one must have: to hand out a smaller one takes longer than to go through it.
+"""A later level is shared only if it has at least this fraction of `WIDE`, because handing out a smaller one takes
+longer.
 """
 _PORTION = 256
-"""States of the largest portion; a level has at least a few portions for each process."""
+"""The size of the largest chunk; a level has at least a few chunks per process."""
 _EACH = 3
-"""Portions of a level that is not larger, for each process: whoever is slow takes fewer."""
+"""Chunks per process for small levels, so that slow processes simply take fewer."""
 _AHEAD = 2
-"""Portions that a helper has at most, so that it need not wait for the next one."""
+"""Chunks queued at a helper, so that it does not wait for the next one."""
 _PATIENCE = 0.2
-"""Seconds between two questions whether to go on, while only the helpers are busy."""
+"""Seconds between two checks of the limits while only the helpers are busy."""
 
 
 class _Portion(NamedTuple):
-    """States that a helper is to expand, and the codes that it does not know yet."""
+    """The states that a helper should expand, and the codes that it does not know yet."""
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -53,7 +54,7 @@ class _Portion(NamedTuple):
 
 @contextmanager
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
-    """A search for a block by so many processes, which share levels from one with `wide` states on.
+    """Provide a search for a block with this number of processes, which share levels of `wide` states or more.
 
     Raises `InvalidInput`.
     """
@@ -71,24 +72,24 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """A process that expands portions, as this process sees it."""
+    """The leader's handle on one helper process."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
         self.given: deque[int] = deque()
-        """The numbers of the portions that it has not answered."""
+        """The numbers of the chunks that it has not answered yet."""
         self.told: list[int] = []
-        """How many values of each part of a state it knows the codes of."""
+        """For each part of a state, how many codes it knows."""
 
     def send(self, portion: _Portion) -> None:
-        """Hands over a portion. Raises `JobFailed` if the helper has ended."""
+        """Send a chunk. Raises `JobFailed` if the helper has ended."""
         try:
             self.pipe.send_bytes(pickle.dumps(portion, -1))
         except OSError:
             raise self._died() from None
 
     def receive(self) -> Expansion:
-        """Its next answer. Raises `JobFailed` if the helper has ended."""
+        """Return its next answer. Raises `JobFailed` if the helper has ended."""
         try:
             expansion: Expansion = _read(self.pipe.recv_bytes())
         except (EOFError, OSError):
@@ -118,7 +119,7 @@ class SharedSearch(Generic[StateT]):
         self._given = self._admitted = 0
 
     def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
-        """Visits every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` where a helper dies."""
+        """Visit every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` if a helper dies."""
         if self._cores == 1:
             return explore(self._model, max_states=max_states, keep_going=keep_going)
         search = self._search = Search(self._model, max_states, keep_going)
@@ -131,7 +132,7 @@ class SharedSearch(Generic[StateT]):
         return search.result()
 
     def _advance(self) -> None:
-        """Goes through one level, as `Search.advance` does."""
+        """Process one level, as `Search.advance` does."""
         search = self._search
         if not self.helpers:
             self._fork()
@@ -146,7 +147,7 @@ class SharedSearch(Generic[StateT]):
         search.finish_level()
 
     def _fork(self) -> None:
-        """Starts the helpers. Each gets the ends of all pipes so far, and closes those that are not its own."""
+        """Start the helpers. Each inherits the ends of all earlier pipes, and closes those that are not its own."""
         forking = multiprocessing.get_context("fork")
         self._own = Expander(self._search)
         known, _ = self._search.packer.news([0] * self._search.packer.width)
@@ -162,7 +163,7 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(mine, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Gives each helper what it can take; nobody gets a second portion before each has one."""
+        """Give each helper as much as it can take, but nobody a second chunk before everybody has one."""
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
                 if len(helper.given) < most and self._given < len(self._portions):
@@ -171,21 +172,21 @@ class SharedSearch(Generic[StateT]):
                     helper.given.append(self._given - 1)
 
     def _next(self) -> tuple[Sequence[int], bool, bool]:
-        """The next portion of the level, and how it is to be expanded."""
+        """Return the next chunk of the level and how to expand it."""
         numbers = self._portions[self._given]
         self._given += 1
         search = self._search
         return compact(numbers), bool(search.stopped), search.are_often_met
 
     def _collect(self, seconds: float) -> bool:
-        """Takes what helpers have answered within so many seconds; whether there was anything."""
+        """Take the helpers' answers that arrive within `seconds`, and return whether there were any."""
         ready = self._selector.select(seconds)
         for helper in (key.data for key, _ in ready):
             self._found[helper.given.popleft()] = helper.receive()
         return bool(ready)
 
     def _admit(self) -> bool:
-        """Admits the next portion, if it was expanded; whether it was."""
+        """Admit the next chunk if it is expanded, and return whether it was."""
         found = self._found.pop(self._admitted, None)
         if found is not None:
             self._search.admit(self._portions[self._admitted], found)
@@ -193,7 +194,7 @@ class SharedSearch(Generic[StateT]):
         return found is not None
 
     def _help(self) -> bool:
-        """Expands a portion in this process, if one is left; whether one was."""
+        """Expand a chunk in this process if one is left, and return whether one was."""
         if self._given == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
@@ -201,13 +202,13 @@ class SharedSearch(Generic[StateT]):
         return True
 
     def _await(self) -> None:
-        """Waits for a helper, and asks meanwhile whether to go on."""
+        """Wait for a helper, and check the limits meanwhile."""
         if not self._collect(_PATIENCE) and not self._search.stopped:
             self._search.must_stop()
 
 
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
-    """A helper's life: an answer to each portion, until the pipe closes."""
+    """Run a helper: answer each chunk until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
     gc.disable()  # states are tuples and make no cycles
     for other in others:
@@ -224,5 +225,5 @@ def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Conne
 
 
 def _read(pickled: bytes) -> Any:
-    """What another process of this search has pickled."""
+    """Unpickle a value from another process of this search."""
     return pickle.loads(pickled)  # noqa: S301  # only forked helpers and their parent hold the ends of these pipes

@@ -1,15 +1,18 @@
-"""A search that outgrows a machine's memory: its states in files, in so many parts, and Spark runs what is to do.
+"""A search that outgrows one machine's memory: its states lie in files, in a number of parts, and Spark runs the
+tasks.
 
-A level is two jobs. Tasks of the first one each expand the states of a part, and leave in one file what they reach,
-sorted by the parts that own it. Tasks of the second one each gather what was left for their part, sort it, and hold it
-against the sorted file of all states of their part that are known; what is new is the part of the next level. So a
-state costs the same however many are known, as long as levels are few beside states, and in memory is one part at a
-time for each task. A level too small to be worth a task's start is worked off by this process, by the same functions.
+A level takes two jobs. Each task of the first expands the states of one part, and writes all successors to one
+file, sorted by the parts that own them. Each task of the second collects the successors of its part, sorts
+them, and compares them with the sorted file of the part's known states; the new ones form its part of the next
+level. So the cost of a state does not depend on how many are known, provided that there are few levels and many
+states, and each task holds one part in memory. The driver processes levels that are too small for a task, with
+the same functions.
 
-A file has the same contents however often its task is run, so an executor that dies costs time and nothing else. The
-folder must be seen by all executors under one path. Parts of states have numbers (`Packer`), which this process gives
-out after each level; a state with a part that is new waits for that, as itself. Counts are those of one core, and each
-trace is a shortest one; which one of several is reported may be another one. A limit ends a search between two levels.
+A file has the same contents however often its task runs, so the death of an executor costs time and nothing
+else. All executors must see the folder under one path. The components of states have numbers (`Packer`), which
+the driver assigns after each level; a state with a new component waits for that, unpacked. Counts equal those
+of one core, and each trace is a shortest one, though not necessarily the same one. A limit ends a search
+between two levels.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,21 +39,21 @@ from labkit.spark.session import failures_in_one_sentence, session_for_a_block
 T = TypeVar("T")
 
 PREFIX = ".labkit-search-"
-"""How the name of a search's folder begins. Whoever holds the folder's lock is alive."""
+"""The prefix of a search's folder. The process that holds the folder's lock is alive."""
 STATES_A_PART = 500_000
-"""States of the largest part: some megabytes in the task that holds them."""
+"""The largest number of states in a part: a few megabytes in its task."""
 STATES_A_TASK = 4_000
-"""States of a level for which it is worth to start one more task, which takes as long as to expand some hundred."""
+"""The number of states that justifies one more task, which costs as much as expanding a few hundred states."""
 ADMITTED_AS_ONE = 8
-"""States that are compared with those that are known while one is expanded."""
+"""The number of states compared with the known ones in the time that one expansion takes."""
 _AT_ONCE = 4_096
-"""States that are expanded together: among what these reach, duplicates are dropped before they have numbers."""
+"""The number of states expanded together; duplicates among their successors are dropped before they get numbers."""
 _JVM = Profile(("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"), {})
-"""States never pass through the JVM: it hands out tasks and hears counts."""
+"""States never pass through the JVM, which only distributes tasks and collects counts."""
 
 
 class _Search(NamedTuple):
-    """What a task has to know: where the files are, which model, and into how many parts its states are cut."""
+    """The constants of a search for its tasks: the folder, the model, and the number of parts."""
 
     files: Files
     model: str
@@ -60,7 +63,9 @@ class _Search(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What the tasks of one level have to know: bytes of a number, open claims, and whether to look at states only."""
+    """The parameters of one level for its tasks: bytes of a state number, open claims, and whether to check states
+    only.
+    """
 
     level: int
     width: int
@@ -70,7 +75,7 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """What a task tells of a part that it has expanded; `waiting` are states that have no numbers yet."""
+    """A task's report on an expanded part; `waiting` are states that have no numbers yet."""
 
     part: int
     generated: int
@@ -83,7 +88,7 @@ class _Expanded(NamedTuple):
 def explore_on_spark(
     model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visits every state of a registered model, or all its classes of states.
+    """Visit every state of a registered model, or every class of equivalent states.
 
     Raises `InvalidInput`, `JobFailed`, `ServiceUnavailable`.
     """
@@ -104,7 +109,7 @@ def explore_on_spark(
 
 
 class Levels:
-    """The driver's side of a search: one level after the other."""
+    """The driver's side of a search, one level after the other."""
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -114,7 +119,7 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """All levels, until one is empty or a limit is reached. Raises `JobFailed`."""
+        """Process levels until one is empty or a limit is reached. Raises `JobFailed`."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -134,7 +139,7 @@ class Levels:
         return self._result(progress, stopped)
 
     def _begin(self) -> list[int]:
-        """Level 0 is the initial state; how many states of it each part has."""
+        """Store level 0, which is the initial state, and return its size in each part."""
         number = self._packer.pack(self.model.initial())
         self._tell_codes(0)
         first = rows.keys([number], self._width)
@@ -152,9 +157,9 @@ class Levels:
         self.search.files.dump(news, "codes", level)
 
     def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
-        """The states of a level are looked at and, if it is not the last one, expanded.
+        """Check the states of a level and, unless it is the last one, expand them.
 
-        How many were generated, and how many of each part's have no numbers yet.
+        Returns how many successors were generated, and for each part how many have no numbers yet.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._found), frozenset(self._unreached), is_last
@@ -169,7 +174,7 @@ class Levels:
         return sum(one.generated for one in told), waiting
 
     def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
-        """What the states of a level reached is compared with what is known; how many new ones each part has."""
+        """Compare the states that a level reached with the known ones, and return how many are new in each part."""
         senders = [("sent", part) for part, size in enumerate(sizes) if size]
         senders += [("late", part) for part in waiting]
         self._run(
@@ -184,7 +189,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Does some work of so many states for these parts: as tasks, or here if it is not worth that."""
+        """Run a function for these parts, as tasks or, if they have few states, in this process."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -193,7 +198,7 @@ class Levels:
         return told
 
     def _note(self, told: Iterable[_Expanded], level: int) -> None:
-        """Keeps of each claim one state that breaks it, and forgets which states were to be reached and are."""
+        """Keep one violating state for each claim, and drop the targets that have been reached."""
         for one in told:
             known = {name for name, _, _ in self._found}
             self._found += [(name, state, level) for name, state in one.broken if name not in known]
@@ -214,7 +219,7 @@ class Levels:
         )
 
     def _trace_to(self, state: Any, level: int) -> Trace:
-        """A shortest way, found from level to level in the files of the parts that own its states."""
+        """Return a shortest trace, reconstructed level by level from the files of the owning parts."""
         steps = []
         while level:
             number = self._packer.pack(state)
@@ -231,7 +236,7 @@ class Levels:
 
 
 class _Tools:
-    """What one process needs for all its tasks of one search: the model, and codes as far as it has read them."""
+    """One process's objects for all its tasks of one search: the model, and the codes that it has read so far."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -241,7 +246,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """These tools, when they know all codes that were given up to this level."""
+        """Return these objects with all codes up to this level."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -252,7 +257,7 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """What one task reaches from the states of one part."""
+    """The successors that one task finds from the states of one part."""
 
     def __init__(self, tools: _Tools, step: _Step) -> None:
         self.model, self.packer, self.step = tools.model, tools.packer, step
@@ -264,7 +269,7 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Looks at the states of these numbers and, if this is not the last level, takes every action in each."""
+        """Check the states with these numbers and, unless this is the last level, take every action in each."""
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:
@@ -285,7 +290,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Expands the states of a part, and leaves what they reached for the parts that own it."""
+    """Expand the states of a part, and store their successors for the parts that own them."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -309,7 +314,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Sends states that have waited until all their parts had numbers."""
+    """Send the states that waited until all their components had numbers."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -318,8 +323,8 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Writes the states of a part that are new, in an order that does not depend on who sent first; how many
-    they are.
+    """Store the new states of a part in an order that does not depend on the senders' timing, and return their
+    number.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

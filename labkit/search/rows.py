@@ -1,9 +1,9 @@
-"""Numbers of any width as rows of bytes in sorted arrays: a set of millions is one block of memory, and one file.
+"""Sets of millions of large numbers as rows of bytes in sorted arrays: each set is one block of memory, or one file.
 
-Duplicates are found late: what a level reached is sorted, and held against the sorted array of all that is known (Stern
-and Dill, "Using Magnetic Disk Instead of Main Memory in the Murphi Verifier", 1998; Korf, "Delayed Duplicate
-Detection", 2003). A number's bytes stand in big-endian order, so rows sort as their numbers do, and a wider row of the
-same number only begins with more zeros.
+Duplicates are detected late: the states that a level reached are sorted and compared with the sorted array of
+all known states (Stern and Dill, "Using Magnetic Disk Instead of Main Memory in the Murphi Verifier", 1998;
+Korf, "Delayed Duplicate Detection", 2003). Numbers are stored in big-endian order, so rows sort like their
+numbers, and a wider row of the same number merely begins with more zeros.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,51 +13,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 Keys = NDArray[np.bytes_]
-"""One number a row."""
+"""An array with one number per row."""
 Pairs = NDArray[np.void]
-"""In each row a state's number and its parent's, as the fields `state` and `parent`."""
+"""An array of states and their parents, as the fields `state` and `parent`."""
 
 _MIX = 0x9E3779B97F4A7C15
-"""An odd number whose multiples lie evenly among those of 64 bits (Knuth's multiplicative hashing)."""
+"""An odd number whose multiples spread evenly over 64 bits (Knuth's multiplicative hashing)."""
 
 
 def width_of(bits: int) -> int:
-    """Bytes of a row that holds numbers of so many bits."""
+    """Return the bytes needed for a number of this many bits."""
     return max(1, -(-bits // 8))
 
 
 def keys(numbers: Iterable[int], width: int) -> Keys:
-    """These numbers, in this order."""
+    """Pack these numbers, in this order."""
     written = b"".join([number.to_bytes(width, "big") for number in numbers])
     return np.frombuffer(written, f"S{width}")
 
 
 def numbers(rows: Keys) -> list[int]:
-    """The numbers of these rows. Not by `tolist`, which drops zeros at the end."""
+    """Unpack the numbers. `tolist` would drop trailing zeros."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
 
 def paired(width: int) -> "np.dtype[np.void]":
-    """The kind of a row of two numbers of so many bytes."""
+    """Return the dtype of a row of two numbers with this many bytes each."""
     return np.dtype([("state", f"S{width}"), ("parent", f"S{width}")])
 
 
 def pairs(states: Keys, parents: Keys) -> Pairs:
-    """States beside their parents, in rows as wide as these."""
+    """Pack states and their parents into rows of this width."""
     rows = np.empty(len(states), paired(states.itemsize))
     rows["state"], rows["parent"] = states, parents
     return rows
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Several arrays as one whose numbers have so many bytes. None may have more."""
+    """Concatenate arrays, widening all rows to this number of bytes, which none may exceed."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
 
 def widened(rows: Keys, width: int) -> Keys:
-    """The same numbers in rows of so many bytes, which are at least as many."""
+    """Return the same numbers in rows of this many bytes, which must not be fewer."""
     had = rows.itemsize
     if had == width:
         return rows
@@ -67,7 +67,7 @@ def widened(rows: Keys, width: int) -> Keys:
 
 
 def first_of_each(rows: Pairs) -> Pairs:
-    """Sorted by state, and of those with the same state the first one."""
+    """Sort by state, and keep the first row of each state."""
     rows = rows[np.argsort(rows["state"], kind="stable")]
     states = rows["state"]
     is_first = np.ones(len(rows), bool)
@@ -76,7 +76,7 @@ def first_of_each(rows: Pairs) -> Pairs:
 
 
 def admitted(known: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
-    """What is known now, and which of the states that were reached are new; all of it sorted, each state once."""
+    """Return all known states and the new ones among those reached, both sorted and without duplicates."""
     reached = first_of_each(reached)
     states = np.ascontiguousarray(reached["state"])
     places = np.searchsorted(known, states)
@@ -87,7 +87,7 @@ def admitted(known: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 
 
 def parent(level: Pairs, number: int) -> int:
-    """The parent of a state that is in this sorted array."""
+    """Return the parent of a state in this sorted array."""
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
     (found,) = numbers(level["parent"][place])
@@ -95,7 +95,7 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """To which of so many parts each number belongs: by the number alone, however wide its row is."""
+    """Return the part that owns each number; it depends on the number alone, however wide its row is."""
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
     mixed = np.zeros(len(states), np.uint64)
@@ -105,9 +105,7 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Rows in the order of the parts that own their states; and where each part's rows begin, and the last
-    one's end.
-    """
+    """Sort rows by the part that owns them, and return the start and end positions of each part's rows."""
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))
