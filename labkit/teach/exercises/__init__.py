@@ -1,4 +1,4 @@
-"""Exercises: what is asked in the notebooks, how an answer is judged, hints; without any solution or hidden variant.
+"""The exercises of the notebooks, without any solution or hidden variant: tasks, hints, and the judges of answers.
 
-What lies here goes to the learners.
+This package is shipped to the learners.
 """

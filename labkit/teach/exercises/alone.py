@@ -1,6 +1,6 @@
-"""Runs an answer as the grader does: its cell in a fresh namespace, with the parameters and what the learner wrote.
+"""Run a learner's answer as the grader does: in a fresh namespace, with the parameters and the learner's own cells.
 
-A notebook in which many cells have run holds names that are not there when it is graded.
+A notebook in which many cells have run contains names that will not exist when the answer is graded.
 """
 
 import contextlib
@@ -14,23 +14,23 @@ from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.shipped import PlainCell
 
 CELL_SECONDS = 10.0
-"""How long one cell may run, as in grading."""
+"""The number of seconds that one cell may run, as in grading."""
 
 
 class Alone(NamedTuple):
-    """An answer in a fresh namespace."""
+    """An answer that ran in a fresh namespace."""
 
     namespace: dict[str, Any]
     trouble: str = ""
-    """What went wrong before anybody asked, in a sentence; empty where nothing did."""
+    """Sentences on what prevents the answer from running alone; empty if nothing does."""
 
 
 class NoInput(Exception):
-    """A cell asks for input, and nobody is there."""
+    """A cell called input(), but nobody can answer."""
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """The answer alone, of the cells that have been executed in this order; None where none of them gives it."""
+    """Run the answer alone, chosen from the cells executed so far; return None if none of them contains it."""
     cells = [PlainCell(source) for source in executed]
     chosen = select(cells, released, {exercise.name: exercise.answer})
     if exercise.name not in chosen.counts:
@@ -48,7 +48,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """The cell that counts, and the learner's own cells that it takes names from, in their order."""
+    """Return the positions of the cell that counts and of the learner's own cells whose names it uses, in order."""
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):
@@ -60,12 +60,12 @@ def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
 
 
 def fresh() -> dict[str, Any]:
-    """A namespace in which nothing has happened."""
+    """Return a namespace as it is before the first cell runs, with an input() that raises `NoInput`."""
     return {"__name__": "__main__", "input": _no_input}
 
 
 def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Runs a cell, unseen. What went wrong, in a sentence without its full stop; empty where nothing did."""
+    """Run a cell without showing its output; return the error as a sentence without full stop, or an empty text."""
     try:
         code = compile(python(source), "<cell>", "exec")
         with _unseen(), time_limit(CELL_SECONDS):
@@ -82,7 +82,7 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
-    """What a cell prints was seen when it ran first."""
+    """Discard all output inside the block, because the learner saw it when the cell first ran."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         yield
 

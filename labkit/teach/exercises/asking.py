@@ -1,8 +1,8 @@
-"""How a judge asks a learner's function: each question once, and in the end some of them again.
+"""Ask a learner's function: each different question once, and some of them again at the end.
 
-A search meets the same question in very many states, and in grading each question crosses to another process. A rule
-whose answer changes keeps something between its calls, which no crash in the simulator would take. This module must
-not judge, and must not know who answers.
+A search meets the same question in very many states, and in grading each question crosses to another process.
+If an answer changes, the function keeps state between its calls, and a crash in the simulator could not erase
+that state.
 """
 
 import json
@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from labkit.teach.exercises.contract import Answer, Plain
 
 AGAIN = 40
-"""Questions that are asked a second time."""
+"""The number of questions that are asked a second time."""
 SHOWN = 200
-"""Characters of a value that a sentence shows."""
+"""The largest number of characters of a value that a message shows."""
 
 
 class Unusable(Exception):  # what was answered, not whose fault it is
-    """An answer that has the wrong form; the message says what was expected."""
+    """The answer has the wrong form; the message says what was expected."""
 
 
 class Asker:
-    """A learner's function that is asked each question once."""
+    """A learner's function with a memory of its answers, so that each question is asked only once."""
 
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name
@@ -29,7 +29,9 @@ class Asker:
         self._known: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """The answer. Raises what `Answer.call` raises, and `Unusable` for a value of no sensible size."""
+        """Return the answer to a question. Raises `Unusable` for a value that is too large, and the errors of
+        `Answer.call`.
+        """
         key = json.dumps(arguments)
         if key not in self._known:
             answer = self._answer.call(*arguments)
@@ -40,19 +42,19 @@ class Asker:
 
     @property
     def asked(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """Every different question with its answer, in the order in which they were asked."""
+        """All different questions with their answers, in the order in which they were asked."""
         return list(self._known.values())
 
     def with_answer(self, *arguments: Plain) -> str:
-        """A question with its answer, for a sentence."""
+        """Return a question with its answer, as text for a message."""
         return f"{self.call(*arguments)} answered {shown(self(*arguments))}"
 
     def call(self, *arguments: Plain) -> str:
-        """A question as a learner would write it."""
+        """Return a question as the call that a learner would write."""
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self) -> str:
-        """The first question that is answered differently when it is asked again; empty where none is."""
+        """Ask some questions again; return a sentence about the first changed answer, or an empty text."""
         known = list(self._known.values())
         for arguments, first in known[:: max(1, len(known) // AGAIN)]:
             again = self._answer.call(*arguments)
@@ -65,7 +67,7 @@ class Asker:
 
 
 def _text(value: Plain) -> str | None:
-    """A value as JSON; None where it is too large for that."""
+    """Return a value as JSON, or None if it is too large."""
     try:
         return json.dumps(value)
     except (ValueError, RecursionError):
@@ -73,7 +75,7 @@ def _text(value: Plain) -> str | None:
 
 
 def shown(value: Plain) -> str:
-    """A value as a learner would write it, cut where it is long."""
+    """Return a value as a learner would write it, cut if it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):
@@ -82,7 +84,7 @@ def shown(value: Plain) -> str:
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
-    """The value, if it is a list. Raises `Unusable` that names what it should be a list of."""
+    """Return the value if it is a list. Otherwise raise `Unusable`; `of` names the elements expected."""
     if type(value) is not list:
         raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")
     return value

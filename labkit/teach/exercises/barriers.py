@@ -1,4 +1,6 @@
-"""Exercises of notebook 04: alignment of barriers, what a checkpoint holds, and settings that survive."""
+"""The exercises of notebook 04: alignment of barriers, the content of a checkpoint, and settings that survive
+crashes.
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -20,7 +22,9 @@ from labkit.teach.study import replay
 
 
 def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
-    """Whether a task reads this channel, or copies, as the learner's function says; it copies before it reads on."""
+    """Return whether the learner's function allows this action of a task. A task that copies does so before it
+    reads on.
+    """
     question = open_model.question(state, action)
     assert question is not None
     _, came, _ = question
@@ -31,7 +35,7 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Which inputs the learner's function reads, and whether it copies. Raises `Unusable`."""
+    """Return the inputs that the learner's function reads and whether it copies the state. Raises `Unusable`."""
     question = inputs, list[Plain](came), list[Plain](ended)
     said = ask(*question)
     if type(said) is not dict or set(said) != {"read", "copy"}:
@@ -46,7 +50,7 @@ def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tupl
 
 
 class Waiting(NamedTuple):
-    """A task with many inputs, before a step: what it knows, and what the simulator's own task does."""
+    """A task with many inputs before a step, and the decision of the simulator's own task."""
 
     came: list[int]
     ended: list[int]
@@ -55,9 +59,9 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Every mixture of inputs whose barrier has come, that have ended, and that are still to be waited for.
+    """Yield every mixture of inputs whose barrier has arrived, that have ended, and that are still awaited.
 
-    The last barrier comes in, and the simulator's own rule for aligned checkpoints decides.
+    The last barrier arrives through the simulator, whose own rule for aligned checkpoints gives the right decision.
     """
     model = make("barriers", {})
     assert isinstance(model, Barriers)
@@ -77,7 +81,7 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
 
 
 def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
-    """A task with more inputs than a search through all schedules can have, before every step."""
+    """Judge the decisions of a task that has more inputs than an exhaustive search of schedules could handle."""
     for came, ended, blocked, copies in _waiting(inputs):
         read, copied = _decided(ask, inputs, came, ended)
         still = set(range(inputs)) - {*came, *ended}
@@ -103,7 +107,9 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job with checkpoints and crashes; with `inputs`, a task that has many, before each step."""
+    """Try every schedule of a job with checkpoints and crashes. With the parameter `inputs`, ask about each
+    possible step of one task that has this number of inputs.
+    """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:
         ask = Asker(answer, "align")
@@ -133,7 +139,7 @@ SETTINGS = Settings(
 
 
 TWO_OFFSETS: dict[str, object] = {"words": "hello-world-world-hello-hello", "sources": 2, "counts": 1, "crashes": 0}
-"""Source 0 has hello, world, hello; source 1 world, hello."""
+"""A job in which source 0 reads hello, world, hello and source 1 reads world, hello."""
 _BARRIERS_APART = "read(0) trigger inject(0) read(0) read(1) read(1) inject(1) settle"
 
 

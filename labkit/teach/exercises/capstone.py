@@ -1,6 +1,4 @@
-"""Exercises of notebooks 14 and 14b: eight sinks to be judged, a learner's own sinks, and a report for a person to
-read.
-"""
+"""The exercises of notebooks 14 and 14b: eight sinks to judge, the learner's own sinks, and a report for a person."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,12 +22,11 @@ EIGHT: Mapping[str, Guarantee] = {
     "g": Guarantee.NONE,
     "h": Guarantee.EXACTLY_ONCE,
 }
-"""What the eight sinks of the notebook guarantee. It was written down before they were measured; a test measures them.
-"""
+"""The guarantees of the notebook's eight sinks, written down before they were measured; a test measures them."""
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
-    """How many of the eight guarantees are right, and not which: who knows one wrong one looks at all once more."""
+    """Say how many of the eight guarantees are right, but not which, so that the learner checks all of them again."""
     known = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
         said = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
@@ -42,7 +39,7 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 
 def rows(*batches: str) -> list[list[Row]]:
-    """Batches from words such as `pen:2 book:1`: an item and an amount a row, numbered from 1."""
+    """Return batches of rows from words such as `pen:2 book:1`: item and amount of each row, numbered from 1."""
     made: list[list[Row]] = []
     number = 0
     for batch in batches:
@@ -55,31 +52,34 @@ def rows(*batches: str) -> list[list[Row]]:
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
-    """The rows under larger numbers, as another query has them."""
+    """Return the same rows with `by` added to their numbers, for use by another query."""
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
 PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
-"""The second query has smaller numbers: who keeps the largest one for all queries loses its rows."""
+"""The rows of the second query. Their numbers are smaller, so a sink that keeps one largest number for all queries
+loses them.
+"""
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
-"""Two queries whose names, or names and numbers of batches, are easily taken for each other."""
+"""Pairs of queries whose names, or names with batch numbers, are easily confused."""
 MANY = 12
-"""Batches, so that their numbers have one digit and two."""
+"""A number of batches large enough for batch numbers of one and two digits."""
 ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
-"""What is easily mistaken: quotes of both kinds, a number that is text, a letter beyond ASCII."""
+"""Items that a sink easily mishandles: both kinds of quotes, a number as text, a letter beyond ASCII."""
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
 FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUERY)
-"""The axes of each exercise; the points of each are in `texts`."""
+"""The axes of the exercise `14b-folder`; the points of each axis are in `texts`."""
 
 EPOCHS = ([5], [1])
-"""Of the writers of two queries: each query has writers of its own, and an older epoch in the other is no older writer.
+"""The epochs of two queries' writers. They are independent: a smaller epoch in the other query does not mean an
+older writer.
 """
 
 
 def public(parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> tuple[Variant, ...]:
-    """A visible variant for each axis. `epochs`: what a sink is told before the name of either query."""
+    """Return a visible variant for each axis. A sink gets the `epochs`, if any, before the names of the two queries."""
     return tuple(
         Variant(
             axis,

@@ -1,8 +1,8 @@
-"""Which cells of a notebook count: found by the line that names an exercise, and by the name that an answer has.
+"""Find the cells of a notebook that count: by the line that names an exercise, and by the name of the answer.
 
-The grader, `lab.check` and `labkit check` ask here, so that what passes for one of them passes for the others. A
-notebook is read from top to bottom, as it would run, without the cells that are as they were released: of several cells
-that give an answer its name, the last one counts.
+The grader, `lab.check` and `labkit check` all ask here, so that they agree. The cells are read from top to
+bottom, as they would run, without the cells that are unchanged since their release. If several cells assign the
+name of the answer, the last one counts.
 """
 
 import ast
@@ -16,52 +16,56 @@ from labkit.teach.exercises.moved import now
 
 MARK = re.compile(r"#\s*exercise[:\s]\s*([\w.-]+)")
 SET_UP = frozenset({"parameters", "setup"})
-"""Tags of cells that are run although they are as they were released."""
+"""The tags of cells that run even if they are unchanged since their release."""
 _PLAIN_MAGICS = ("%%time", "%%capture", "%%prun", "%%timeit")
-"""Cell magics behind which the cell is Python."""
+"""The cell magics after which the cell contains Python."""
 
 
 class Cell(Protocol):
-    """A code cell, as far as it matters here."""
+    """A code cell, reduced to the parts that matter here."""
 
     @property
     def source(self) -> str:
-        """What is written in it."""
+        """The text of the cell."""
         ...
 
     @property
     def tags(self) -> frozenset[str]:
-        """Its tags."""
+        """The tags in the cell's metadata."""
         ...
 
     @property
     def exercise(self) -> str | None:
-        """The exercise that its metadata say it answers."""
+        """The exercise that the cell's metadata names."""
         ...
 
 
 @dataclass
 class Selection:
-    """What counts of a notebook."""
+    """The cells of a notebook that count."""
 
     said: list[str | None]
-    """Of every cell the exercise that it says it answers, if that is one of the notebook's."""
+    """For each cell the exercise that the cell names, if it is one of this notebook's."""
     changed: list[bool]
-    """Of every cell whether it was added or edited."""
+    """For each cell whether the learner added or edited it."""
     counts: dict[str, int] = field(default_factory=dict)
-    """The cell that counts, by the exercise; an exercise that nobody has attempted is missing."""
+    """The position of the cell that counts, by exercise; exercises without an attempt are missing."""
     strangers: list[str] = field(default_factory=list)
-    """Names of exercises that cells say they answer and that are none of this notebook."""
+    """Names of exercises that cells name but that are not in this notebook."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Whether a cell is executed: it counts, the learner wrote it, or it sets parameters."""
+        """Return whether a cell runs: because it counts, because the learner wrote it, or because it sets
+        parameters.
+        """
         if place in self.counts.values():
             return True
         return self.said[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
 
 
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
-    """Which cell counts for which exercise. `answers` are the Python names of the answers, by exercise."""
+    """Choose the cell that counts for each exercise. `answers` contains the Python names of the answers, by
+    exercise.
+    """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
     said = [_said_now(cell, answers) for cell in cells]
@@ -84,20 +88,20 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def said_exercise(cell: Cell) -> str | None:
-    """The exercise that a cell says it answers, above its code or in its metadata."""
+    """Return the exercise that a cell names, above its code or in its metadata."""
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
 
 
 def _said_now(cell: Cell, answers: Mapping[str, str]) -> str | None:
-    """The exercise that a cell says it answers, by the name that it has now."""
+    """Return the exercise that a cell names, by its current name."""
     name = said_exercise(cell)
     return None if name is None else now(name, answers)
 
 
 def marked(source: str) -> str | None:
-    """The exercise that a line above a cell's code names; comments and magics may stand above that line."""
+    """Return the exercise that a line above the code names; other comments and magics may precede that line."""
     for line in map(str.strip, source.splitlines()):
         if found := MARK.match(line):
             return found[1]
@@ -107,12 +111,12 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """A source without what changes when a notebook is only opened and saved."""
+    """Return a source without differences that opening and saving a notebook can cause."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def python(source: str) -> str:
-    """A cell as Python alone: what only IPython understands is left out. A cell in another language is empty."""
+    """Return a cell as plain Python, without the lines that only IPython understands; empty for another language."""
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -128,13 +132,13 @@ def python(source: str) -> str:
 
 
 def bound(source: str) -> set[str]:
-    """The names that a cell gives at its top level."""
+    """Return the names that a cell defines at its top level."""
     tree = _tree(python(source))
     return set() if tree is None else set(_bound(tree.body))
 
 
 def used(source: str) -> set[str]:
-    """The names that a cell uses, anywhere in it, and gives nowhere itself; not those of Python's own."""
+    """Return the names that a cell uses but does not define itself, except Python's built-in names."""
     tree = _tree(python(source))
     if tree is None:
         return set()
@@ -155,7 +159,7 @@ def used(source: str) -> set[str]:
 
 
 def calls_input(source: str) -> bool:
-    """Whether a cell asks whoever runs it for input."""
+    """Return whether a cell calls input()."""
     tree = _tree(python(source))
     return tree is not None and any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "input"
@@ -164,7 +168,7 @@ def calls_input(source: str) -> bool:
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Names that statements bind, without those inside of functions and classes."""
+    """Yield the names that statements bind, except names inside functions and classes."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield statement.name
@@ -188,7 +192,7 @@ def _tree(source: str) -> ast.Module | None:
 
 
 def _without_comments(source: str) -> str:
-    """The code of a cell alone; empty where it is none."""
+    """Return the code of a cell without comments; empty if it cannot be parsed."""
     tree = _tree(python(source))
     if tree is None:
         return ""
@@ -199,9 +203,7 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Why a cell cannot do where it is graded what it does in its notebook; each a sentence. Empty: no reason
-    is seen.
-    """
+    """Return the reasons, one sentence each, why a cell may fail in grading although it works in its notebook."""
     source = cells[place].source
     told = []
     if calls_input(source):
@@ -214,7 +216,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """A sentence on each name that a cell uses, that is not there, and that only a cell as it was released gives."""
+    """Return a sentence on each name that a cell uses, that is not in `there`, and that only an unchanged released
+    cell defines.
+    """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [
         f"It uses {name}, which only a cell defines that is as you got it; such cells are not run when it is graded: "

@@ -1,5 +1,5 @@
-"""Exercises of notebook 10: the messages of a change, what a receiver makes of them, and equality with the
-batch query.
+"""The exercises of notebook 10: the messages of a change, their effect on a receiver, and equality with the batch
+query.
 """
 
 import json
@@ -22,14 +22,16 @@ from labkit.teach.exercises.searching import MAX_STATES, ask_each
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
 Change = tuple[str, str, int | None, int | None]
-"""The way of writing, the word, its count in the table before and after; None: it has no row."""
+"""The way of writing, the word, and its count in the table before and after; None if the word has no row."""
 
 
 # The messages of a change.
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """The messages of a change. `tests/exercises/test_changes.py` holds it against the simulator's query."""
+    """Return the right messages for a change. `tests/exercises/test_changes.py` compares them with the simulator's
+    query.
+    """
     if after == before:
         return []
     match way:
@@ -44,7 +46,7 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def judge_messages(answer: Answer, variant: Variant) -> Finding:
-    """Asks about every change between the counts of a variant, or no row, in each way of writing."""
+    """Ask about every change between the counts of a variant, or a missing row, in each way of writing."""
     ask = Asker(answer, "messages")
     changes: Iterator[Change] = (
         (way, word, before, after)
@@ -76,7 +78,7 @@ def _kind(before: int | None, after: int | None) -> str:
 
 
 def _why(way: str, before: int | None, after: int | None) -> str:
-    """What the message must say, in a sentence."""
+    """Return a sentence about the message that the change requires."""
     if after == before:
         return "nothing has changed, so nothing is to be said."
     if before is None:
@@ -92,7 +94,7 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """A table, the message that comes next, and the state of the simulator in which that is so."""
+    """A table, the next message, and a state of the simulator in which they meet."""
 
     table: Table
     message: Message
@@ -106,13 +108,13 @@ class _Case(NamedTuple):
 
 
 def _rows(table: Table) -> list[Plain]:
-    """A table as a list of rows; a row that is there twice stands there twice."""
+    """Return a table as a list of rows, with duplicate rows repeated."""
     return [[row.key, row.value] for row in table for _ in range(row.times)]
 
 
 @cache
 def _met(given: str) -> tuple[_Case, ...]:
-    """Every table and message that meet in any schedule of a configuration, each once."""
+    """Return every pair of table and message that occurs in any schedule of a configuration, each once."""
     model = make("changelog", json.loads(given))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -125,7 +127,9 @@ def _met(given: str) -> tuple[_Case, ...]:
 
 
 def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
-    """Tables of up to some rows of these words and counts, and every message; upserts meet one row a key."""
+    """Yield every table with a limited number of rows, with every message. Tables for upserts have one row for
+    each key.
+    """
     rows = [Row(word, count) for word, count in product(said["words"], said["counts"])]
     for number in range(said["rows"] + 1):
         for chosen in combinations_with_replacement(rows, number):
@@ -137,7 +141,7 @@ def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Asks about every table and message that meet in a simulated run, or that can be put together."""
+    """Ask about every pair of table and message that occurs in a simulated run or that a variant assembles."""
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 
     def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
@@ -179,14 +183,14 @@ MEANS = {
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """The rows that a reader finds, and the words that were processed."""
+    """Return the rows that a reader finds and the words processed so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
-    """Any table of so many rows, beside every prefix of the input, in any order of its rows."""
+    """Yield every table with a limited number of rows, in any order, with every prefix of the input."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     rows = [Row(word, count) for word, count in product((*model.settings.keys, *said["others"]), said["counts"])]

@@ -1,7 +1,7 @@
-"""What a learner calls: `check` an answer, get the next `hint`, see the `progress`, `reset` to the stub.
+"""The calls for a learner: `check` an answer, get the next `hint`, see the `progress`, `reset` an exercise.
 
-The visible check judges by the public variants, in the notebook. It gives no points that count: those are given by the
-grader, which uses others.
+The visible check judges by public variants, in the notebook. Its points do not count, because the grader uses
+other variants.
 """
 
 import inspect
@@ -24,21 +24,21 @@ from labkit.view.front_end import present
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
 STRICT = "LABKIT_STRICT"
-"""The variable that makes every check raise where it is not passed; empty or 0: it does not."""
+"""The environment variable that makes every failed check raise an error, unless it is empty or 0."""
 
 _under_way: list[str] = []
-"""The check that is running an answer alone, since a cell may hold both its answer and its check."""
+"""The exercise whose answer is running alone. The same cell may also call the check, which must not start again."""
 _forgotten: dict[str, int] = {}
-"""Of every exercise that was reset the number of cells that had been executed by then."""
+"""For each exercise that was reset, the number of cells that had been executed before the reset."""
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Judges your answer by the public variants and says what was observed and what was expected.
+    """Judge your answer by the public variants and print the observed and the expected result.
 
-    What is judged is what is graded: the cell that gives the answer, run once more in a fresh namespace with the
-    parameters and with what else you wrote. Where there is a counterexample it opens in the stepper, at the step in
-    which it fails. With `strict`, or with the variable LABKIT_STRICT, `NotPassed` is raised where the answer does not
-    pass or is missing. Raises `InvalidInput` for an unknown exercise.
+    The check judges what the grader would: it runs the cell with your answer once more in a fresh namespace,
+    with the parameters and your own other cells. If there is a counterexample, it opens in the stepper at the
+    failing step. With `strict`, or with the variable LABKIT_STRICT, a failed or missing answer raises
+    `NotPassed`. An unknown exercise raises `InvalidInput`.
     """
     exercise = find(name)
     if _under_way:
@@ -62,7 +62,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 
 def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
-    """Whether a check raises: as was asked, else as the environment says."""
+    """Return whether a failed check raises an error: the argument decides, or else the environment."""
     return os.environ.get(STRICT, "") not in {"", "0"} if asked is None else asked
 
 
@@ -74,13 +74,13 @@ def _not_attempted(exercise: Exercise) -> None:
 
 
 def _say(card: Card, plain: str) -> None:
-    """Shows a card to a person and prints its text elsewhere."""
+    """Show a card in a notebook, or print its text elsewhere."""
     if not present(card):
         print(plain)
 
 
 def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
-    """Says what was found, notes it, and opens a counterexample."""
+    """Print the findings, record them, and open a counterexample if there is one."""
     lines, last = _told(exercise, found), found[-1]
     _say(_card(exercise, last, lines), "\n".join(lines))
     notes.note(
@@ -95,7 +95,7 @@ def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
 
 
 def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
-    """What was found as a card: the word, and the lines that are printed elsewhere."""
+    """Return the last finding as a card, with the lines to print outside of a notebook."""
     word, tone = ("passed", GOOD) if last.passed else ("not yet", BAD)
     if last.passed and exercise.by_hand:
         word, tone = "kept", ""
@@ -116,7 +116,9 @@ def _why_not(exercise: Exercise, found: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """The answer as it is graded; None where the cells that were executed are not known, or none of them gives it."""
+    """Run the answer as in grading. Return None if the executed cells are unknown or none of them contains the
+    answer.
+    """
     executed = _executed()
     released = released_cells(exercise.notebook)
     if executed is None or released is None:
@@ -129,7 +131,7 @@ def _alone(exercise: Exercise) -> Alone | None:
 
 
 def _executed() -> list[str] | None:
-    """The cells that have been executed in this notebook, in order; None where there is no notebook."""
+    """Return the cells executed in this notebook so far, in order, or None outside of a notebook."""
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()
@@ -138,7 +140,7 @@ def _executed() -> list[str] | None:
 
 
 def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone, found: list[Finding] | None) -> None:
-    """Says so where an answer passes in its notebook and not alone, which is how it is graded."""
+    """Explain to the learner if an answer passes in its notebook but fails alone, as it is graded."""
     # On Spark, another run for the difference would take as long again.
     here = None if exercise.needs_spark else judged(exercise, namespace)
     if here is not None and here[-1].passed:
@@ -151,7 +153,7 @@ def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone,
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Notes the first prediction beside the outcome, and says so when it has been changed since."""
+    """Record the first prediction with its outcome; print it if the learner has changed it since."""
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)
@@ -160,7 +162,7 @@ def _keep_first(name: str, finding: Finding) -> None:
 
 
 def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
-    """The findings by the public variants, up to the first that fails; None: not attempted."""
+    """Return the findings of the public variants up to the first failure, or None if the exercise is not attempted."""
     answer, found = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
         try:
@@ -193,7 +195,7 @@ def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
 
 
 def _show(finding: Finding) -> None:
-    """Opens a counterexample where things can be shown."""
+    """Open the counterexample in the stepper, if this is a notebook."""
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
@@ -205,7 +207,7 @@ def _show(finding: Finding) -> None:
 
 
 def hint(name: str) -> None:
-    """Prints the next hint, and all before it again. Raises `InvalidInput` for an unknown exercise."""
+    """Print the next hint after all earlier ones. Raises `InvalidInput` for an unknown exercise."""
     exercise = find(name)
     _say_where(name)
     name = exercise.name
@@ -218,7 +220,7 @@ def hint(name: str) -> None:
 
 
 def progress(notebook: str | None = None) -> None:
-    """Prints every exercise, or those of one notebook (`"05"`, `"09b"`), with kind, level, state and points."""
+    """Print kind, level, state and points of every exercise, or of those of one notebook (`"05"`, `"09b"`)."""
     rows = [("exercise", "kind", "level", "state", "points")]
     got = most = 0
     for exercise in assignments().values():
@@ -236,21 +238,21 @@ def progress(notebook: str | None = None) -> None:
 
 
 def is_of(exercise: Assignment, notebook: str) -> bool:
-    """Whether an exercise is of the notebook with this number or name: `"09"` is not `"09b"`."""
+    """Return whether an exercise belongs to the notebook with this number or name: `"09"` does not match `"09b"`."""
     number = exercise.notebook.partition("_")[0]
     return number == notebook or ("_" in notebook and exercise.notebook.startswith(notebook))
 
 
 def _say_where(name: str) -> None:
-    """Says so where an exercise was asked for by the name that it had before."""
+    """Print the current name of an exercise if the learner used its old one."""
     if sentence := sentence_on(name):
         print(sentence)
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Drops your answer and its progress, of one exercise or of all, and gives the stub back; only with `confirm=True`.
+    """Drop your answer and progress of one exercise or of all, and restore the stub; only with `confirm=True`.
 
-    In a notebook the stub comes as a new cell below; your own cell stays, and counts, until you delete it.
+    In a notebook the stub appears in a new cell below. Your own cell stays, and counts until you delete it.
     """
     if name is not None:
         _say_where(name)
@@ -282,7 +284,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """The stub of every exercise, as the notebooks have it; derived from their sources."""
+    """Return the stub of every exercise as the notebooks contain it; the file is generated from their sources."""
     found: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )
@@ -290,7 +292,7 @@ def stubs() -> dict[str, str]:
 
 
 def _namespace() -> dict[str, object]:
-    """The names of the cell that called: the frame below this module's own."""
+    """Return the names of the calling cell: the globals of the first frame outside of `labkit`."""
     frame = inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("labkit."):
         frame = frame.f_back

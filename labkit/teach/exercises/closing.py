@@ -1,6 +1,6 @@
-"""An open model whose open rule is closed by a learner's function: only what it answers may happen.
+"""Close an open model with a learner's function, so that only the actions that it answers can happen.
 
-The closed model has the open model's name, version and parameters, so that its traces are traces of the open model.
+The closed model has the open model's name, version and parameters, so its traces are traces of the open model.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,21 +12,23 @@ from labkit.sim.overlay import Overlay
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 
 MAX_STEPS = 50
-"""Steps of the longest answer; right ones need far fewer."""
+"""The largest number of steps in one answer; right answers need far fewer."""
 
 Allows = Callable[[Asker, Any, Any, Action], bool]
-"""Whether a learner's function lets an open action happen: of the function, the open model, a state and the action."""
+"""Decides whether a learner's function allows an open action. Arguments: the function, the open model, a state,
+the action.
+"""
 
 
 class ClosedModel(Overlay[Any]):
-    """An open model in which each open action is one answer."""
+    """An open model in which the learner's function allows or forbids each open action."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._allows = open_model, ask, allows
 
     def actions(self, state: Any) -> Sequence[Action]:
-        """What the open model enables and the learner's function allows."""
+        """Return the actions that the open model enables and the learner's function allows."""
         open_model, ask, allows = self.open_model, self.ask, self._allows
         return [
             each
@@ -35,37 +37,39 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """What was asked in a state in which nothing is allowed any more."""
+        """Return the questions asked in a state in which the learner's function allows no action."""
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
     def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """What was asked for an action."""
+        """Return the question asked for an action."""
         return self.open_model.question(before, action)
 
 
 class Busy(NamedTuple):
-    """A state of an open model, and what the learner's last answer still has to do."""
+    """A state of an open model, and the remaining steps of the learner's last answer."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """An open model in which an answer is a list of steps that a crash may cut short."""
+    """An open model in which an answer is a list of steps that a crash may interrupt."""
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """The open model's, and nothing to do."""
+        """Return the open model's initial state, with no steps to do."""
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """The next step of an answer, and everything that is not up to the learner. Raises `Unusable`."""
+        """Return the next step of the answer and all actions outside of the learner's control. Raises `Unusable`
+        for an impossible step.
+        """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
         free = [action for action in enabled if action.name not in steps]
@@ -76,7 +80,7 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """One step; a new question is asked where the open model says so. Raises `Unusable`."""
+        """Apply one step, and ask the learner's function again if the open model requires it. Raises `Unusable`."""
         after = self.open_model.apply(state.state, action)
         question = self.open_model.asks(state.state, action, after)
         if question is not None:
@@ -95,19 +99,19 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """The open model's claims, of the open model's states."""
+        """Return the open model's claims, applied to its own part of the state."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
-        """The open model's, and what is still to be done."""
+        """Return the open model's text for a state, with the remaining steps."""
         return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:
-        """Nothing: a list of steps does not refuse any."""
+        """Return no questions, because a list of steps cannot refuse an action."""
         return []
 
     def asked(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """What was asked after an action."""
+        """Return the question asked after an action."""
         return self.open_model.asks(before.state, action, after.state)
 
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 05: a participant that comes back, atomicity as an invariant, and who has to wait."""
+"""The exercises of notebook 05: a participant that recovers, atomicity as an invariant, and who has to wait."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -17,7 +17,7 @@ RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_w
 
 
 def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
-    """Whether a participant comes back as the learner's function says."""
+    """Return whether a participant may recover by this action, according to the learner's function."""
     question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
@@ -26,18 +26,18 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of two-phase commit with crashes of anybody and lost messages."""
+    """Try every schedule of two-phase commit in which any process may crash and messages may be lost."""
     open_model: Any = make("recovery_drill", dict(variant.parameters))
     return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 
 
 def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """The participants' logs, as lists of words."""
+    """Return the participants' logs as lists of words."""
     return ([list(map(str, participant.log)) for participant in state.participants],)
 
 
 def _any_logs(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
-    """Every combination of these logs, one for each participant."""
+    """Yield every combination of the given logs, one log for each participant."""
     state = model.initial()
     logs = [tuple(map(Entry, log)) for log in said["logs"]]
     for chosen in product(logs, repeat=len(state.participants)):
@@ -54,7 +54,7 @@ LOGS = (
     ("prepared", "abort"),
     ("prepared", "abort_alone"),
 )
-"""The logs that a participant can have, in good systems or in broken ones."""
+"""The logs that a participant can have, in correct systems or in broken ones."""
 WATCH = Watch("atomic", "two_phase_commit", "atomic", _logs, _any_logs)
 TWO: dict[str, object] = {"participants": 2, "losses": 0}
 THREE: dict[str, object] = {"participants": 3, "crashes": 0, "losses": 0}

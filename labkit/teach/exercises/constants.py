@@ -1,4 +1,4 @@
-"""Judges answers that are no functions: settings, predictions, choices among statements, texts for a person."""
+"""Judge answers that are not functions: settings, predictions, choices among statements, and texts for a person."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,15 +13,15 @@ from labkit.teach.exercises.asking import Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 
 MAX_STATES = 200_000
-"""States of the largest configuration by which settings are judged."""
+"""The number of states of the largest configuration by which settings are judged."""
 SHORTEST = 40
-"""Characters of the shortest text that is kept for a person."""
+"""The smallest number of characters of a text for a person."""
 Chosen = dict[str, Any]
-"""Values by name, each checked to be one of its options or of its type."""
+"""Values by name, each checked against its options or its type."""
 
 
 def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """A dict with exactly these keys, each with one of its options or of its type. Raises `Unusable`."""
+    """Return a dict that has exactly these keys, each with an allowed value. Raises `Unusable` for any other value."""
     if type(value) is not dict or set(value) != set(known):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(known)}; it is {shown(value)}.")
     for key, options in known.items():
@@ -36,7 +36,9 @@ def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | 
 
 @cache
 def _searched(model: str, values: str) -> Exploration:
-    """Every schedule of a configuration; searched once, however many learners choose it."""
+    """Return the result of an exhaustive search, cached so that each configuration is searched once for all
+    learners.
+    """
     return explore(make(model, json.loads(values)), max_states=MAX_STATES)
 
 
@@ -44,7 +46,8 @@ def _searched(model: str, values: str) -> Exploration:
 class Settings:
     """Settings of a simulator, judged by every schedule under the failures of a variant.
 
-    `chosen` are the keys with their options; `parameters` makes of the answer what the model takes; `claims` must hold.
+    `chosen` maps the keys to their options, `parameters` turns the answer into the model's parameters, and
+    `claims` must hold.
     """
 
     name: str
@@ -54,7 +57,7 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """By one variant."""
+        """Search all schedules under one variant with the learner's settings."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
@@ -75,20 +78,22 @@ class Settings:
 
 
 def said(values: Mapping[str, Plain]) -> str:
-    """Values by name, for a sentence."""
+    """Return values by name, as text for a message."""
     return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction: the points are for making it. `outcome` runs what was predicted; `trace` is the run to step."""
+    """A prediction, which earns its points by being made. `outcome` runs the experiment and returns the result and
+    a trace.
+    """
 
     name: str
     asked: Mapping[str, Sequence[Plain] | type]
     outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Runs only if a prediction is there; keeps both side by side."""
+        """Run the experiment if there is a prediction, and report both side by side."""
         value = answer.value()
         try:
             predicted = named_values(self.name, value, self.asked)
@@ -107,14 +112,14 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """Worked statements to choose from, each with a reason; a check answers every one."""
+    """Statements to choose from, each with the reason why it is right or wrong."""
 
     name: str
     reasons: Mapping[str, str]
     right: str
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """The reason for the choice, and then for all others."""
+        """Report the reason for the chosen statement and, if it is right, the reasons for the others."""
         value = answer.value()
         if type(value) is not str or value not in self.reasons:
             return Finding(False, f"{self.name} is {shown(value)}; choose from {', '.join(map(repr, self.reasons))}.")
@@ -127,12 +132,12 @@ class Statements:
 
 @dataclass(frozen=True)
 class Text:
-    """A text that a person reads."""
+    """A text that a person reads and grades."""
 
     name: str
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Whether there is something to read."""
+        """Pass every text that is long enough."""
         value = answer.value()
         if type(value) is not str or len(value.strip()) < SHORTEST:
             return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")

@@ -1,9 +1,9 @@
-"""What an exercise is, for the notebook that checks it at once and for the grader that trusts nothing.
+"""The data types of an exercise, shared by the notebook, which checks at once, and the grader, which trusts nothing.
 
-A learner's answer is a constant or a function of plain values (what JSON can carry), and whoever judges it only asks:
-the judge explores, the answer replies. So the same judge runs beside the learner's code in a notebook, and in another
-process than that code when points are given. Both sides read an answer by `plain`, so that they agree on what is an
-answer, what is none, and what was not attempted.
+A learner's answer is a constant or a function of plain values, those that JSON can carry. The judge explores
+and only asks the answer questions. So the same judge can run beside the learner's code in a notebook, and in
+another process for grading. Both read an answer by `plain`, so that they agree on what is an answer and what
+was not attempted.
 """
 
 import json
@@ -16,28 +16,33 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from labkit.core.errors import LabError, MissingSolution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
-"""A value that JSON can carry. The exact type counts: a subclass of `int` is not an `int`, `True` is not 1."""
+"""A value that JSON can carry. The exact type counts: a subclass of `int` is not an `int`, and `True` is not 1."""
 LARGEST = 2**63
-"""A whole number in an answer is smaller, and larger than its negative: what 64 bits hold."""
+"""The limit of whole numbers in an answer: they must be smaller, and larger than its negative, to fit into 64 bits."""
 DEEPEST = 20
-"""Levels of lists and dicts in an answer."""
+"""The largest number of nested levels of lists and dicts in an answer."""
 MOST_CHARACTERS = 60_000
-"""Characters of an answer that is written as JSON: such a reply still fits into a frame of the grader's connection."""
+"""The largest number of characters of an answer as JSON; such a reply fits into one frame of the grader's
+connection.
+"""
 _SURELY_SMALL = 2_000
-"""So many values and characters of text never take more than `MOST_CHARACTERS`: none of them takes more than 28."""
+"""A count of values and characters that always fits into `MOST_CHARACTERS`, because none takes more than 28
+characters.
+"""
 _TOO_LARGE = f"gives a value that is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
 
 
 class NotPlain(Exception):
-    """What was found is no answer. The message is a sentence without its subject, such as `recover([])`."""
+    """A value is not a valid answer. The message is a sentence without its subject, such as `recover([])`."""
 
 
 def plain(value: object) -> Plain:
-    """A copy of what a learner's name stands for or a learner's function returned: the only reader of answers.
+    """Return a copy of a learner's constant or of a value that a learner's function returned; all answers are read
+    here.
 
-    `None` is an answer and is judged. What holds nothing but `...`, as a stub does, was not attempted:
-    `MissingSolution`. Refused are: a value that has a `...` and something else, what JSON cannot carry, more levels
-    than `DEEPEST`, a whole number from `LARGEST` on, and more than `MOST_CHARACTERS`: `NotPlain`.
+    `None` is an answer and is judged. Raises `MissingSolution` for a value that contains nothing but `...`, as
+    a stub does. Raises `NotPlain` for `...` among other values, for types that JSON cannot carry, more levels
+    than `DEEPEST`, whole numbers from `LARGEST` on, and more than `MOST_CHARACTERS`.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -51,15 +56,15 @@ def plain(value: object) -> Plain:
 
 
 class _Reader:
-    """Reads one value, and counts while it reads, so that it never goes through one of endless size."""
+    """Copies one value and counts its parts meanwhile, so that it stops early in a value of endless size."""
 
     def __init__(self) -> None:
         self.size = 0
-        """Values and characters of text that were read so far."""
+        """The number of values and characters of text read so far."""
         self.leaves = 0
-        """Values that hold no other value."""
+        """The number of values that contain no other value."""
         self.open = 0
-        """Leaves that are `...`."""
+        """The number of leaves that are `...`."""
 
     def read(self, value: object, depth: int) -> Plain:
         self._count(1)
@@ -109,7 +114,7 @@ class _Reader:
 
 
 def _deeper(depth: int) -> int:
-    """The depth of what lies in a list or dict at this depth."""
+    """Return the depth of the elements of a list or dict at this depth. Raises `NotPlain` beyond `DEEPEST`."""
     if depth == DEEPEST:
         raise NotPlain(f"gives lists or dicts more than {DEEPEST} levels deep")
     return depth + 1
@@ -124,22 +129,22 @@ def _number(value: float) -> int | float:
 
 
 class Kind(StrEnum):
-    """What a learner is asked to do."""
+    """The kinds of exercise."""
 
     PREDICT = "predict"
-    """Commit to an outcome before it is seen."""
+    """Predict an outcome before the run shows it."""
     CONFIGURE = "configure"
-    """Choose settings so that a guarantee holds under a stated failure; judged by running them."""
+    """Choose settings that keep a guarantee under a stated failure; judged by running them."""
     COMPLETE = "complete"
     """Write a missing part of a simulator or sink; judged by exploring all schedules of a configuration."""
     INVARIANT = "invariant"
-    """Write a property that every good system keeps and every seeded bad one breaks."""
+    """Write a property that every correct system keeps and every deliberately broken one violates."""
     EXPLAIN = "explain"
-    """Choose among worked statements."""
+    """Choose among given statements."""
 
 
 class Level(StrEnum):
-    """How hard an exercise is."""
+    """The difficulty of an exercise."""
 
     EASY = "easy"
     MEDIUM = "medium"
@@ -147,76 +152,82 @@ class Level(StrEnum):
 
 
 class AnswerFailed(LabError):
-    """The learner's code raised, gave no plain value, took too long or is gone; the message is the reason to show."""
+    """The learner's code raised an error, returned no plain value, took too long or ended; the message gives the
+    reason.
+    """
 
     exit_code = 1
 
 
 class NotPassed(LabError):
-    """A check that was asked to be strict was not passed; the message says which exercise and why."""
+    """A strict check failed; the message gives the exercise and the reason."""
 
     exit_code = 1
 
 
 class Answer(Protocol):
-    """The learner's side, as a judge meets it."""
+    """The interface through which a judge reads an answer."""
 
     def value(self) -> Plain:
-        """The constant that was answered. Raises `MissingSolution` when it was not attempted, `AnswerFailed`."""
+        """Return the constant. Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it is not
+        plain.
+        """
         ...
 
     def call(self, *arguments: Plain) -> Plain:
-        """What the learner's function answers. Same arguments, same answer: a judge may ask a question twice.
+        """Return the result of the learner's function. A judge may repeat a question and expects the same answer.
 
-        Raises `MissingSolution` when the function was not attempted (it raises `NotImplementedError` or
-        `MissingSolution`, or gives nothing but `...`), `AnswerFailed` when it fails.
+        Raises `MissingSolution` if the function was not attempted (it raises `NotImplementedError` or
+        `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
         """
         ...
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """What the learner's sink asks of its store next (`teach.exercises.steps.step`). Raises as `call`."""
+        """Return the next request of the learner's sink to its store (`teach.exercises.steps.step`). Raises as
+        `call`.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found. `observed`, `expected` and `message` are sentences that a learner reads."""
+    """The result of one check. A learner reads the sentences `observed`, `expected` and `message`."""
 
     passed: bool
     message: str
     observed: str = ""
     expected: str = ""
     trace: str | None = None
-    """A counterexample as the text of a trace, which the stepper opens; `None` where there is none to step."""
+    """A counterexample as the text of a trace, which the stepper opens; `None` if there is nothing to step through."""
     at: int = 0
     """The step of the trace at which it fails."""
     general: str = ""
-    """The message without anything of the variant: what a learner reads when the variant is a hidden one."""
+    """The message without details of the variant, which a learner reads if the variant is hidden."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration that an answer is judged by: parameters that only the exercise's own judge understands."""
+    """One configuration for judging an answer; only the exercise's own judge understands its parameters."""
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """The parameter of that name."""
+        """Return the parameter with this name."""
         return dict(self.parameters)[name]
 
 
 def variant(name: str, **parameters: Any) -> Variant:
-    """A variant with these parameters."""
+    """Return a variant with these parameters."""
     return Variant(name, tuple(parameters.items()))
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an exercise asks of a learner, and how it counts; the lab's own are read from `texts/NN.toml`."""
+    """The task of an exercise, and how it counts; the lab's own are read from `texts/NN.toml`."""
 
     name: str
-    """`NN-word`, where NN is the notebook's number, as 05 or 09b; unique, and what `check` takes."""
+    """The unique name, the argument of `check`: `NN-word`, where NN is the notebook's number, such as 05 or 09b."""
     notebook: str
     """The stem of its notebook, such as `05_two_phase_commit`."""
     title: str
@@ -226,29 +237,29 @@ class Assignment:
     answer: str
     """The Python name that the learner assigns or defines."""
     task: str
-    """What is asked, in Markdown, as the notebook has it above the learner's cell."""
+    """The task in Markdown, as it appears in the notebook above the learner's cell."""
     hints: Sequence[str] = field(hash=False)
-    """At least two in Markdown, each giving away more than the one before."""
+    """At least two hints in Markdown, each revealing more than the one before."""
     lines: int
-    """About how many lines a solution has."""
+    """The approximate number of lines of a solution."""
     _: KW_ONLY
     withheld: Sequence[str] = field(default=(), hash=False)
-    """Modules that would answer the exercise: a learner's code does not get them while it is graded."""
+    """Modules that contain the answer, which a learner's code therefore cannot import during grading."""
     needs_spark: bool = False
     by_hand: bool = False
-    """A text that a person reads: the judge only checks that something was written, and gives no points."""
+    """Whether the answer is a text for a person: the judge only checks that it exists, and gives no points."""
     axes: Sequence[tuple[str, int]] = field(default=(), hash=False)
-    """Parts of the exercise with their points, which are given apart: a variant's parameter `axis` names its part."""
+    """Parts of the exercise with their own points; a variant's parameter `axis` names its part."""
     statements: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
-    """Statements to choose from by their letters, each with the reason why it is right or wrong."""
+    """Statements to choose from by letter, each with the reason why it is right or wrong."""
     right: str = ""
     """The letter of the right statement."""
 
 
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]
-"""Judges an answer by one variant. Must not raise for anything that an answer does, except what `Answer` raises."""
+"""Judges an answer by one variant. It raises only what `Answer` raises, whatever an answer does."""
 JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
-"""Judges by several variants at once, where that is faster. If it raises, treat none of the variants as judged."""
+"""Judges by several variants at once, if that is faster. If it raises, none of the variants counts as judged."""
 
 
 class Judging(NamedTuple):
@@ -261,13 +272,13 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Judged by this function, publicly by these variants."""
+    """Return a `Judging` with this judge and these public variants."""
     return Judging(judge, public, together)
 
 
 @dataclass(frozen=True)
 class Exercise(Assignment):
-    """An assignment with its judge."""
+    """An assignment together with its judge."""
 
     public: Sequence[Variant] = field(hash=False)
     """The variants of the visible check."""

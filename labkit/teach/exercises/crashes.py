@@ -1,4 +1,4 @@
-"""Exercises of notebook 07: a sink that survives on real Spark, and a text for a person to read."""
+"""The exercises of notebook 07: a sink that survives a crash of real Spark, and a text for a person to read."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,13 +22,17 @@ CHOSEN = {
 
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
-    """A real run, killed by SIGKILL at the variant's failpoint. Raises a `LabError` when the run itself failed."""
+    """Judge settings by a real run that is killed by SIGKILL at the variant's failpoint. Raises a `LabError` if
+    the run fails.
+    """
     [finding] = judge_sinks(answer, [variant])
     return finding
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """A real run for each variant, all in drivers that they share. Raises a `LabError` when one of the runs failed."""
+    """Judge settings by a real run for each variant, all in shared drivers. Raises a `LabError` if one of the runs
+    fails.
+    """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
         points = [_point(chosen, variant["point"]) for variant in variants]
@@ -56,7 +60,7 @@ def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
-    """The variant's failpoint, or the last that this sink has before it: a sink that commits at once has fewer."""
+    """Return the variant's failpoint or, for sinks that commit at once and lack it, `sink.after_pre_commit`."""
     strategy = Strategy(chosen["sink"])
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
@@ -67,7 +71,9 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """The outcomes, each with what a reader could have seen: their folders are gone afterwards."""
+    """Return each outcome with the rows that a reader could have seen, because the run's folder is removed
+    afterwards.
+    """
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {

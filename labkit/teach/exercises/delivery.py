@@ -1,4 +1,4 @@
-"""Exercises of notebook 02: a receiver that knows a message again, a chain that waits, predictions."""
+"""The exercises of notebook 02: a receiver that recognises repeated messages, a chain of processes, and predictions."""
 
 from typing import Any
 
@@ -11,7 +11,9 @@ from labkit.teach.study import replay
 
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of one sender and one receiver over a network that loses and doubles, with crashes."""
+    """Try every schedule of one sender and one receiver with crashes, over a network that loses and duplicates
+    messages.
+    """
     open_model: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 09c: which demands a store breaks, and the first of them as a property."""
+"""The exercises of notebook 09c: the demands that a store breaks, and the first demand as a property."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -26,7 +26,9 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """The demands that a store breaks. `tests/exercises/test_demands.py` holds it against the simulators."""
+    """Return the demands that a store breaks. `tests/exercises/test_demands.py` compares the result with the
+    simulators.
+    """
     kept = {
         1: store["shows"] == "committed",
         2: store["open"] is None or store["open"] > job["interval"],
@@ -38,7 +40,9 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(job: Job) -> Iterator[Store]:
-    """Every store whose limits lie next to what the job needs, or far from it; the harmless ones first."""
+    """Yield every store whose limits are just above or just below the job's needs, or far from them; harmless ones
+    first.
+    """
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1)
@@ -49,7 +53,7 @@ def _stores(job: Job) -> Iterator[Store]:
 
 
 def judge_demands(answer: Answer, variant: Variant) -> Finding:
-    """Asks about every store that can be put together for one job."""
+    """Ask about every store that can be assembled for one job."""
     ask = Asker(answer, "broken")
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
@@ -84,7 +88,7 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """What was read with its transaction, and how each transaction stands."""
+    """Return the rows read, each with its transaction, and the status of each transaction."""
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -95,7 +99,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
-    """Transactions that stand in any way, and rows that were read of any of them, or of none."""
+    """Yield states with transactions of any status and with rows read from any of them or from none."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(said["transactions"])]

@@ -1,5 +1,5 @@
-"""Exercises of notebook 12: an order of writes for a store that is given, and what a restart takes from the
-files left.
+"""The exercises of notebook 12: the right order of writes for a given store, and the step at which a restart
+resumes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,19 +24,19 @@ WRITES = {
     "marker": Write.MARKER,
     "done": Write.DECISION,
 }
-"""The writes of `12-order` in its own words, which are those of the picture."""
+"""The writes by the names that exercise `12-order` and its picture use."""
 Store = dict[str, Plain]
 NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Every store whose rows are written so."""
+    """Yield every store that writes rows in this way."""
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Why an order cannot be made with a store, as the end of a sentence; empty: it can."""
+    """Return why an order is impossible with a store, as the end of a sentence; empty if it is possible."""
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
         return "a write comes twice"
@@ -58,7 +58,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """The design of an order: a restart reads whatever was written."""
+    """Return the design of an order of writes, with a restart that uses everything that was written."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -74,7 +74,7 @@ def _searched(design: Design) -> Found:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """The crash that breaks an order, in one sentence; empty: it is right."""
+    """Return a sentence about the crash that breaks an order; empty if no crash does."""
     found = _searched(_design(steps, store))
     if found.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and found.witnesses):
         return ""
@@ -83,7 +83,7 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
-    """Orders that are enough to know whether there is a right one: with a marker, staged, or with neither."""
+    """Yield enough orders to decide whether a right one exists: with a marker, with staged rows, or with neither."""
     alone = {write: (write,) for write in WRITES.values()}
     rows, done = alone[Write.VISIBLE], alone[Write.DECISION]
     parts: list[list[AtomicSet]] = [
@@ -98,12 +98,12 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Whether some order is right."""
+    """Return whether a right order exists for a store."""
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
 def judge_order(answer: Answer, variant: Variant) -> Finding:
-    """Asks about every store whose rows are written in one way, and searches each answer."""
+    """Ask about every store that writes rows in one way, and search every answered order for crashes that break it."""
     ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
     right = f"Each order was searched, rows {variant['rows']}"
     return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
@@ -143,8 +143,8 @@ def _set(ask: Asker, said: Plain) -> AtomicSet:
 
 
 def really_next(engine: str, left: list[str]) -> int:
-    """The step that runs next: Spark repeats what is planned and not noted, Flink goes on behind its newest
-    checkpoint.
+    """Return the step that runs next: Spark repeats a planned batch without a commit, Flink continues after its
+    newest complete checkpoint.
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 
@@ -171,7 +171,7 @@ def _is(name: str, folder: str) -> bool:
 
 
 def _left(engine: str, first: int) -> Iterator[list[str]]:
-    """What crashes leave of an engine's files around a few steps, the newest name not always last."""
+    """Yield lists of an engine's files as crashes leave them around a few steps; the newest name is not always last."""
     yield []
     for newest in range(first, first + 4):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
@@ -198,7 +198,7 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
 
 
 def judge_restart(answer: Answer, variant: Variant) -> Finding:
-    """Asks about what crashes leave of one engine."""
+    """Ask about lists of files that crashes of one engine leave."""
     ask, engine = Asker(answer, "next_step"), variant["engine"]
     right = f"It is right about what crashes leave of {engine}"
     return ask_each(ask, _left(engine, variant["first"]), lambda left: _wrong_step(ask, engine, left), right)

@@ -1,4 +1,4 @@
-"""Exercises of notebook 01: what a killed job leaves, a chain that holds, and what its weakest link decides."""
+"""The exercises of notebook 01: the state after a killed job, and a chain that is only as good as its weakest link."""
 
 from labkit.sim import chains
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings

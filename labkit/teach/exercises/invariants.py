@@ -1,8 +1,9 @@
-"""Judges a property that a learner writes, by states of the simulators: which are bad is the simulator's own claim.
+"""Judge a property that a learner writes, on states of the simulators, whose own claim tells bad states from good
+ones.
 
-The states come from three places: systems that keep all rules, of which the property must accept every state; systems
-with a rule left out, of which it must accept the good states and reject the bad ones; and states that nobody has
-reached, put together to hold what runs of small systems show too rarely.
+The states come from three sources. The property must accept every state of a correct system. In a system with
+one rule removed, it must accept the good states and reject the bad ones. Assembled states, which no run
+reached, cover combinations that runs of small systems rarely show.
 """
 
 import json
@@ -21,25 +22,25 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
-"""What of a state a property is shown: the arguments of the learner's function."""
+"""Returns the part of a state that a property sees: the arguments of the learner's function."""
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
-"""States of a model that are put together instead of reached, of the model and of what a variant says of them."""
+"""Returns states that are assembled instead of reached, from a model and the parts that a variant names."""
 
 
 class ObservedModel(Overlay[Any]):
-    """A simulator about which only one thing is claimed."""
+    """A simulator whose properties are replaced by a single one."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
         super().__init__(model)
         self._claim = claim
 
     def properties(self) -> Sequence[Property[Any]]:
-        """The one claim."""
+        """Return the single claim."""
         return (self._claim,)
 
 
 class Case(NamedTuple):
-    """A question about a state, whether the state keeps the claim, and the first such state."""
+    """A question about a state, whether the claim holds there, and the first state with this question."""
 
     question: tuple[Any, ...]
     is_kept: bool
@@ -48,9 +49,9 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
-    """Every different question about the states of a system, or about states that are put together for it.
+    """Return every different question about the states of a system, or about states assembled for it.
 
-    They come in the order of the search, which is made once.
+    They are in the order of the search, whose result is cached.
     """
     model = make(watch.model, json.loads(given))
     claim = watch.claimed(model)
@@ -63,7 +64,7 @@ def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], given: str) -> Iterator[Any]:
-    """The states of a system of which the claim speaks. Raises `GradingError` where there are too many."""
+    """Yield the states of a system to which the claim applies. Raises `GradingError` if there are too many."""
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
@@ -77,24 +78,26 @@ def _nothing(_model: Model[Any], _said: Mapping[str, Any]) -> Iterable[Any]:
 
 
 class System(NamedTuple):
-    """Where questions come from: a simulator's configuration, or states that are put together for one."""
+    """A source of questions: a simulator's configuration, or states assembled for one."""
 
     name: str
     parameters: Mapping[str, object]
     is_good: bool = False
-    """Whether it keeps all rules, so that every one of its states keeps the claim."""
+    """Whether the system keeps all rules, so that the claim holds in every one of its states."""
     assembled: Mapping[str, object] | None = None
-    """What the states are put together from; None: they are those that the system reaches."""
+    """The parts from which states are assembled; None for the states that the system reaches."""
 
     def cases(self, watch: "Watch") -> tuple[Case, ...]:
-        """Its questions."""
+        """Return the questions about this system."""
         assembled = "" if self.assembled is None else json.dumps(self.assembled)
         return _cases(watch, json.dumps(self.parameters), assembled)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A property to be written: the function's name, the model, its claim that says what is bad, and what is shown."""
+    """A property for a learner to write: the function's name, the model, the claim that tells bad states, and the
+    view.
+    """
 
     function: str
     model: str
@@ -103,14 +106,14 @@ class Watch:
     assemble: Assemble = _nothing
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
-        """The simulator's own claim."""
+        """Return the simulator's own claim."""
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """By one variant, which has any of `good`, `bad` and `assembled`.
+        """Judge a property by one variant, which has any of `good`, `bad` and `assembled`.
 
-        `good` and `bad` are systems, each a name and its parameters; `assembled` has a name, parameters, and what the
-        states are put together from.
+        `good` and `bad` are systems, each a name and its parameters; `assembled` has a name, parameters, and
+        the parts from which the states are assembled.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -161,7 +164,7 @@ class Watch:
         return self._with_run(system, case, finding)
 
     def _with_run(self, system: System, case: Case, finding: Finding) -> Finding:
-        """The finding, with a shortest run to the state where there is one."""
+        """Return the finding with a shortest run to the state, if a run reaches it."""
         if system.assembled is not None:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)
@@ -169,7 +172,7 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """What a variant asks about, in order."""
+    """Return the systems of a variant, in order."""
     chosen = dict(variant.parameters)
     return [
         *(System(name, given, is_good=True) for name, given in chosen.get("good", ())),
@@ -184,7 +187,7 @@ def _start(sentence: str) -> str:
 
 @cache
 def trace_to(model_name: str, given: str, wanted: Any) -> Trace:
-    """A shortest run of a system to a state; searched once, however many answers are wrong about that state."""
+    """Return a shortest run of a system to a state, cached for all answers that are wrong about this state."""
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(model_name, json.loads(given)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

@@ -1,4 +1,4 @@
-"""Exercises of notebook 09: a half visible transaction, and whose offsets count."""
+"""The exercises of notebook 09: a half visible transaction, and the offsets that a reader gets."""
 
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Plain, Variant, by, variant

@@ -1,7 +1,7 @@
-"""Judges the key by which a sink upserts: every run of the pipeline, put into a table by the learner's key.
+"""Judge the key of an upserting sink: every run of the pipeline is written into a table by the learner's key.
 
-The run does not depend on the key, so the schedules are those of the simulator; what is left in the table at the end
-goes to the one judge.
+The run does not depend on the key, so the schedules are those of the simulator. The judge of real runs compares
+the final table with the expected records.
 """
 
 import json
@@ -24,14 +24,14 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """What a sink leaves that upserts by the learner's key; the same rows are judged once."""
+    """The table of a sink that upserts by the learner's key; verdicts on the same rows are cached."""
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, expected(words)
         self.verdict = cache(self._verdict)
 
     def row(self, seen: VisibleRow) -> dict[str, Plain]:
-        """A row as the learner's function gets it."""
+        """Return a row as the learner's function receives it."""
         record = self.expected[seen.offset]
         return {
             "offset": record.offset,
@@ -42,7 +42,7 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """The key of a row, as text. Raises `Unusable`."""
+        """Return the key of a row as JSON. Raises `Unusable` if it is not a number, a text, or a list of these."""
         row = self.row(seen)
         key = self.ask(row)
         parts = key if type(key) is list else [key]
@@ -59,7 +59,9 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Which row is missing, and what took its place, or which is there twice, and by which keys."""
+        """Return a sentence on the row that another one replaced, or on the row that is present twice, with their
+        keys.
+        """
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -78,7 +80,7 @@ class Table:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job that appends, with crashes and deleted checkpoint folders."""
+    """Try every schedule of a job that appends, with crashes and deleted checkpoint folders."""
     ask = Asker(answer, "key")
     model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
     table = Table(ask, tuple(str(model.values["words"]).split("-")))

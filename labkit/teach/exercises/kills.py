@@ -1,6 +1,6 @@
-"""The exercise of notebook 14 that is a crash test in small: what a sink guarantees, told from its requests.
+"""An exercise of notebook 14, a crash test in miniature: determine the guarantee of a sink from its requests.
 
-The judge executes the requests by itself, on lists. That a real SQLite gives the same after real kills is for the tests
+The judge executes the requests on lists. Tests compare that with a real SQLite database after real kills
 (`tests/exercises/test_kills.py`).
 """
 
@@ -14,8 +14,8 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.searching import ask_each
 
 Request = Literal["LOOK", "ROW", "MARK", "BEGIN", "COMMIT"]
-"""LOOK: return at once if the marker is there. ROW: write one row more of the batch. MARK: write the marker. What
-stands between BEGIN and COMMIT is there from COMMIT on, or not at all; everything else is there at once.
+"""LOOK: return at once if the marker exists. ROW: write the next row of the batch. MARK: write the marker.
+Everything between BEGIN and COMMIT takes effect at COMMIT or not at all; everything else takes effect at once.
 """
 
 Requests = Sequence[Request]
@@ -27,11 +27,11 @@ TOGETHER: Requests = ("BEGIN", "LOOK", "ROW", "ROW", "MARK", "COMMIT")
 BETWEEN: Requests = ("LOOK", "ROW", "MARK", "ROW")
 BEFORE_THE_LOOK: Requests = ("ROW", "LOOK", "MARK", "ROW")
 WITHIN: Requests = ("BEGIN", "ROW", "LOOK", "MARK", "COMMIT")
-"""A look within the transaction of a row: whoever returns there leaves it open, and it is rolled back."""
+"""A look inside the transaction of a row. A sink that returns there leaves it open, so it is rolled back."""
 UNREAD: Requests = ("BEGIN", "ROW", "MARK", "COMMIT")
-"""A marker at which nobody looks."""
+"""A sink that writes a marker and never reads it."""
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
-"""Two transactions, of which the second has the marker."""
+"""A sink with two transactions, of which the second contains the marker."""
 
 PUBLIC = (
     Variant("no marker", (("cases", (("ROW",), APPEND)),)),
@@ -43,7 +43,7 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """What is in the database after these requests, which found so much there: `MARK`, and rows by their numbers.
+    """Return the content of the database after these requests, if it contained `stored`: `MARK`, and rows by number.
 
     An open transaction at the end is rolled back.
     """
@@ -67,7 +67,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """What is guaranteed by a sink with these requests, over a kill at each place and one call more."""
+    """Return the guarantee of a sink with these requests, over a kill at each place followed by one more call."""
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]
@@ -84,7 +84,7 @@ WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 
 
 def judge(answer: Answer, variant: Variant) -> Finding:
-    """Asks what each list of requests guarantees, until one is answered wrongly."""
+    """Ask for the guarantee of each list of requests, until an answer is wrong."""
     ask = Asker(answer, "guarantee")
     return ask_each(ask, variant["cases"], partial(_wrong, ask), "It is right about {} sinks")
 

@@ -1,7 +1,7 @@
-"""A learner's answer where it was written: in the notebook's own process, found by its name.
+"""Read a learner's answer by its name in the notebook's own process.
 
-What is called here can do whatever a notebook can do; nothing that it says is a grade. The grader has an `Answer` of
-its own, in another process, which reads what it meets by the same `plain`.
+The code called here can do whatever a notebook can do, so its results are never grades. The grader has its own
+`Answer` in another process, which reads values by the same `plain`.
 """
 
 import os
@@ -19,7 +19,7 @@ from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 from labkit.teach.exercises.steps import step
 
 SECONDS = 5.0
-"""How long one call of a learner's function may take."""
+"""The number of seconds that one call of a learner's function may take."""
 
 
 class InNotebook:
@@ -29,11 +29,11 @@ class InNotebook:
         self._name, self._namespace = name, namespace
 
     def value(self) -> Plain:
-        """The constant. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the constant. Raises `MissingSolution`, `AnswerFailed`."""
         return _read(self._name, self._namespace.get(self._name, ...))
 
     def is_attempted(self) -> bool:
-        """Whether the name stands for anything else than what a stub holds."""
+        """Return whether the name refers to anything other than the content of a stub."""
         try:
             self.value()
         except MissingSolution:
@@ -43,13 +43,13 @@ class InNotebook:
         return True
 
     def call(self, *arguments: Plain) -> Plain:
-        """What the function answers. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the result of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
         asked = f"{self._name}({', '.join(map(shown, arguments))})"
         given = [deepcopy(each) for each in arguments]
         return self._called(asked, lambda function: function(*given))
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """What the sink asks for next. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the next request of the learner's sink. Raises `MissingSolution`, `AnswerFailed`."""
         assert isinstance(known, list)
         assert isinstance(arguments, list)
         so_far: list[Any] = deepcopy(known)
@@ -80,8 +80,8 @@ class InNotebook:
 
 
 def _read(what: str, value: object) -> Plain:
-    """The value, if it is an answer. Raises `MissingSolution`, and `AnswerFailed` that names where the value
-    is from.
+    """Return the value if it is an answer. Raises `MissingSolution`, or an `AnswerFailed` that names the source of
+    the value.
     """
     try:
         return plain(value)
@@ -90,12 +90,14 @@ def _read(what: str, value: object) -> Plain:
 
 
 class TooLong(BaseException):
-    """The time is up: no `except Exception` of a learner stops it."""
+    """The time limit is over. The type keeps a learner's `except Exception` from catching it."""
 
 
 @contextmanager
 def time_limit(seconds: float | None = None) -> Iterator[None]:
-    """Ends with `TooLong` what takes too long, where that can be done: in the main thread of a process with signals."""
+    """Raise `TooLong` inside the block after the time limit; only possible in the main thread of a process with
+    signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
