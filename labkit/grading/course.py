@@ -56,9 +56,10 @@ def load(file: Path | None) -> Course:
 @cache
 def _own() -> Course:
     from labkit.grading.hidden import variants
+    from labkit.teach import shipped
     from labkit.teach.exercises.registry import EXERCISES
 
-    notebooks = PACKAGE.parent / "notebooks"
+    notebooks = shipped.notebooks()
     sources = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("teach/exercises/texts/*.toml"), *notebooks.glob("*.ipynb")]
     return Course("labkit", EXERCISES, notebooks, variants, _digest(sources))
 

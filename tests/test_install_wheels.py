@@ -1,0 +1,137 @@
+"""Build both wheels, install them step by step into a fresh environment, and run one main verb after each step.
+
+Every step adds an extra or the grader to what is there, so after it the environment holds what a fresh installation of
+that extra would hold, and everything is fetched once. This needs a package index.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labkit import __version__
+from labkit.host.java import Java
+from labkit.host.syscalls.support import supported
+
+ROOT = Path(__file__).parents[1]
+MOST_DISTRIBUTIONS, MOST_BYTES = 16, 20_000_000
+"""What the base may bring, labkit itself and no byte code among it."""
+
+SUBMISSION = "05_two_phase_commit.ipynb"
+
+
+class Installed:
+    """A fresh environment, and a working folder for its verbs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place, self.work, self.wheels = folder / "venv", folder / "work", folder / "wheels"
+        self.work.mkdir()
+        subprocess.run([sys.executable, "-m", "venv", self.place], check=True)
+        for source in (ROOT, ROOT / "packages" / "grading"):
+            build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", self.wheels]
+            subprocess.run(build, cwd=source, check=True, capture_output=True)
+        lines = (ROOT / "requirements.lock").read_text().replace("\\\n", "").splitlines()
+        self.locked = folder / "constraints.txt"
+        self.locked.write_text("\n".join(line.partition("--hash")[0] for line in lines if not line.startswith("#")))
+
+    def install(self, requirement: str) -> None:
+        """Install a requirement in the versions of the lock, as pip or, where it is on PATH, uv does it."""
+        python = self.place / "bin" / "python"
+        pip = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
+        if uv := shutil.which("uv"):
+            pip = [uv, "pip", "install", "-q", "--python", python]
+        command = [*pip, "-c", self.locked, "--find-links", self.wheels, requirement]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.work)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    def run(self, program: str, *words: str, code: int = 0) -> str:
+        """Run a program of the environment outside of the checkout, and return what it printed."""
+        clean = {name: each for name, each in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        clean["PATH"] = f"{self.place / 'bin'}{os.pathsep}{clean['PATH']}"
+        command = [self.place / "bin" / program, *words]
+        done = subprocess.run(command, cwd=self.work, env=clean, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout[-1000:] + done.stderr[-2000:]
+        return done.stdout + done.stderr
+
+    def sizes(self) -> tuple[int, int]:
+        """The number of distributions, without pip's own, and the bytes of their files, without byte code."""
+        (packages,) = self.place.glob("lib/python*/site-packages")
+        own = re.compile(r"(pip|setuptools|pkg_resources|_distutils_hack|distutils-precedence)")
+        files = [
+            path
+            for path in packages.rglob("*")
+            if path.is_file() and path.suffix != ".pyc" and not own.match(path.relative_to(packages).parts[0])
+        ]
+        return sum(path.name == "METADATA" for path in files), sum(path.stat().st_size for path in files)
+
+
+def base(there: Installed) -> None:
+    """A crash test of a pipeline; what needs an extra or the grader names it."""
+    count, size = there.sizes()
+    assert count <= MOST_DISTRIBUTIONS
+    assert size <= MOST_BYTES
+    assert __version__ in there.run("labkit", "--version")
+    there.run("labkit", "explore", "two_phase_commit")
+    assert "labkit[spark]" in there.run("labkit", "run", code=69)
+    assert "labkit-grading" in there.run("labkit", "grade", ".", "--out", "grades", code=69)
+    if not supported():
+        (there.work / "job.sh").write_text("echo '{\"id\": 1}' > .out; mv .out out\n")
+        words = ["--command", "sh job.sh", "--read-command", "cat out 2>/dev/null || true", "--reset", "rm -f out .out"]
+        there.run("labkit", "crashtest", *words, "--quick", "--expect", "exactly-once")
+
+
+def spark(there: Installed) -> None:
+    """A run of the word count, killed and judged."""
+    there.run("labkit", "run", "--sink", "append", "--crash", "sink.after_pre_commit@0", "--out", "run")
+    assert "labkit[lab]" in there.run("labkit", "lab", str(ROOT / "notebooks"), code=69)
+
+
+def lab(there: Installed) -> None:
+    """The names of notebooks, all of them, and JupyterLab."""
+    there.run("labkit", "course", "course")
+    there.run("python", "-c", "from labkit import lab; [getattr(lab, name) for name in lab.__all__]")
+    there.run("jupyter-lab", "--version")
+
+
+def grading(there: Installed) -> None:
+    """A submission without answers is graded."""
+    handed_in = there.work / "submissions" / "ada" / SUBMISSION
+    handed_in.parent.mkdir(parents=True)
+    shutil.copyfile(there.work / "course" / "notebooks" / SUBMISSION, handed_in)
+    words = ["--out", "grades", "--seed", "1", "--trust", "--json"]
+    said = there.run("labkit", "grade", "submissions", *words).strip().splitlines()
+    counts = next(json.loads(line) for line in said if line.startswith("{"))
+    assert (counts["graded"], counts["not_graded"]) == (1, 0)
+
+
+def everything(there: Installed) -> None:
+    """Programs that run notebooks without a browser."""
+    there.run("papermill", "--version")
+    there.run("python", "-c", "import nbval")
+
+
+STEPS: list[tuple[str, Callable[[Installed], None]]] = [
+    ("labkit", base),
+    ("labkit[spark]", spark),
+    ("labkit[lab]", lab),
+    ("labkit-grading", grading),
+    ("labkit[all]", everything),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+def test_each_combination_can_be_installed_and_does_its_main_work(tmp_path: Path, java: Java) -> None:
+    there = Installed(tmp_path)
+    for requirement, check in STEPS:
+        there.install(f"{requirement}=={__version__}")
+        count, size = there.sizes()
+        print(f"{requirement}: {count} distributions, {size / 1e6:.1f} MB")
+        check(there)
