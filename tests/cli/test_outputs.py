@@ -1,5 +1,6 @@
 """The words and files at the end of a command, where something else goes wrong."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import pytest
 from command import labkit, refusal
 
 from labkit import cli
-from labkit.cli import GO_ON, Stopped, crashtest
+from labkit.cli import GO_ON, Stopped
 
 
 @pytest.mark.parametrize("place", ["missing/junit.xml", "folder", "file/junit.xml"])
@@ -18,41 +19,40 @@ def test_a_junit_file_that_cannot_be_written_is_refused_before_the_test(place: s
     assert refusal("crashtest", "sink.py:write", "--junit", place, cwd=tmp_path).startswith(f"--junit {place}: ")
 
 
-class Finished:
-    """A report whose folder for JUnit's file is gone by the end of the test, or whose reader has left."""
+@pytest.fixture
+def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Has every test end at once, after which the folder `gone` is gone; gives the folders that were kept."""
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "sink.py").write_text("def write(df, batch_id): ...\ndef read(): ...\n")
+    kept: list[Path] = []
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self, *_: object) -> SimpleNamespace:
-        self.folder.rmdir()
+    def everything(out: Path) -> SimpleNamespace:
+        out.mkdir()
+        (tmp_path / "gone").rmdir()
         return SimpleNamespace(text=lambda: "the report", junit=lambda *_: "<xml/>", code=lambda *_: 0)
+
+    def campaign_of(_wanted: object, out: Path, _tell: object) -> AbstractContextManager[SimpleNamespace]:
+        return nullcontext(SimpleNamespace(everything=lambda: everything(out)))
+
+    monkeypatch.setattr("labkit.crashtest.campaigns.campaign_of", campaign_of)
+    monkeypatch.setattr("labkit.crashtest.kept.keep", lambda _, out: kept.append(out))
+    return kept
 
 
 def test_a_finished_report_is_printed_and_kept_whatever_becomes_of_the_junit_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tested: list[Path]
 ) -> None:
-    (tmp_path / "ci").mkdir()
-    kept: list[Path] = []
-    monkeypatch.setattr(crashtest, "_test_sink", Finished(tmp_path / "ci"))
-    monkeypatch.setattr("labkit.crashtest.kept.keep", lambda _, out: kept.append(out))
-    words = ("crashtest", "sink.py:write", "--junit", "ci/junit.xml", "--out", "out")
+    words = ("crashtest", "sink.py:write", "--junit", "gone/junit.xml", "--out", "out")
     code, printed, _ = labkit(*words, cwd=tmp_path)
     assert code != 0
     assert printed == "the report\n"
-    assert kept == [Path("out")]
+    assert tested == [Path("out")]
 
 
-def test_a_junit_file_may_lie_in_the_folder_that_the_test_makes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("labkit.crashtest.kept.keep", lambda _, out: None)
-    monkeypatch.setattr(
-        crashtest, "_test_sink", lambda _said, _subject, out, _given: out.mkdir() or Finished(tmp_path / "gone")()
-    )
-    (tmp_path / "gone").mkdir()
-    code, *_ = labkit("crashtest", "sink.py:write", "--junit", "out/junit.xml", "--out", "out", cwd=tmp_path)
-    assert code == 0
+def test_a_junit_file_may_lie_in_the_folder_that_the_test_makes(tmp_path: Path, tested: list[Path]) -> None:
+    words = ("crashtest", "sink.py:write", "--junit", "out/junit.xml", "--out", "out")
+    code, printed, _ = labkit(*words, cwd=tmp_path)
+    assert (code, printed, tested) == (0, "the report\n", [Path("out")])
     assert (tmp_path / "out" / "junit.xml").read_text() == "<xml/>"
 
 
