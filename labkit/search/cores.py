@@ -30,9 +30,7 @@ WIDE = 600
 learn.
 """
 _NARROW = 3
-"""A later level is shared only if it has at least this fraction of `WIDE`, because handing out a smaller one takes
-longer.
-"""
+"""Later levels are shared from `WIDE / _NARROW` states on; a smaller level is expanded faster than it is handed out."""
 _PORTION = 256
 """The size of the largest chunk; a level has at least a few chunks per process."""
 _EACH = 3
