@@ -14,9 +14,11 @@ class State(NamedTuple):
     is_lit: bool
 
 
+PARAMETERS: dict[str, Parameter] = {"times": Whole("How often the switch may be pressed.", 2, 0, 5)}
+
+
 class Light(RuleModel[State]):
-    name, version = "toy", 1
-    parameters: ClassVar[dict[str, Parameter]] = {"times": Whole("How often the switch may be pressed.", 2, 0, 5)}
+    name, version, parameters = "toy", 1, PARAMETERS
 
     def initial(self) -> State:
         return State(0, is_lit=False)
@@ -37,7 +39,7 @@ class Light(RuleModel[State]):
 
     def properties(self) -> Sequence[Property[State]]:
         lit = Property("lit", Mood.SOMETIMES, "The light is on.", lambda state: state.is_lit, self.text)
-        dark = Property(
+        dark: Property[State] = Property(
             "unpressed",
             Mood.ALWAYS,
             "Nobody presses the switch twice.",
@@ -59,7 +61,7 @@ BLUEPRINT = Blueprint(
     "toy",
     1,
     "A light is switched on and may burn out.",
-    Light.parameters,
+    PARAMETERS,
     Light,
     play_to_the_end,
     {"glow": Scenario("It burns out once.", {"times": 2}, "press burn_out")},
