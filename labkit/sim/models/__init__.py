@@ -1,6 +1,6 @@
-"""The simulators: one package a model, and one line here. Everything else finds a model in `MODELS`.
+"""The simulators by name: each is a package here and one line in `_NAMES`; everything else finds it in `MODELS`.
 
-No model knows another one, and a model is imported when it is looked up.
+Simulators do not import each other, and `MODELS` imports a simulator only when somebody looks it up.
 """
 
 from typing import Any
@@ -12,4 +12,4 @@ __all__ = ["MODELS"]
 
 _NAMES = ("delivery", "snapshot", "barriers", "two_phase_commit", "pipeline", "changelog", "kafka_log", "orders")
 MODELS: Lazily[Blueprint[Any, Any]] = Lazily("BLUEPRINT", {name: f"{__name__}.{name}" for name in _NAMES})
-"""By name, in the order in which the course meets them."""
+"""The simulators by name, in the order in which the course introduces them."""

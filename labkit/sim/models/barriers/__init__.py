@@ -1,4 +1,4 @@
-"""The barriers model: checkpoints by barriers that flow with the data, and what a restart makes of them."""
+"""The simulator of checkpoints by barriers, which flow with the data, and of restarts from these checkpoints."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,9 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """What checkpoints cost, what the latest complete one holds, and what the job and its readers have counted."""
+    """Return the figures of a walk: the cost of checkpoints, the contents of the latest complete one, and the
+    counts.
+    """
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

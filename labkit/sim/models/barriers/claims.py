@@ -1,10 +1,11 @@
-"""The claims about checkpoints, barriers on their way, and the end: protocol invariants, and the judge's verdict.
+"""The claims about checkpoints, about barriers in channels and about the end of a job, and the cost of checkpoints.
 
-`labkit.core.judge` alone counts lost and duplicate rows. A claim looks once at each checkpoint and each task, because
-a search meets most of them in very many states. A complete checkpoint is a consistent cut, or `cuts` names the record
-that breaks it, channel by channel; the reasons are sentences, empty where there is nothing to say. `cost` reads the
-price of checkpoints off the states of a walk: aligned ones make records wait, unaligned ones store them, and a task
-whose copy is not made in the background stands still.
+`labkit.core.judge` alone counts lost and duplicate rows. Each claim checks a checkpoint or a task only once and
+remembers the result, because a search meets most of them in very many states. A complete checkpoint must be a
+consistent cut; otherwise `Cuts` names the record that breaks it, channel by channel. The methods that give a
+reason return a sentence, or an empty string if there is nothing to report. `cost` derives the cost of
+checkpoints from the states of a walk: aligned checkpoints make records wait, unaligned ones store them, and a
+task that does not copy its state in the background stops until the copy is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,10 @@ from labkit.sim.wording import listed, to_come
 
 
 class Channel(NamedTuple):
-    """A channel within a checkpoint: who sends to whom; what was sent, what was received, what is held in flight."""
+    """One channel in a checkpoint: sender, receiver, and the records sent, received and stored as in flight.
+
+    The three sets of records are numbers with one octal digit for each record, as `state.once` and `times` use them.
+    """
 
     sender: str
     receiver: str
@@ -46,7 +50,7 @@ class Channel(NamedTuple):
 
 
 class Cuts:
-    """Looks at checkpoints of one configuration, at each once."""
+    """The check whether a checkpoint is a consistent cut, for one configuration; each checkpoint is checked once."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -57,7 +61,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Every channel. A missing part counts as an empty one, since that is what a restart would make of it."""
+        """Yield every channel of a checkpoint. A missing part counts as empty, because a restart would load it so."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -69,7 +73,7 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """A task whose part is missing."""
+        """Return a sentence that names a task whose part the checkpoint lacks; an empty string if it lacks none."""
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -77,7 +81,9 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """A record that was received within the checkpoint and not sent within it."""
+        """Return a sentence on a record that the checkpoint holds as received but not as sent; empty if there is
+        none.
+        """
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -88,7 +94,9 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """A record that was sent within the checkpoint, and was not received exactly as often or is not in flight."""
+        """Return a sentence on a sent record that is not received or in flight exactly as often; empty if there is
+        none.
+        """
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -101,7 +109,10 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """A record before the offsets that a count does not have exactly once, or one behind them that it has."""
+        """Return a sentence on a record that a count holds the wrong number of times; empty if there is none.
+
+        A count must hold each of its records before the checkpoint's offsets exactly once, and no later record.
+        """
         for count in range(self.settings.counts):
             held = sum(
                 channel.flight for channel in self.channels(checkpoint) if channel.receiver == f"count {count}"
@@ -123,20 +134,20 @@ def _often(count: int) -> str:
 
 
 class Cost(NamedTuple):
-    """The price of the checkpoints of a walk."""
+    """The cost of all checkpoints of a walk, in records and in steps."""
 
     held: int
-    """Records that were held back in a blocked channel."""
+    """The number of records that had to wait in a blocked channel."""
     waited: int
-    """Steps after which a record was waiting in a blocked channel."""
+    """The number of steps after which a record was waiting in a blocked channel."""
     stored: int
-    """Records in flight that complete checkpoints hold."""
+    """The number of in-flight records that complete checkpoints contain."""
     stood: int
-    """Steps after which a task was standing still until its copy was stored."""
+    """The number of steps after which a task was stopped because its copy was not yet stored."""
 
 
 def cost(settings: Settings, states: Sequence[State]) -> Cost:
-    """What the checkpoints of a walk have cost so far."""
+    """Return the cost of the checkpoints of a walk so far, from its states."""
     held = waited = stood = 0
     before: dict[int, int] = {}
     stored: dict[int, int] = {}
@@ -153,7 +164,7 @@ def cost(settings: Settings, states: Sequence[State]) -> Cost:
 
 
 def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
-    """Every blocked channel with the number of records that wait in it."""
+    """Yield each blocked channel with the number of records that wait in it."""
     if state.coordinator.running:
         for channel, (which, into) in enumerate(settings.channels):
             operator = state.operators[which]
@@ -162,11 +173,13 @@ def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
 
 
 Reason = Callable[[State], str]
-"""Why a state breaks a claim, in a sentence; empty where it does not."""
+"""A function that returns a sentence on how a state breaks a claim; an empty string if the state does not break it."""
 
 
 class Ends:
-    """The judge's verdict on rows: one row says that its record has come out. The same rows are judged once."""
+    """The judge's verdict on the visible rows: each row is the output of one record. Equal sets of rows are judged
+    once.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -178,20 +191,20 @@ class Ends:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def lost(self, state: State) -> str:
-        """A row that is missing."""
+        """Return a sentence that names a lost row; an empty string if none is lost."""
         verdict = self.verdict(state.visible)
         missing = verdict.properties["no_loss"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.lost[0])} is lost." if missing else ""
 
     def doubled(self, state: State) -> str:
-        """A row that has come out again."""
+        """Return a sentence that names a row that came out more than once; an empty string if there is none."""
         verdict = self.verdict(state.visible)
         again = verdict.properties["no_duplicate"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.duplicate[0])} has come out more than once." if again else ""
 
 
 def _disorder(settings: Settings) -> Reason:
-    """I4: barriers of a channel come in the order of their ids, each once."""
+    """Return the reason for I4: a channel brings barriers in the order of their ids, and each once."""
 
     @cache
     def out_of_order(operator: Operator) -> int:
@@ -213,7 +226,7 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """I5: no record from behind a barrier is taken before the task has copied its state."""
+    """Return the reason for I5: a task takes no record that follows a barrier before it has copied its state."""
 
     def behind(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
@@ -222,7 +235,7 @@ def _ahead(settings: Settings) -> Reason:
 
     @cache
     def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
-        """A record that a task has taken too early, or -1."""
+        """Return a record that a task took too early, or -1."""
         _, at, done, held, _ = operator
         came = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
         return next((record for into in came for record in records_in(held & behind(checkpoint, which, into))), -1)
@@ -248,7 +261,7 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """I6: ids grow, and a job runs from the latest complete checkpoint."""
+    """Return a sentence if a state breaks I6: ids grow, and a job runs from the latest complete checkpoint."""
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
         return ""
@@ -261,7 +274,7 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """I7: what is visible is in a complete checkpoint."""
+    """Return the reason for I7: every visible row is in a complete checkpoint."""
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
@@ -285,7 +298,7 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """In the end the counts are those of a run without failure."""
+    """Return the reason for a wrong end: in the end the counts must be those of a run without failures."""
 
     def why(state: State) -> str:
         held = sum(operator.state for operator in state.operators[:-1])
@@ -307,13 +320,13 @@ def _claim(
 
 
 def _has_barriers(state: State) -> bool:
-    """Whether the barriers of a checkpoint that the coordinator still wants may be on their way."""
+    """Return whether barriers of a checkpoint that the coordinator still waits for may be in the channels."""
     pending = state[0].pending
     return bool(pending) and state[2][-1].done < pending[-1].id
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """The invariants of checkpoints, what should be possible, and what must be so in the end."""
+    """Return all claims: the invariants of checkpoints, what must be possible, and what must be true in the end."""
     return (
         *_of_checkpoints(settings),
         *_of_barriers(settings),
@@ -331,7 +344,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
 
     def is_suspect(state: State) -> bool:
-        """Most checkpoints are sound, and most jobs run from the latest: only the others are looked at closely."""
+        """Return whether the checkpoints need a close look: most are sound, and most jobs run from the latest one."""
         completed = state[0].completed
         return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 
@@ -386,7 +399,7 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
 
 
 def text(settings: Settings, state: State) -> str:
-    """The coordinator, every task with what waits in its channels, and what outsiders see."""
+    """Return a state in one line: coordinator, tasks with their channels, visible rows, and the remaining faults."""
     coordinator, sources, operators, visible, prepared, faults = state
     parts = [f"{coordinator.triggered} triggered"]
     parts += [f"complete {_checkpoint(settings, checkpoint)}" for checkpoint in coordinator.completed]
@@ -437,7 +450,7 @@ def _operator(settings: Settings, which: int, operator: Operator) -> str:
 
 
 def _held(settings: Settings, held: int) -> str:
-    """Records by their place in the input, and the counts of their words."""
+    """Return a set of records in words: the count of each word, then the positions of the records in the input."""
     return f"{settings.totals(held)} [{listed(map(str, records_in(held)))}]"
 
 

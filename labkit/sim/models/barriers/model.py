@@ -1,9 +1,10 @@
-"""Asynchronous barrier snapshots: sources with offsets, counts with several inputs, a sink, and their coordinator.
+"""A simulator of asynchronous barrier snapshots: sources with offsets, counting tasks, a sink, and a coordinator.
 
-Sources put barriers into their channels; a task that has received them copies its state and passes them on; when
-every task has acknowledged its copy the coordinator stores the checkpoint, and only then announces it. A crash takes
-the whole job; a restart loads the latest complete checkpoint, commits what it decided, aborts what it did not, and
-reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots, 2015; Flink's CheckpointCoordinator).
+Sources put barriers into their channels. A task that has received them copies its state and passes them on.
+When every task has acknowledged its copy, the coordinator stores the checkpoint, and only then announces it. A
+crash stops the whole job. A restart loads the latest complete checkpoint, commits the transactions that it
+covers, aborts the others, and reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots,
+2015; Flink's CheckpointCoordinator).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Tasks(RuleModel[State]):
-    """The tasks of one job, and what the coordinator learns from them."""
+    """The steps of the tasks of one job, and what they report to the coordinator."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -95,7 +96,9 @@ class Tasks(RuleModel[State]):
         return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
 
     def _inject(self, state: State, task: int) -> State:
-        """A source puts its oldest barrier that is still wanted into its channels."""
+        """Return the state after a source has sent its next barrier, the oldest that the coordinator still waits
+        for.
+        """
         coordinator, sources, operators, visible, prepared, faults = state
         if task >= len(sources):
             return self._seal_last(state)
@@ -110,7 +113,7 @@ class Tasks(RuleModel[State]):
     def _to_counts(
         self, coordinator: Coordinator, operators: tuple[Operator, ...], source: int, number: int
     ) -> tuple[Coordinator, tuple[Operator, ...]]:
-        """A barrier goes to every count."""
+        """Return coordinator and operators after a source has sent a barrier to every counting task."""
         reached, barrier = [], bytes((BARRIER + number,))
         for count, operator in enumerate(operators[:-1]):
             if self._overtakes:
@@ -124,14 +127,19 @@ class Tasks(RuleModel[State]):
     def _ahead(
         self, coordinator: Coordinator, operator: Operator, into: int, barrier: bytes, channel: int
     ) -> tuple[Coordinator, Operator]:
-        """A barrier overtakes, and the records that it leaves behind are saved."""
+        """Return coordinator and operator after a barrier has overtaken the waiting records, which the checkpoint
+        saves.
+        """
         after, records = self._overtake(operator, into, barrier)
         if records and self.settings.rules.saves:
             coordinator = self._logged(coordinator, barrier[0] - BARRIER, channel, records)
         return coordinator, after
 
     def _seal_last(self, state: State) -> State:
-        """All inputs of the sink have ended, so that no barrier can come: the coordinator asks the sink itself."""
+        """Return the state after the coordinator has asked the sink itself to copy its state.
+
+        This happens when all inputs of the sink have ended, because then no barrier can reach it any more.
+        """
         sink = state.operators[-1]
         wanted = next(checkpoint.id for checkpoint in state.coordinator.pending if checkpoint.id > sink.done)
         after, rows = copy(sink, wanted, is_sink=True)
@@ -139,7 +147,7 @@ class Tasks(RuleModel[State]):
         return self._report(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
-        """The end of the input goes into every channel, and counts as every later barrier."""
+        """Return the state after a source has sent the end of its input, which counts as every later barrier."""
         coordinator, sources, operators, visible, prepared, faults = state
         operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
         if coordinator.pending:
@@ -149,7 +157,9 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """A task takes what is next in a channel, a record or a barrier or an end, and passes on what it has to."""
+        """Return the state after a task has taken the next item of a channel (record, barrier or end) and passed
+        it on.
+        """
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
         after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
@@ -165,7 +175,9 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
-        """A task takes what is next, and the coordinator learns of a copy, of saved records, or of the task's end."""
+        """Return the state after a task's step that concerns the coordinator: a copy, saved records, or the task's
+        end.
+        """
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
         after, sent, sealed, copied, whole, number, ended, _ = taken
@@ -190,7 +202,7 @@ class Tasks(RuleModel[State]):
     def _to_sink(
         self, coordinator: Coordinator, sink: Operator, count: int, items: bytes
     ) -> tuple[Coordinator, Operator]:
-        """A count passes on a record, or a barrier, or its end, or both of these."""
+        """Return coordinator and sink after a count has passed on a record, a barrier, its end, or the last two."""
         if self._overtakes and BARRIER <= items[0] < ENDED:
             channel = self._sink * len(self._logs) + count
             coordinator, sink = self._ahead(coordinator, sink, count, items[:1], channel)
@@ -208,11 +220,11 @@ class Tasks(RuleModel[State]):
 
 
 READS = ("process", "take_barrier", "take_end")
-"""The actions that take the next item of a channel."""
+"""The actions by which a task takes the next item of a channel."""
 
 
 class Barriers(Tasks):
-    """A job that takes checkpoints and can die at any step."""
+    """The simulator of one configuration: a job that takes checkpoints and can crash at any step."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"
@@ -230,15 +242,15 @@ class Barriers(Tasks):
         self._claims = claims(self.settings, self.text)
 
     def initial(self) -> State:
-        """A job that was started from nothing."""
+        """Return the state of a job that starts without a checkpoint."""
         return restored(self.settings, Coordinator(), None, 0, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The coordinator's actions, then those of every task, then what can go wrong."""
+        """Return the enabled actions: the coordinator's, then those of each task, then the faults."""
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """One rule."""
+        """Return the state after an action; a step of a task also shortens the minimum pause between checkpoints."""
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -251,7 +263,7 @@ class Barriers(Tasks):
         return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
-        """No barrier: the checkpoint is complete at once."""
+        """Return the state after a checkpoint without barriers, complete at once (the broken rule `sink_offset`)."""
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
@@ -261,22 +273,29 @@ class Barriers(Tasks):
         return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
-        """The oldest copy of a task is stored and acknowledged."""
+        """Return the state after the oldest unstored copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
         number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
         return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
 
     def _complete(self, state: State, number: int) -> State:
-        """The checkpoint is stored: the decision."""
+        """Return the state after the coordinator has stored the checkpoint; this decides that its transactions
+        commit.
+        """
         return as_state((self._completed(state.coordinator, number), *state[1:]))
 
     def _announce(self, state: State, _: int) -> State:
-        """The notification reaches the sink, which commits everything up to the checkpoint."""
+        """Return the state after the notification has reached the sink, which commits everything up to the
+        checkpoint.
+        """
         visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
-        """The coordinator gives a checkpoint up, and the job goes on; a sealed transaction commits with a later one."""
+        """Return the state after the coordinator has given up a checkpoint while the job goes on.
+
+        The sink's sealed transaction stays and commits with a later checkpoint.
+        """
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is OmittedRule.ABORT_EXPIRED:
             prepared = tuple(transaction for transaction in prepared if transaction[0] != number)
@@ -295,7 +314,9 @@ class Barriers(Tasks):
         return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _which: int) -> State:
-        """Somebody cancels the job; unlike after a crash its checkpoints may be deleted."""
+        """Return the state after somebody has cancelled the job. Unlike a crash, this may also delete its
+        checkpoints.
+        """
         coordinator, _, _, visible, prepared, faults = state
         down = self._crashed(coordinator)
         if not self.settings.keeps_cancelled:
@@ -304,7 +325,10 @@ class Barriers(Tasks):
         return State(down, sources, operators, visible, prepared, faults._replace(cancels=faults.cancels - 1))
 
     def _restore(self, state: State, _: int) -> State:
-        """The latest complete checkpoint is loaded; what it decided is committed, everything later is aborted."""
+        """Return the state of a job restarted from its latest complete checkpoint.
+
+        Transactions up to that checkpoint are committed and later ones aborted.
+        """
         coordinator, kept = state.coordinator, state.coordinator.completed
         which = 0 if self.settings.broken is OmittedRule.OLDER_CHECKPOINT else -1
         loaded = kept[which] if kept else None
@@ -312,15 +336,15 @@ class Barriers(Tasks):
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
-        """What must hold of every checkpoint, on the way to it, and in the end."""
+        """Return the claims on every checkpoint, on the barriers in the channels, and on the end."""
         return self._claims
 
     def text(self, state: State) -> str:
-        """Coordinator, tasks, channels, rows."""
+        """Return a state in one line: coordinator, tasks, channels and visible rows."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Both ends of a channel, or the task, by the number that an action names them with."""
+        """Return the names of a channel's two ends, or of the task, that the number of an action refers to."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""
@@ -334,13 +358,13 @@ class Barriers(Tasks):
         return {"task": task, "receiver": receiver, "sender": sender}
 
     def template(self, action: Action) -> str:
-        """The rule's sentence; that of the sink, which nobody sends a barrier any more, is another one."""
+        """Return the sentence of an action's rule; the sink's own copy, without a barrier, has another sentence."""
         if action == ("inject", self.settings.tasks - 1):
             return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
         return super().template(action)
 
     def sentence(self, action: Action) -> str:
-        """What happens, with a capital letter for whoever acts."""
+        """Return the sentence of an action with a capital letter at its beginning."""
         sentence = super().sentence(action)
         return sentence[0].upper() + sentence[1:]
 
@@ -382,7 +406,7 @@ _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
 
 
 def _paced(state: State, action: Action) -> State:
-    """The minimum pause passes with the steps of the tasks."""
+    """Return the state with one step less of the minimum pause, if the action is a step of a task."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
     return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

@@ -1,7 +1,7 @@
-"""One task and the next item of a channel (a record, a barrier, the end), and the contents of checkpoints.
+"""The steps of one task (it takes a record, a barrier or the end from a channel), and changes of checkpoints.
 
-Every rule about a task is a function of that task alone, so that a search can remember its result: there are few states
-of one task and very many of the job. A `TaskStep` tells the coordinator and the other tasks what has happened.
+Every rule about a task is a function of that task alone, so that a search can cache its result: a task has few
+states, the job very many. A `TaskStep` carries what the coordinator and the other tasks learn of a step.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,12 +28,13 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """A task after an item, and what others learn of it.
+    """A task after it has taken an item, and what the others learn of this step.
 
-    `sent` goes to the task's output, and `sealed` are the rows of the transaction that the sink has closed. The rest
-    concerns the coordinator, by the id of a checkpoint, 0 for none: `copied` if the task has just copied its state for
-    it, `whole` if no part of the task's share is missing any more, `logged` if the record belongs to the channel
-    state. `ended` says that all inputs have; `reports` that there is any of the three ids.
+    `sent` goes to the task's output, and `sealed` holds the rows of the transaction that the sink has closed.
+    The others concern the coordinator. Three are ids of checkpoints, 0 for none: `copied`, for which the task
+    has just copied its state; `whole`, to which nothing of the task's part is missing any more; and `logged`,
+    whose channel state includes the record. `ended` says that all inputs have ended, `reports` that one of the
+    three ids is set.
     """
 
     operator: Operator
@@ -47,13 +48,13 @@ class TaskStep(NamedTuple):
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
-    """The task after something came in by a channel."""
+    """Return the task after items have arrived in one of its channels."""
     inputs, at, done, state, sealed = operator
     return Operator((*inputs[:channel], inputs[channel] + items, *inputs[channel + 1 :]), at, done, state, sealed)
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """The task after a barrier came in ahead of the records that wait in a channel, and these records.
+    """Return the task after a barrier has overtaken the records waiting in a channel, and these records.
 
     Barriers do not overtake each other.
     """
@@ -64,13 +65,13 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Whether a channel waits for the barriers of the others."""
+    """Return whether the task must not read a channel because the barriers of other channels are still missing."""
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """The task after the next item of a channel."""
+    """Return the step of a task that takes the next item of a channel."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -89,7 +90,7 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
 
 
 def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
-    """A task copies its state and passes the barrier on; the sink closes its transaction."""
+    """Return the step of a task that copies its state and passes the barrier on; a sink also closes its transaction."""
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
@@ -97,13 +98,13 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """The task after it has copied its state for a checkpoint, and the rows of the transaction that a sink closes."""
+    """Return the task after it has copied its state, and the rows of the transaction that a sink closes."""
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
 def _due(rules: Rules, at: bytes, came: int) -> int:
-    """The checkpoint for which the state is to be copied now, unless that has been done; 0 for none."""
+    """Return the id of the checkpoint for which the task must copy its state, if it has not done so; 0 for none."""
     if rules.at_first:
         return 0 if came == ENDED else came
     waiting = live(at)
@@ -116,12 +117,14 @@ def _due(rules: Rules, at: bytes, came: int) -> int:
 
 
 def decided(kept: tuple[Checkpoint, ...]) -> int:
-    """The id of the latest complete checkpoint, 0 without one."""
+    """Return the id of the latest complete checkpoint, or 0 if there is none."""
     return kept[-1].id if kept else 0
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """A new checkpoint: of tasks that have ended it holds the last state, the others have to send theirs."""
+    """Return a new checkpoint. It contains the last state of tasks that have ended; the other tasks must send
+    theirs.
+    """
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -140,25 +143,27 @@ def opened(settings: Settings, number: int, sources: Sequence[Source], operators
 
 
 def with_checkpoint(coordinator: Coordinator, checkpoint: Checkpoint) -> Coordinator:
-    """The coordinator after it has triggered a checkpoint."""
+    """Return the coordinator after it has triggered a checkpoint."""
     triggered, completed, running, pending, pause = coordinator
     return Coordinator(triggered + 1, completed, running, (*pending, checkpoint), pause)
 
 
 def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coordinator:
-    """The coordinator with other pending checkpoints."""
+    """Return the coordinator with other pending checkpoints."""
     triggered, completed, running, _, pause = coordinator
     return Coordinator(triggered, completed, running, tuple(pending), pause)
 
 
 def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
-    """The coordinator with one checkpoint changed, if that is still wanted."""
+    """Return the coordinator with one pending checkpoint changed; it stays the same if that one is no longer
+    pending.
+    """
     pending = coordinator.pending
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
 
 def noted(coordinator: Coordinator, number: int, task: int, held: int) -> Coordinator:
-    """A task's offset or state goes into a checkpoint."""
+    """Return the coordinator after a task's offset or state has gone into a checkpoint."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
@@ -175,7 +180,7 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """A task's part of a checkpoint is whole, and perhaps also stored and acknowledged."""
+    """Return the coordinator after a task's part of a checkpoint is whole and, if `is_stored`, acknowledged."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         acked = checkpoint.acked | is_stored << task
@@ -185,7 +190,9 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coordinator:
-    """A task that has ended need not acknowledge the checkpoints that it has not seen: they get its last state."""
+    """Return the coordinator after a task has ended: checkpoints newer than `since` get its last state as
+    acknowledged.
+    """
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
             coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, is_stored=True)
@@ -193,7 +200,7 @@ def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coord
 
 
 def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) -> Coordinator:
-    """Records that were in flight go into a checkpoint."""
+    """Return the coordinator after in-flight records of a channel have gone into a checkpoint."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         flight = list(checkpoint.flight)
@@ -204,7 +211,7 @@ def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) 
 
 
 def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coordinator:
-    """A checkpoint is stored: the decision. Older ones that are pending are subsumed."""
+    """Return the coordinator after it has stored a checkpoint, which is the decision; it drops older pending ones."""
     triggered, kept, running, pending, _ = coordinator
     [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
     kept = (*kept, stored(whole))[-settings.retained :]
@@ -213,14 +220,16 @@ def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coor
 
 
 def stored(checkpoint: Checkpoint) -> Checkpoint:
-    """A checkpoint as it is stored: without the part of anybody who has not acknowledged it."""
+    """Return a checkpoint as it is stored: without the parts of tasks that have not acknowledged it."""
     number, taken, acked, offsets, states, flight = checkpoint
     held = [part if acked >> task & 1 else MISSING for task, part in enumerate((*offsets, *states))]
     return Checkpoint(number, taken, acked, tuple(held[: len(offsets)]), tuple(held[len(offsets) :]), flight)
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """All states at one moment, with the offsets after the last rows that the sink has put out; no barrier."""
+    """Return a checkpoint of all states at one moment, without barriers; its offsets follow the last rows of the
+    sink.
+    """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -234,7 +243,9 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """What outsiders see after everything up to a checkpoint is committed, and what is left."""
+    """Return the visible rows after all transactions up to a checkpoint have committed, and the remaining
+    transactions.
+    """
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),
@@ -244,7 +255,10 @@ def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepa
 def restored(
     settings: Settings, coordinator: Coordinator, loaded: Checkpoint | None, visible: int, faults: Faults
 ) -> State:
-    """A job that starts from a checkpoint, or from nothing. What was in flight comes first; sources read on."""
+    """Return a job that starts from a checkpoint, or from nothing (None).
+
+    Its tasks first take the records that the checkpoint holds as in flight, and its sources read on from its offsets.
+    """
     number = loaded.id if loaded else 0
     offsets = loaded.offsets if loaded else (0,) * settings.sources
     states = loaded.states if loaded else (0,) * (settings.counts + 1)

@@ -1,7 +1,7 @@
-"""Runs of the barriers model that have a name: what is chosen, what happens in which order, and what to look at.
+"""The named runs of the barriers simulator: parameters, a script of actions, and a sentence on what to watch for.
 
-A script names actions; `settle` stands for all that the counts, the sink and the coordinator can do without a source.
-What a script leaves open goes on until the job has ended, without a further fault.
+A script names actions; `settle` stands for all that the counts, the sink and the coordinator can do without a
+source. After the script the job runs to its end without further faults.
 """
 
 from labkit.sim.blueprint import Scenario, go_on
@@ -14,7 +14,7 @@ _ASKED = ("trigger", "copy")
 
 
 def play(model: Barriers, script: str) -> Replay:
-    """Takes the actions of a script, then goes on to the end. Raises `InvalidAction` for one that is not enabled."""
+    """Run a script and go on to the end of the job. Raises `InvalidAction` for an action that is not enabled."""
     walk = Replay(model)
     for step in script.split():
         if step == "settle":
@@ -25,7 +25,9 @@ def play(model: Barriers, script: str) -> Replay:
 
 
 def _first_unasked(enabled: list[Action]) -> Action:
-    """The first action that is no new checkpoint, so that what runs comes to its end before."""
+    """Return the first action that starts no checkpoint, so that running ones end first; if none exists, the first
+    one.
+    """
     return next((each for each in enabled if each.name not in _ASKED), enabled[0])
 
 
@@ -36,7 +38,7 @@ def _settle(walk: Replay) -> None:
 
 _ONE = {"sources": 1}
 _JOIN = {"counts": 1, "words": "hello-hello-hello-world"}
-"""Source 0 has hello and hello, source 1 hello and world, and one task counts them."""
+"""The parameters of a job in which one task counts hello and hello of source 0, hello and world of source 1."""
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "three_records": Scenario(

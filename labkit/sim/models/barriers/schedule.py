@@ -1,4 +1,4 @@
-"""What can happen in a state: the coordinator's actions, then those of every task, then what goes wrong."""
+"""The actions that are enabled in a state: the coordinator's, then those of each task, then the faults."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -20,7 +20,7 @@ from labkit.sim.models.barriers.state import (
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
 _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))
-"""Of a checkpoint, a task or a channel."""
+"""The names of the actions that carry the number of a checkpoint, a task or a channel."""
 
 
 class Schedule:
@@ -46,7 +46,7 @@ class Schedule:
         self._of_operator = cache(self._operator_actions)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """What is enabled; nothing: the job has ended."""
+        """Return the enabled actions of a state; none if the job has ended."""
         coordinator, _, operators, _, _, (crashes, _, cancels) = state
         if not coordinator.running:
             return [self._alone["restore"]]
@@ -90,7 +90,9 @@ class Schedule:
                 enabled += of_operator(operator, task)
 
     def _is_due(self, state: State) -> bool:
-        """Whether another checkpoint is due: one more after the end of the input, if the sink has to commit."""
+        """Return whether a checkpoint is due, including the last one after the end of the input if the sink must
+        commit.
+        """
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True
@@ -115,7 +117,7 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Up to which checkpoint the sink is told to commit."""
+        """Return the id of the checkpoint up to which the coordinator tells the sink to commit."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))
@@ -131,7 +133,7 @@ class Schedule:
 
 
 def _waiting(pending: tuple[Checkpoint, ...]) -> int:
-    """The tasks that have a copy which is not stored, as bits."""
+    """Return the tasks with a copy that is not yet stored, one bit for each task."""
     waiting = 0
     for checkpoint in pending:
         waiting |= checkpoint.taken & ~checkpoint.acked
@@ -139,7 +141,7 @@ def _waiting(pending: tuple[Checkpoint, ...]) -> int:
 
 
 def is_over(settings: Settings, state: State) -> bool:
-    """Whether the job has ended: nothing more will come, and the sink has nothing that is not visible."""
+    """Return whether the job has ended: all inputs of the sink have ended, and all its rows are visible."""
     sink = state.operators[-1]
     if not state.coordinator.running or min(sink.at) < ENDED:
         return False

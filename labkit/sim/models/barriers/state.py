@@ -1,8 +1,9 @@
-"""The barriers model's parameters, the layout of its job, and its states: operators, checkpoints, the table outside.
+"""The parameters and states of the barriers simulator: tasks, checkpoints, channels, and the table outside.
 
-A channel is `bytes`, one byte an item: a record by its place in the input, a barrier by `BARRIER` plus the id of its
-checkpoint, or `END`. What an operator or the outside holds is one number whose octal digit r says how often record r
-is in it, so that a record that counts twice can be named.
+A channel is a `bytes` object with one byte for each item: a record (its position in the input), a barrier
+(`BARRIER` plus the id of its checkpoint), or `END`. The state of a task and the visible rows are one number
+each, whose octal digit r is the number of times that it contains record r, so that a duplicate record can be
+named.
 """
 
 from collections import Counter
@@ -16,48 +17,48 @@ from labkit.sim.model import Durable, Volatile, Word
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 BARRIER = 128
-"""The item of a barrier is this plus its checkpoint's id, so that a channel without a barrier is ASCII."""
+"""The byte of a barrier is this value plus the id of its checkpoint, so a channel without barriers is ASCII."""
 
 ENDED = 255
-"""The last item of a channel, and in place of a barrier's id: no more comes, which counts as every later barrier."""
+"""The last byte of a channel. As a barrier id it says that the input has ended, which counts as every later one."""
 
 END = bytes((ENDED,))
 
 DIGIT = 3
-"""Bits of an octal digit."""
+"""The number of bits of an octal digit."""
 
 
 def once(record: int) -> int:
-    """A record, once."""
+    """Return the set of records that contains one record once."""
     return 1 << DIGIT * record
 
 
 def times(held: int, record: int) -> int:
-    """How often a record is in something."""
+    """Return how many times a set of records contains a record."""
     return held >> DIGIT * record & 7
 
 
 def records_in(held: int) -> Iterator[int]:
-    """The records in something, in order, each as often as it is in it."""
+    """Yield the records of a set in order, each as many times as the set contains it."""
     for record in range(held.bit_length()):
         for _ in range(times(held, record)):
             yield record
 
 
 def taking(item: int) -> str:
-    """The action by which a task takes this item from a channel."""
+    """Return the name of the action by which a task takes this item from a channel."""
     if item < BARRIER:
         return "process"
     return "take_end" if item == ENDED else "take_barrier"
 
 
 def total(queue: bytes) -> int:
-    """The records in a channel."""
+    """Return the set of the records in a channel."""
     return sum(once(item) for item in queue if item < BARRIER)
 
 
 class Source(NamedTuple):
-    """A task that reads a log. `position` is the next offset to read, `epoch` the last barrier that it injected."""
+    """A task that reads a log: its next offset is `position`, and the last barrier that it has sent is `epoch`."""
 
     position: Volatile[int] = 0
     epoch: Volatile[int] = 0
@@ -65,11 +66,11 @@ class Source(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """A task with inputs: a count, or the sink.
+    """A task with inputs: a counting task, or the sink.
 
-    `at` is the newest barrier that came by each input, `done` the newest checkpoint for which the task copied its
-    state; `state` are the records that it has counted or put out. `sealed` is the sink's state at its last copy:
-    what came since is in the open transaction.
+    `at` holds the newest barrier of each input, `done` the newest checkpoint for which the task has copied its
+    state, and `state` the records that it has counted or written. `sealed` is the sink's state at its last
+    copy, so the open transaction contains the difference to `state`.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -80,14 +81,15 @@ class Operator(NamedTuple):
 
 
 MISSING = -1
-"""In place of an offset or a state that a checkpoint does not have."""
+"""The value of an offset or a state that a checkpoint does not contain."""
 
 
 class Checkpoint(NamedTuple):
-    """One checkpoint: of every source the next offset, of every operator its state, and what was in flight.
+    """One checkpoint: the next offset of each source, the state of each operator, and the records in flight.
 
-    `taken` are the tasks that have copied their state, `acked` those whose copy is stored and acknowledged, as bits.
-    `flight` has a string of records for every channel, and is empty where nothing in flight is saved.
+    `taken` are the tasks that have copied their state and `acked` those whose copy is stored and acknowledged,
+    one bit for each task. `flight` has one string of records for each channel; it is empty if records in flight
+    are not saved.
     """
 
     id: int
@@ -101,7 +103,7 @@ class Checkpoint(NamedTuple):
 class Coordinator(NamedTuple):
     """The process that triggers checkpoints and stores the complete ones.
 
-    `pause` are the steps before it may trigger again.
+    `pause` is the number of task steps that must pass before it may trigger the next one.
     """
 
     triggered: Durable[int] = 0
@@ -112,7 +114,7 @@ class Coordinator(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """What may still go wrong, and how often."""
+    """The number of times that each fault may still happen."""
 
     crashes: int
     expiries: int
@@ -120,13 +122,13 @@ class Faults(NamedTuple):
 
 
 Prepared = tuple[tuple[int, int], ...]
-"""The sink's sealed transactions outside, each with the id of its checkpoint and its rows."""
+"""The sealed transactions of the sink, each with the id of its checkpoint and its rows."""
 
 
 class State(NamedTuple):
-    """The job, and the environment: the rows that outsiders see, sealed transactions, and what may still go wrong.
+    """The job and its environment: the visible rows, the sealed transactions, and the remaining faults.
 
-    The channels are the memory of the task that reads them, as in a real engine: they die with the job.
+    A channel belongs to the memory of the task that reads it, as in a real engine, and is lost with the job.
     """
 
     coordinator: Coordinator
@@ -140,11 +142,11 @@ class State(NamedTuple):
 Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
 
 as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
-"""A state from all its fields. It takes a third of the time of `State(...)`, and a search builds one for every step."""
+"""Return a state from all its fields, three times as fast as `State(...)`; a search builds one for every step."""
 
 
 def live(at: bytes) -> bytes:
-    """The newest barriers of the inputs that have not ended."""
+    """Return the newest barriers of the inputs that have not ended."""
     return at.replace(END, b"")
 
 
@@ -152,29 +154,29 @@ VERSION = 1
 
 
 class Mode(Word):
-    """What a task with several inputs does about barriers."""
+    """How a task with several inputs treats barriers."""
 
     ALIGNED = "aligned"
-    """A channel whose barrier came is blocked until all have come."""
+    """A channel whose barrier has arrived is blocked until the barriers of all channels have arrived."""
     AT_LEAST_ONCE = "at_least_once"
-    """Barriers are counted, nothing is blocked."""
+    """The task counts the barriers and blocks no channel."""
     UNALIGNED = "unaligned"
-    """The first barrier counts and overtakes; what is in flight goes into the checkpoint."""
+    """The task copies its state at the first barrier, which overtakes records; the checkpoint saves these."""
 
 
 class Copying(Word):
-    """When a task's copy is stored and acknowledged."""
+    """When the copy of a task's state is stored and acknowledged."""
 
     INSTANT = "instant"
-    """In the step that takes it."""
+    """In the same step in which the task makes the copy."""
     BACKGROUND = "background"
-    """Later, while the task goes on."""
+    """In a later step, while the task goes on."""
     STANDING = "standing"
-    """Later, and the task stands still until then."""
+    """In a later step, until which the task stops."""
 
 
 class OmittedRule(Word):
-    """Which rule is left out."""
+    """The rule of the protocol that a configuration leaves out."""
 
     NOTHING = "nothing"
     FORGET_TO_BLOCK = "forget_to_block"
@@ -229,7 +231,9 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """What tasks do at barriers: react to the first one or to the last, block, overtake, save what is in flight."""
+    """How tasks treat barriers: copy at the first or the last one, block channels, let barriers overtake, save
+    records.
+    """
 
     at_first: bool
     aligns: bool
@@ -240,7 +244,7 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters, understood, and the layout: record r is offset r // sources of source r % sources."""
+    """The typed parameters and the layout of the job: record r is offset r // sources of source r % sources."""
 
     rules: Rules
     mode: Mode
@@ -259,21 +263,21 @@ class Settings:
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """Of every source the number of its records."""
+        """The number of records of each source."""
         return tuple(len(range(source, len(self.words), self.sources)) for source in range(self.sources))
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Of every record the count that it goes to: words are dealt in the order in which they first come."""
+        """The counting task of each record. Words are dealt to the tasks in the order of their first occurrence."""
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
     def record(self, source: int, offset: int) -> int:
-        """The record at an offset of a source."""
+        """Return the record at an offset of a source."""
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
-        """The records of a source for a count, from one offset up to another."""
+        """Return the set of a source's records for one counting task, at the offsets from `start` to below `end`."""
         return sum(
             once(record)
             for record in range(source, len(self.words), self.sources)
@@ -281,31 +285,31 @@ class Settings:
         )
 
     def all_for(self, count: int) -> int:
-        """The records that go to a count."""
+        """Return the set of all records for one counting task."""
         return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
 
     @property
     def tasks(self) -> int:
-        """Sources, counts, and the sink; they are numbered in this order."""
+        """The number of tasks. They are numbered in this order: sources, counts, the sink."""
         return self.sources + self.counts + 1
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Every channel as (operator, input): from each source to each count, then from each count to the sink."""
+        """All channels as (operator, input): from each source to each count, then from each count to the sink."""
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))
 
     def named(self, record: int) -> str:
-        """A record as a learner reads it."""
+        """Return a record in words: its offset, its source and its word."""
         return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
 
     def totals(self, held: int) -> str:
-        """The count of every word in a state, in words."""
+        """Return the count of each word in a set of records, as in "hello=2 world=1", or "-" if the set is empty."""
         counted = Counter(self.words[record] for record in records_in(held))
         return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
 
     def task(self, number: int) -> str:
-        """A task's name."""
+        """Return the name of a task from its number."""
         if number < self.sources:
             return f"source {number}"
         count = number - self.sources
@@ -324,7 +328,7 @@ _NEEDS = {
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
     mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:

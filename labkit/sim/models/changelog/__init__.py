@@ -1,4 +1,4 @@
-"""A table that changes, as a stream: a count for each key as append-only, retract and upsert stream, and its reader."""
+"""The simulator of a changing table as a stream: a count for each key as append-only, retract or upsert stream."""
 
 from labkit.sim.blueprint import Blueprint, go_on, play
 from labkit.sim.model import Action
@@ -11,7 +11,9 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Takes these steps, then lets everybody go on, the consumer before the query, so that it is seen to follow."""
+    """Run the steps, then go on to the end; the consumer acts before the query, so that it reads each change at
+    once.
+    """
     return go_on(play(model, steps), model, _last)
 
 

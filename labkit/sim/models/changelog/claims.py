@@ -1,7 +1,7 @@
-"""The changelog's claims: after every prefix of the input, the consumer's table equals the batch query.
+"""The claims of the changelog: after every prefix of the input, the consumer's table equals the batch query.
 
-The claims compare both whenever everything that was sent is read. Between the two messages of one change a reader of
-the table may find less; that is no violation, and the narration shows it.
+The claims compare the two only when every message has been read. Between the two messages of one change the
+table may lack a row; that is no violation, and the narration shows it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,15 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Whether both are up, the query has caught up with itself, and every message is read and noted."""
+    """Return whether both processes are up, the query has repeated all lost work, and every message is read and
+    noted.
+    """
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 
 
 def rows(table: Table) -> str:
-    """A table in words."""
+    """Return the rows of a table in words, "nothing" if it is empty."""
     return listed(map(_row, table), ", ", "nothing")
 
 
@@ -29,7 +31,9 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Equality at every prefix and at the end; what an error looks like; what can be seen on the way."""
+    """Return the claims: equality after every prefix and in the end, one row a key, right totals, and possible
+    events.
+    """
     properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
         properties.append(_one_row())
@@ -127,7 +131,9 @@ def _deletes(settings: Settings) -> bool:
 
 
 def _has_gap(state: State) -> bool:
-    """Whether the consumer is between the two halves of one change, and the key is not in its table."""
+    """Return whether the consumer has read only the first half of a change, so that the key is missing from its
+    table.
+    """
     table, _, _, position, has_deleted = state.consumer
     if has_deleted:
         return True
@@ -139,7 +145,7 @@ def _has_gap(state: State) -> bool:
 
 
 def text(state: State) -> str:
-    """Query, messages, consumer, and what may still go wrong."""
+    """Return a state in one line: query, messages, consumer, and the remaining faults."""
     query, consumer, network, topic, budget, furthest = state
     counts = listed(f"{key}={count}" for key, count in query.counts)
     now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"

@@ -1,7 +1,7 @@
-"""The changelog as a model: who may act when, and what each action changes.
+"""The changelog simulator: which actions are enabled in a state, and what each of them changes.
 
-A query processes records and sends messages; they travel first in, first out, unless one is lost, repeated or
-overtaken, into a log that keeps them; the consumer reads that log.
+A query processes records and sends messages. They travel in order, unless one is lost, repeated or overtaken,
+into a log that keeps them. The consumer reads that log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Changelog(RuleModel[State]):
-    """One configuration of the changelog."""
+    """The simulator of one configuration of the changelog."""
 
     name, version, parameters = "changelog", VERSION, PARAMETERS
 
@@ -39,11 +39,11 @@ class Changelog(RuleModel[State]):
         self.settings = settings(values)
 
     def initial(self) -> State:
-        """No record is processed, and the table is empty."""
+        """Return the first state: no record is processed, and the table is empty."""
         return State(Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The query, the message that arrives next, the consumer; then what goes wrong."""
+        """Return the enabled actions: the query's, the arrival of the next message, the consumer's, then the faults."""
         enabled: list[Action] = []
         self._query_actions(state, enabled)
         if state.network:
@@ -174,15 +174,17 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        """The claims that the table equals the batch query, and what else is claimed of it."""
+        """Return the claims, above all that the table equals the batch query."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Query, messages, consumer."""
+        """Return a state in one line: query, messages, consumer and the remaining faults."""
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """The record's word, where the action's number is an offset, and the key, where it is the number of one."""
+        """Return the record's word if the number of an action is an offset, and the key if it is the number of a
+        key.
+        """
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

@@ -1,7 +1,7 @@
 """The continuous query and the batch query: SELECT word, COUNT(*) FROM words GROUP BY word, with or without HAVING.
 
-The continuous query remembers counts and sends the changes that each record makes; the batch query counts all records
-of a prefix anew. A reader who adds up the consumer's table compares both, message by message.
+The continuous query keeps its counts and sends the changes that each record causes. The batch query counts all
+records of a prefix from the beginning. `totals` compares the two after each message.
 """
 
 from collections import Counter
@@ -15,18 +15,18 @@ from labkit.sim.models.changelog.state import Counts, Encoding, Kind, Message, R
 
 
 def counted(counts: Counts, key: str) -> int:
-    """The count of a key."""
+    """Return the count of a key, 0 if there is none."""
     return dict(counts).get(key, 0)
 
 
 def with_count(counts: Counts, key: str, count: int) -> Counts:
-    """The counts with another one for a key; 0: it is forgotten."""
+    """Return the counts with another count for a key; a count of 0 removes the key."""
     changed = {**dict(counts), key: count}
     return tuple(sorted((each, number) for each, number in changed.items() if number))
 
 
 def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
-    """What the query sends when a key's count grows by one."""
+    """Return the messages that the query sends when the count of a key grows from `old` by one."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
     if settings.encoding is Encoding.APPEND:
@@ -45,7 +45,9 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
 
 @lru_cache(maxsize=1_000)
 def batch(settings: Settings, records: int) -> Table:
-    """What the batch query gives for the first records; append-only: every count that a key has had."""
+    """Return the batch query's result for the first records; for an append-only stream every count that a key has
+    had.
+    """
     words = settings.words[:records]
     if settings.encoding is Encoding.APPEND:
         so_far: Counter[str] = Counter()
@@ -58,24 +60,24 @@ def batch(settings: Settings, records: int) -> Table:
 
 
 READS = ("apply", "delete", "insert")
-"""The actions by which the consumer changes its table; a consumer of two steps meets a message twice."""
+"""The actions by which the consumer changes its table. A consumer that deletes and inserts reads a message twice."""
 
 
 class Total(NamedTuple):
-    """The moment after one message was read, or lost on its way."""
+    """The sum of the consumer's counts after one message was read, or lost on its way."""
 
     message: str
     is_lost: bool
     records: int
-    """Records of which any message has spoken so far: what the batch query's counts of them add up to."""
+    """The number of records that the messages so far belong to, and so the sum of the batch query's counts."""
     found: int
-    """What the counts in the consumer's table add up to."""
+    """The sum of the counts in the consumer's table."""
     is_whole: bool
-    """Whether no more messages of the same record follow: a reader in between meets half of a change."""
+    """Whether this is the last message of its record; before it a reader sees half of a change."""
 
     @property
     def differs(self) -> bool:
-        """Whether a reader finds another total than the batch query, though no half of a change is missing."""
+        """Whether the total differs from the batch query's although the change is whole."""
         return self.is_whole and self.found != self.records
 
 
@@ -86,7 +88,7 @@ class _Happened(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """One total for each message of a run; `states` are the state before each action, and the last one."""
+    """Return one total for each message of a run; `states` holds the state before each action, then the last state."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     found, records = [], 0
@@ -106,7 +108,7 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
 
 
 def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Happened]:
-    """The messages that were read or lost, in order."""
+    """Yield the messages that were read or lost, in order."""
     for before, action, after in zip(states, actions, states[1:], strict=False):
         if action.name == "lose":
             yield _Happened(before.network[0], is_lost=True, after=after)

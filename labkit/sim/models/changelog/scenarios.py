@@ -1,7 +1,6 @@
-"""Runs of the changelog that have a name, each with what to watch for.
+"""The named runs of the changelog simulator, each with a sentence on what to watch for.
 
-A scenario gives the steps that matter; then everybody goes on, and nothing more goes wrong, until all is done. This
-module must not know what should come out.
+A scenario lists the steps that matter; after them the run goes on to its end without further faults.
 """
 
 from labkit.sim.blueprint import Scenario

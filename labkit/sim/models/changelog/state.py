@@ -1,7 +1,7 @@
-"""The changelog's parameters and states: messages, a query with its counts, a consumer with its table.
+"""The parameters and states of the changelog simulator: messages, a query with counts, a consumer with its table.
 
-The classes declare what a crash keeps and what it drops. The table is a bag of rows where messages add and retract,
-and one row a key where they upsert and delete.
+The fields declare what survives a crash. With an append-only or retract stream the table is a bag of rows; with
+an upsert stream it has one row for each key.
 """
 
 from typing import NamedTuple
@@ -15,25 +15,25 @@ class Kind(Word):
     """What a message says about one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
 
     ADD = "+"
-    """The row is in the table (append-only and retract streams)."""
+    """The message adds the row to the table (append-only and retract streams)."""
     RETRACT = "-"
-    """The row is in the table no more; it names the whole row, since there need be no key (retract stream)."""
+    """The message removes the row from the table. It names the whole row, because a retract stream needs no key."""
     UPSERT = "="
     """The row replaces the row of its key, if there is one (upsert stream)."""
     DELETE = "x"
-    """The key has no row any more (upsert stream)."""
+    """The message removes the row of its key (upsert stream)."""
 
 
 TAKES_BACK = (Kind.RETRACT, Kind.DELETE)
 
 
 class Message(NamedTuple):
-    """One change, caused by the input record at this offset."""
+    """One change of the table; `offset` is the input record that caused it."""
 
     kind: Kind
     key: str
     value: int
-    """The count of the key in the row that is meant."""
+    """The count in the row that the message adds, removes or replaces."""
     offset: int
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Message(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the consumer's table, and how often it is there; less than 0: a retraction came that had no row."""
+    """A row of the consumer's table and its number of copies; negative if a retraction arrived before its row."""
 
     key: str
     value: int
@@ -54,10 +54,10 @@ Table = tuple[Row, ...]
 
 
 class Query(NamedTuple):
-    """The continuous query: which record comes next, and the count of every key so far."""
+    """The continuous query: the offset of the next record, and the count of each key so far."""
 
     saved: Durable[int] = 0
-    """The offset in its last checkpoint."""
+    """The offset in the last checkpoint."""
     saved_counts: Durable[Counts] = ()
     is_up: Volatile[bool] = False
     offset: Volatile[int] = 0
@@ -65,18 +65,18 @@ class Query(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """The process that keeps the table. `stored` is the position that it would start from."""
+    """The process that keeps the table; after a restart it reads on from the position in `stored`."""
 
     table: Durable[Table] = ()
     stored: Durable[int] = 0
     is_up: Volatile[bool] = False
     position: Volatile[int] = 0
     has_deleted: Volatile[bool] = False
-    """It has deleted the old row of a key, and not yet inserted the new one."""
+    """Whether the consumer has deleted the old row of a key but not yet inserted the new one."""
 
 
 class Budget(NamedTuple):
-    """How often each thing may still go wrong."""
+    """The number of times that each fault may still happen."""
 
     crashes: int = 0
     query_crashes: int = 0
@@ -87,9 +87,9 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """Two processes, then the environment: messages on their way, the log that keeps them, and what may go wrong.
+    """Query, consumer and environment: the messages on their way, the log of arrived ones, and the remaining faults.
 
-    `furthest` is the offset that the query has come to in any of its lives.
+    `furthest` is the largest offset that the query has reached, also before a crash.
     """
 
     query: Query
@@ -104,7 +104,7 @@ VERSION = 1
 
 
 class Encoding(Word):
-    """How changes of a table become messages."""
+    """How changes of the table become messages."""
 
     APPEND = "append"
     RETRACT = "retract"
@@ -157,7 +157,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters, understood."""
+    """The typed parameters."""
 
     encoding: Encoding
     words: tuple[str, ...]
@@ -171,16 +171,16 @@ class Settings(NamedTuple):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The different words, in the order in which they first come."""
+        """The different words in the order of their first occurrence."""
         return tuple(dict.fromkeys(self.words))
 
     def shows(self, count: int) -> bool:
-        """Whether a key with this count is in the result."""
+        """Return whether a key with this count is in the result of the query."""
         return count > 0 and not (self.at_most and count > self.at_most)
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
     encoding = Encoding(str(values["encoding"]))
     if encoding is Encoding.APPEND and values["at_most"]:
         raise InvalidInput(
@@ -201,7 +201,10 @@ def settings(values: Values) -> Settings:
 
 
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
-    """The table after a message. `owes`: a retraction without a row is kept, and takes back the row that comes."""
+    """Return the table after a message.
+
+    If `owes`, a retraction without a row is kept, and removes the row when that arrives; otherwise it is ignored.
+    """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:
         return tuple(sorted((*without(table, key), Row(key, value))))
@@ -216,15 +219,15 @@ def applied(table: Table, message: Message, *, owes: bool) -> Table:
 
 
 def without(table: Table, key: str) -> Table:
-    """The table without the rows of a key."""
+    """Return the table without the rows of a key."""
     return tuple(row for row in table if row.key != key)
 
 
 def has(table: Table, key: str) -> bool:
-    """Whether a reader of the table finds the key."""
+    """Return whether a reader of the table finds the key."""
     return any(row.key == key and row.times > 0 for row in table)
 
 
 def visible(table: Table) -> Table:
-    """The rows that a reader of the table finds."""
+    """Return the rows that a reader of the table finds."""
     return tuple(row for row in table if row.times > 0)
