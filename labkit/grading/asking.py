@@ -6,31 +6,17 @@ to the same question.
 
 import socket
 import time
-from dataclasses import dataclass
 
 import msgspec
 
 from labkit.core.errors import MissingSolution
+from labkit.grading.order import Patience
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 AGAIN = 16
 """How many questions are asked once more when a judge is content."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """The limits of time, in seconds, and of size for one answer."""
-
-    call_seconds: float = 5.0
-    item_seconds: float = 30.0
-    """For all questions of one item, without the time that the judge needs between them."""
-    search_seconds: float = 600.0
-    """From the first question to the last, since some answers lead a judge into an endless search."""
-    calls: int = 200_000
-    value_bytes: int = 64 * 1024
-    total_bytes: int = 64 * 1024**2
 
 
 class Unanswered(AnswerFailed):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
-from labkit.grading.asking import Patience, RemoteAnswer
+from labkit.grading.asking import RemoteAnswer
 from labkit.grading.marking import JudgeOf, KnownAnswer, failed, judge_here, mark, not_attempted, not_graded
+from labkit.grading.order import Patience
 from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits

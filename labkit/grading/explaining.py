@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 from labkit.core.errors import LabError
-from labkit.grading.asking import Patience, RemoteAnswer
+from labkit.grading.asking import RemoteAnswer
+from labkit.grading.order import Patience
 from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Level

@@ -1,18 +1,24 @@
 """The options of one batch of gradings, checked before anything starts: the fields of `Order`."""
 
 import dataclasses
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Key, Kind, Many, Number, Switch, Text, Unfit, Word
 from labkit.core.options import Need, Options, option
-from labkit.grading.asking import Patience
 from labkit.grading.sandbox.inside.jobs import Limits
-from labkit.grading.shards import MOST, Shard
 from labkit.host.path_kinds import AnyPath
 
+if TYPE_CHECKING:
+    from labkit.grading.submissions import Submission
+
+MOST_SHARDS = 10_000
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 SHARDS = 8
 """How many parts Spark gets, if nobody says a number."""
@@ -22,6 +28,45 @@ _ALL = Need(
     lambda order: order.shard is None and order.master is None and not order.parts,
     "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out.",
 )
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The limits of time, in seconds, and of size for one answer."""
+
+    call_seconds: float = 5.0
+    item_seconds: float = 30.0
+    """For all questions of one item, without the time that the judge needs between them."""
+    search_seconds: float = 600.0
+    """From the first question to the last, since some answers lead a judge into an endless search."""
+    calls: int = 200_000
+    value_bytes: int = 64 * 1024
+    total_bytes: int = 64 * 1024**2
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part with this number, from 1, of `of` parts of a batch."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, written: str) -> "Shard":
+        """The shard written as `2/8`. Raises `InvalidInput`."""
+        match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
+            raise InvalidInput(f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8.")
+        return cls(int(match[1]), int(match[2]))
+
+    def has(self, one: "Submission") -> bool:
+        """Whether a submission belongs to this shard: by its student's key alone, so on every machine alike."""
+        digest = hashlib.sha256(one.key.encode()).digest()
+        return int.from_bytes(digest[:8]) % self.of == self.number - 1
+
+    def __str__(self) -> str:
+        """The shard as it is written on the command line."""
+        return f"{self.number}/{self.of}"
 
 
 class Part(Kind[Shard]):
@@ -118,7 +163,7 @@ class Order(Options):
         check=lambda order: order.check_master(),
     )
     shards: int | None = option(
-        Number(1, MOST, f"choose 1 to {MOST:,}."),
+        Number(1, MOST_SHARDS, f"choose 1 to {MOST_SHARDS:,}."),
         None,
         f"How many shards --master runs; default: {SHARDS}.",
         needs=[

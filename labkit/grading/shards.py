@@ -5,12 +5,10 @@ ordinary batch, too: it takes over every record that is still valid, whoever wro
 shard that died, or ran twice, changes no grade.
 """
 
-import hashlib
 import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -22,37 +20,11 @@ from labkit.grading.submissions import Submission
 from labkit.host import durable
 from labkit.host.processes.own_python import own_python
 
-MOST = 10_000
 SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
 """Names that Spark's tasks and the driver make in the folder around the shards."""
 FINE = (0, 70)
 """Exit codes of a finished shard; submissions that it could not grade are tried again in the merge."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """The part with this number, from 1, of `of` parts of a batch."""
-
-    number: int
-    of: int
-
-    @classmethod
-    def parse(cls, written: str) -> "Shard":
-        """The shard written as `2/8`. Raises `InvalidInput`."""
-        match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST:
-            raise InvalidInput(f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8.")
-        return cls(int(match[1]), int(match[2]))
-
-    def has(self, one: Submission) -> bool:
-        """Whether a submission belongs to this shard: by its student's key alone, so on every machine alike."""
-        digest = hashlib.sha256(one.key.encode()).digest()
-        return int.from_bytes(digest[:8]) % self.of == self.number - 1
-
-    def __str__(self) -> str:
-        """The shard as it is written on the command line."""
-        return f"{self.number}/{self.of}"
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from labkit.grading.asking import Patience
+from labkit.grading.order import Patience
 from labkit.grading.sandbox.inside.jobs import Level, Limits, Place
 from labkit.grading.submissions import Submission
 

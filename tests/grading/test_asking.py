@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from labkit.core.errors import MissingSolution
-from labkit.grading.asking import Patience, RemoteAnswer
+from labkit.grading.asking import RemoteAnswer
 from labkit.grading.marking import mark
+from labkit.grading.order import Patience
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
 

@@ -11,11 +11,10 @@ import pytest
 import submitted
 
 from labkit.grading import records
-from labkit.grading.asking import Patience
 from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
-from labkit.grading.order import Order
+from labkit.grading.order import Order, Patience
 from labkit.grading.records import Record
 from labkit.grading.sandbox.inside.jobs import Limits
 

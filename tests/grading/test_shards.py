@@ -14,8 +14,8 @@ from waiting import until
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput
 from labkit.grading.batch import run
-from labkit.grading.order import Order
-from labkit.grading.shards import Shard, folder_of
+from labkit.grading.order import Order, Shard
+from labkit.grading.shards import folder_of
 
 
 def graded(folder: Path, out: str, **more: object) -> object:
@@ -87,7 +87,7 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--shard", "1/2"], "give it --seed, too"),
+        (["--shard", "1/2"], "give it --seed"),
         (["--shard", "1/2", "--seed", "1", "--master", "local[2]"], "leave one of them out"),
         (["--shard", "1/2", "--seed", "1", "--only", "ada"], "leave --shard, --records or --master out"),
         (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
