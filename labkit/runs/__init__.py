@@ -1,1 +1,1 @@
-"""A run of the word count: what is asked for, who starts and kills it, what was recorded, and its pages."""
+"""A run of the word count: its scenario, its drivers and crashes, its record, and its pages."""

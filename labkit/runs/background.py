@@ -1,6 +1,6 @@
-"""A crash that goes on beside whatever else Python does: named stages that can be watched, and cancelling.
+"""Run one crash in a thread beside the caller, with stages that can be watched, and cancel it on request.
 
-The stages come from what the drivers tell and from the checkpoint on disk, and none is guessed.
+The stages come from the drivers' events and from the checkpoint on disk; none is estimated.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Stage(StrEnum):
-    """What a crash goes through, in order."""
+    """The stages of a crash, in order."""
 
     PLANNED = "planned"
     WRITTEN = "written"
@@ -36,7 +36,7 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """How far a stage has come."""
+    """The state of one stage."""
 
     WAITING = "not yet"
     NOW = "now"
@@ -50,7 +50,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The stages of one crash, from its events."""
+    """The marks of all stages of one crash, kept up to date from its events."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -60,7 +60,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Takes one event of the runner in."""
+        """Update the marks after one event of the run."""
         match event:
             case Parked():
                 self._parked()
@@ -74,18 +74,20 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Whether the checkpoint says by now that the batch is planned, and did not before."""
+        """Return whether `offsets/N` of the batch that crashes has appeared since the last call, and mark it as
+        planned.
+        """
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)
         return True
 
     def judged(self) -> None:
-        """Notes that the judge has given the verdict."""
+        """Mark the last stage as done, because the judge has returned its verdict."""
         self._done(Stage.JUDGED)
 
     def stop(self) -> None:
-        """Notes that the crash goes no further than the stage it is in."""
+        """Mark the current stage as stopped, because the run failed or was cancelled."""
         self.marks |= {stage: Mark.STOPPED for stage, mark in self.marks.items() if mark is Mark.NOW}
 
     def _parked(self) -> None:
@@ -105,14 +107,14 @@ class Stages:
 CANCELLED = "Cancelled: every process of the run has ended, and its folder and its temporary files are gone."
 
 SIGN_OF_LIFE = 3.0
-"""Seconds without news after which whoever watches is told that there is none."""
+"""Seconds without an event after which the observer is called all the same, so that it can show the time."""
 
 _ONE = threading.Lock()
-"""Held while a crash goes on in the background: a second one would need memory for two more drivers."""
+"""A lock that the running crash holds, because a second crash would need memory for two more drivers."""
 
 
 class BackgroundRun:
-    """One crash in a thread of its own. `changed` is called from that thread whenever there is something new."""
+    """One crash in its own thread. That thread calls `changed` whenever stages, status or outcome may have changed."""
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
@@ -129,7 +131,7 @@ class BackgroundRun:
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
-        """Begins. Raises `InvalidAction` while another run goes on in the background."""
+        """Start the thread. Raises `InvalidAction` while another run goes on in the background."""
         # Not waited for: somebody who clicks twice wants a sentence at once and not a
         # second crash in a minute.
         if not _ONE.acquire(blocking=False):
@@ -137,16 +139,21 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ends every driver and removes the run's folder, soon; `wait` says when. Nothing where the run is over."""
+        """Request the end of the run: its drivers end and its folder is removed soon after.
+
+        `wait` returns when that is done. A run that has ended already stays as it is.
+        """
         self._cancel.set()
 
     @property
     def under_way(self) -> bool:
-        """Whether it has neither ended nor failed."""
+        """Whether the run has started and neither ended nor failed."""
         return self._thread.ident is not None and not self._over.is_set()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """The outcome, when there is one. Raises the run's error, `Cancelled`, or `TimeoutError`."""
+        """Wait up to `seconds` for the outcome and return it. Raises the run's error, `Cancelled`, or
+        `TimeoutError`.
+        """
         if not self._over.wait(seconds):
             raise TimeoutError(f"The crash is still under way after {seconds} seconds: {self.status}.")
         if self.error is not None:
@@ -177,7 +184,7 @@ class BackgroundRun:
             self.stages.stop()
 
     def _clear(self) -> None:
-        """Removes the folder of a run that was cancelled, and the one above it where nothing else is in it."""
+        """Remove the folder of a cancelled run, and also the folder above it if that was created here and is empty."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._made_here:
             with contextlib.suppress(OSError):

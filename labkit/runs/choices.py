@@ -1,7 +1,7 @@
-"""What there is to choose for a crash: sinks, the stores that can carry each, its orders and its failpoints.
+"""The choices for one crash: a sink, a store that can carry it, an order of commits and a failpoint.
 
-A choice always fits together: whoever changes one part of it gets the nearest whole that exists. The parts are the
-options that have a place in the panel (`Part`).
+The parts of a choice always fit together: if one part changes, parts that no longer fit are replaced by parts
+that do. The parts are the options that have a place in the crash panel (`Part`).
 """
 
 import json
@@ -17,30 +17,30 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Every part of a choice by its name: in the order in which a choice narrows the next, and free text last."""
+    """Return every part of a choice by its name, each before the parts that depend on it, and free text last."""
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
     return {part.name or each.keyword: (part, each) for part, each in pairs}
 
 
 PARTS = tuple(parts())
-"""What can be chosen."""
+"""The names of all parts of a choice, in order."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One crash that can be run. Made by `choose`, which checks it."""
+    """One crash that can be run. Use `choose` to make one, because it checks the parts."""
 
     words: Mapping[str, str]
-    """What is chosen, by part; empty: the default."""
+    """The chosen word of each part; an empty word means the default."""
     names: Mapping[str, list[str]] = field(compare=False)
-    """What each part could be instead, as long as the parts before it stay; free text has none."""
+    """The words that each part could have if the parts before it stay; parts of free text are missing."""
 
     def __getitem__(self, part: str) -> str:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """The choice with one part changed, and what no longer fits replaced by what does.
+        """Return the choice with one part changed, and replace parts that no longer fit by parts that do.
 
         Raises `InvalidInput` for an unknown part or word.
         """
@@ -50,11 +50,13 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """What is run: killed at the failpoint in the first batch. Raises `InvalidInput`."""
+        """Return the scenario of this choice, with a crash at the failpoint in the first batch. Raises
+        `InvalidInput`.
+        """
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:
-        """The call of `lab.crash` that runs this choice."""
+        """Return the call of `lab.crash` that runs this choice, as Python code."""
         crash, options = "", []
         for option, word in self._typed():
             text = json.dumps(word, ensure_ascii=False)
@@ -65,7 +67,7 @@ class Choice:
         return f"lab.crash({', '.join([crash, *options])})"
 
     def _typed(self) -> Iterator[tuple[Option[Any], object]]:
-        """Every option that has to be typed, with its word."""
+        """Yield every option that differs from its default, with its word."""
         for name, (_, option) in parts().items():
             word = option.kind.word_of(self.words[name])
             if word:
@@ -73,7 +75,7 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """A choice from what a person wrote, by part; what is left out is the first that fits. Raises `InvalidInput`."""
+    """Return a choice from words by part; each missing part gets its first word that fits. Raises `InvalidInput`."""
     wanted = {name: str(word) for name, word in words.items() if word is not None}
     check_known(wanted, list(PARTS))
     chosen = _fitting(wanted)
@@ -90,7 +92,9 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """The words that are wanted where they fit to the parts before them, else the default, else the first that fits."""
+    """Return a choice that takes each requested word if it fits the parts before it, else the default, else the
+    first word that fits.
+    """
     scenario = Scenario()
     words, names = {}, {}
     for name, (part, option) in parts().items():

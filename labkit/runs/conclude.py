@@ -1,7 +1,7 @@
-"""The last stage of a run: its store is read once, the judge is asked, and everything that is known is written down.
+"""Finish a run: read its store once, ask the judge, and write verdict, report and diagram into the run's folder.
 
-The history goes to the judge and into its file in the same pass, so that it need not fit into memory. This module
-must not count anything itself.
+The judge and the history file receive the rows in the same pass, so a long history need not fit into memory.
+The judge alone counts anomalies.
 """
 
 import json
@@ -30,11 +30,12 @@ LEADS = {
     Victim.EXECUTOR: "One real Spark job; an executor was killed by SIGKILL, and its driver tried the task again; "
     "read from outside.",
 }
-"""The first sentence of a report."""
+"""The first sentence of a report, by the process that was killed."""
 
 
 def conclude(run: Run) -> Outcome:
-    """Judges a run that has been driven, writes down what is known, and drops what it left in a server.
+    """Judge a run that `conduct` has driven to its end, write the results into its folder, and remove its data
+    from servers.
 
     Raises the run's error.
     """
@@ -60,7 +61,9 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """The checkpoint as the last driver has left it; how far a Kafka topic was read."""
+    """Return the checkpoint's log entries and files after the last driver, and for a Kafka source the offsets
+    reached.
+    """
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
     end["files"] = checkpoint.files()
@@ -68,7 +71,10 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Reads the store's history once: into its file, past the judge, and into memory where it is short."""
+    """Read the store's history once, write it to its file, judge it, and return the run's record.
+
+    A short history is also kept in memory.
+    """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
     # In this order a transaction that somebody commits in between is seen twice, and never missed.
@@ -110,7 +116,7 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Drops what a run left in servers, unless it is to be kept; its history is in the run's folder."""
+    """Remove a run's rows and topic from servers unless the run keeps them; its history stays in the run's folder."""
     if run.keep_store:
         return
     # Rows on this machine stay in the run's folder for everybody who wants to look; rows in a server would pile up
@@ -121,7 +127,10 @@ def release(run: Run, store: Store) -> None:
 
 
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
-    """The planned batches: none where a deleted checkpoint leaves two plans, or where offsets are no line numbers."""
+    """Return the planned batches, or nothing if their offsets say nothing about the input's lines.
+
+    That is so if a deleted checkpoint leaves two plans, or if offsets are not line numbers (socket and Kafka).
+    """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):
         return ()

@@ -1,7 +1,7 @@
-"""The second stage of a run: drivers start, crash and restart on real Spark, many side by side where there is room.
+"""Drive runs on real Spark: drivers start, crash and restart, several at once if there is enough memory.
 
-Several queries share a driver: each parks at its own failpoint, and one kill ends them all. A query's next driver is
-always a new process.
+Several queries share one driver: each parks at its own failpoint, and one kill ends them all. The next driver
+of a query is always a new process.
 """
 
 import shutil
@@ -30,30 +30,30 @@ from labkit.spark.fast.standby import Standby, check_memory
 from labkit.spark.options import Job
 
 ACTIVE = 2
-"""Queries that one driver works on at a time; parked ones use no processor."""
+"""The number of queries that one driver runs at a time; parked queries use no processor."""
 
 PARKED = 24
-"""Queries that may wait at their failpoints in one driver, where memory allows it."""
+"""The largest number of queries that may wait at their failpoints in one driver if memory allows it."""
 
 DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
-"""Memory of a driver with its workers, and of each query that is parked in it (measured: 3.4 GB with 24)."""
+"""Bytes of memory for a driver with its workers, and for each query parked in it (measured: 3.4 GB with 24)."""
 
 PATIENCE = 240.0
-"""Seconds without any news from a driver after which a run is given up."""
+"""Seconds without an event from a driver after which its runs are given up."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How drivers are started, where that makes no difference to what comes out."""
+    """Settings for starting drivers that do not change the results of a run."""
 
     profile: str | None = None
-    """One of `labkit.spark.session.PROFILES`, or `stock`; None: that of the job."""
+    """One of `labkit.spark.session.PROFILES`, or `stock`; None for the profile of the job."""
     standby: bool = False
-    """A warm driver waits for every crash. For one run at a time."""
+    """Whether a warm driver waits for every crash. Only for a single run."""
     active: int = ACTIVE
-    """Queries that one driver works on at a time."""
+    """The number of queries that one driver runs at a time."""
     archive: bool = True
-    """Whether the JVMs use the class-data archive, where there is one."""
+    """Whether the JVMs use the class-data archive if there is one."""
 
 
 HEARTBEAT = 0.1
@@ -69,11 +69,11 @@ def conduct(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> None:
-    """Drives every run to its end. A run that fails keeps its error; the others go on.
+    """Drive every run to its end. A run that fails keeps its error in `Run.error`, and the others go on.
 
-    `scratch` is a folder for the drivers' temporary files, gone afterwards. `heartbeat` is called every now and then;
-    whatever it raises ends every driver and is raised here when all of them are gone. Raises `ServiceUnavailable` when
-    there is no memory for the standbys of the setup.
+    `scratch` is a folder for the drivers' temporary files and is removed afterwards. `heartbeat` is called
+    every `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. Raises
+    `ServiceUnavailable` if there is too little memory for the standby drivers of the setup.
     """
     setup = setup or Setup()
     if setup.standby:
@@ -99,7 +99,10 @@ def conduct(
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
-    """Drivers at once. On a cluster one: the first would take all cores, and the next would wait for them."""
+    """Return the number of drivers to run at once.
+
+    On a cluster it is 1, because the first driver would take all cores and the next would wait for them.
+    """
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
     return min(_drivers_allowed(), -(-len(runs) // setup.active))
@@ -139,7 +142,9 @@ def _run_all(
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Runs of one kind for one driver: those to be recovered first, then new ones until enough would be parked."""
+    """Yield the runs that share the next driver: first those that must recover, then new ones, up to `most` parked
+    queries.
+    """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
     if _runs_alone(alike[0]):
@@ -155,12 +160,15 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _runs_alone(run: Run) -> bool:
-    """On a cluster a task at its failpoint keeps a core, and the tasks of its batch need one each at that moment."""
+    """Return whether a run needs a driver for itself.
+
+    On a cluster a task that waits at its failpoint keeps a core, while every other task of its batch needs one too.
+    """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
-    """Runs may share a driver if they are alike in this: their cluster, and how the driver is set up."""
+    """Return the cluster and the session profile of a run; only runs that agree in both can share a driver."""
     profile = PROFILE[run.scenario.job]
     return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
 
@@ -175,11 +183,14 @@ def _parked_allowed(side_by_side: int) -> int:
 
 
 PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka", Job.SHOP: "small"}
-"""How the session of each job's driver is set up, see `labkit.spark.session.PROFILES`."""
+"""The session profile of each job's driver, one of `labkit.spark.session.PROFILES`."""
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Threads: the tasks of `running` wait for each other at an armed point; those of `totals` never do."""
+    """Return the Spark master URL for a load; locally its number of threads lets every query wait at a failpoint.
+
+    The tasks of `running` wait for each other at an armed point and need a thread each; those of `totals` never wait.
+    """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
     if load[0].scenario.job is Job.TOTALS:
@@ -191,7 +202,7 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """The drivers that are under way."""
+    """The drivers and standby drivers that are running now."""
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -204,7 +215,7 @@ class DriverPool:
         self._closed = False
 
     def let_go(self) -> None:
-        """Ends every driver."""
+        """End every driver, including those that start from now on."""
         with self._lock:
             self._closed = True
             for driver in self._drivers:
@@ -219,7 +230,7 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """One driver for these runs, from its start to the proof of its end."""
+        """Run one driver for these runs, from its start to the proof of its end."""
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -240,7 +251,10 @@ class DriverPool:
     def _start(
         self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
     ) -> tuple[Path, Iterator[AnyEvent]]:
-        """A standby that takes over, where the last driver is dead and one waits; else a new driver."""
+        """Return the log and the events of a driver for this load.
+
+        A waiting standby takes over if the previous driver is dead; otherwise a new driver starts.
+        """
         # A standby takes over from a dead driver only; the first driver of a run has
         # nobody to take over from.
         if self._dead is not None and self._standbys:
@@ -255,13 +269,13 @@ class DriverPool:
         return Path(launch.log), driver.events()
 
     def close(self) -> None:
-        """Ends the standbys that nobody needed."""
+        """End the standby drivers that were not needed."""
         while self._standbys:
             with self._standbys.pop():
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """One for every crash to come, each warm before the next one and the first driver start."""
+        """Start one standby driver for every crash to come, and wait until each is warm before starting the next."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

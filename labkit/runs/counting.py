@@ -1,4 +1,4 @@
-"""What each job should emit for an input, counted in plain Python: the other voice in every comparison with Spark."""
+"""Compute in plain Python the rows that each job should emit for an input, independently of Spark."""
 
 import re
 from abc import ABC, abstractmethod
@@ -14,40 +14,40 @@ from labkit.host.logs import read_log, read_text
 from labkit.spark.outside import first_prices
 
 WORD = re.compile(r"(?:[^\W_]|')+")
-"""A maximal run of letters, numbers and apostrophes: [\\p{L}\\p{N}']+ elsewhere."""
+"""The pattern of a word: a maximal run of letters, numbers and apostrophes, `[\\p{L}\\p{N}']+` in Spark."""
 
 
 def words(line: str) -> list[str]:
-    """The words of a line, lower-cased."""
+    """Return the words of a line in lower case."""
     return [word.lower() for word in WORD.findall(line)]
 
 
 class Count(ABC):
-    """What should come out of one input, and under which offsets the judge knows it."""
+    """The expected rows of one input, with the offsets by which the judge identifies them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @abstractmethod
     def check(self) -> int:
-        """Reads the whole input and says how many records it has. Raises `InvalidInput` for a bad one."""
+        """Read the whole input and return its number of records. Raises `InvalidInput` for a bad record."""
 
     @abstractmethod
     def expected(self) -> Iterator[Record]:
-        """Every row that should come out, in order."""
+        """Yield every expected row, in order."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Of records whose value is looked up, what else a failure-free run may show, by offset
+        """Return by offset the other values that a failure-free run may show, for records whose value is looked up
         (`core.explanation`).
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """The rows of a store under the offsets of `expected`."""
+        """Yield the rows of a store with the offsets that `expected` uses."""
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """The planned batches, as ranges of the offsets of `expected`."""
+        """Return the planned batches as ranges of the offsets that `expected` uses."""
         return planned
 
 
@@ -55,11 +55,11 @@ class RunningCounts(Count):
     """One row for every record: its offset, its word, and the word's count so far."""
 
     def check(self) -> int:
-        """Reads every line."""
+        """Read the whole input and return its number of records. Raises `InvalidInput` for a bad line."""
         return sum(1 for _ in read_log(self.path))
 
     def expected(self) -> Iterator[Record]:
-        """The running counts."""
+        """Yield the running count of each record's word."""
         counts: Counter[str] = Counter()
         for offset, word in enumerate(read_log(self.path)):
             counts[word] += 1
@@ -67,30 +67,33 @@ class RunningCounts(Count):
 
 
 class Ones(RunningCounts):
-    """One row for every record, with the value 1: what a job without state makes of a line."""
+    """One row with the value 1 for every record, as a job without state emits it."""
 
     def expected(self) -> Iterator[Record]:
-        """Every record once."""
+        """Yield one row for every record."""
         for offset, word in enumerate(read_log(self.path)):
             yield Record(offset, word, 1)
 
 
 class Prices(RunningCounts):
-    """One row for every order, with the price of its item; after so many edits each price may be an edited one."""
+    """One row for every order, with the price of its item; each of `edits` edits may have raised that price by 1."""
 
     def __init__(self, path: Path, edits: int) -> None:
         super().__init__(path)
         self._edits = edits
 
     def expected(self) -> Iterator[Record]:
-        """Every order at the first price."""
+        """Yield every order at the first price of its item."""
         items = list(read_log(self.path))
         prices = first_prices(items)
         for offset, item in enumerate(items):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """The first price and that of each edit: a run without a failure looks once, at whatever moment."""
+        """Return for each order the first price and the price after each edit.
+
+        A failure-free run looks a price up once, at any moment, so each of them is correct.
+        """
         if not self._edits:
             return {}
         return {offset: range(price, price + self._edits + 1) for offset, _, price in self.expected()}
@@ -99,7 +102,8 @@ class Prices(RunningCounts):
 class Totals(Count):
     """One row for every word of a batch: the last line with the word, and the word's total after the batch.
 
-    Two words may share their last line, so the judge knows a row by its number: batch after batch, in order of words.
+    Two words may share their last line, so the judge identifies a row by a running number: batch after batch,
+    sorted by word inside each batch.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -107,7 +111,7 @@ class Totals(Count):
         self._lines_per_batch = lines_per_batch
 
     def check(self) -> int:
-        """Reads every line. Raises `InvalidInput` also where there is no word in the whole text."""
+        """Read the whole input and return its number of lines. Raises `InvalidInput` if no line contains a word."""
         lines = number = 0
         for line in read_text(self.path):
             lines += 1
@@ -117,18 +121,20 @@ class Totals(Count):
         return lines
 
     def expected(self) -> Iterator[Record]:
-        """The updated totals of every batch."""
+        """Yield the updated totals of every batch."""
         for number, (_, word, total, _) in enumerate(self._rows):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """A row that no line can have caused gets a number behind all others."""
+        """Yield the rows under their running numbers; a row that no line can have caused gets a number after all
+        others.
+        """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:
             yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Every row lies in the batch of its line."""
+        """Return the planned batches as ranges of running numbers."""
         rows = Counter(batch for *_, batch in self._rows)
         batches, start = [], 0
         for plan in planned:
@@ -138,7 +144,7 @@ class Totals(Count):
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:
-        """Last line, word, total and batch of every row."""
+        """The last line, word, total and batch of every row."""
         return list(self._counted())
 
     def _counted(self) -> Iterator[tuple[int, str, int, int]]:

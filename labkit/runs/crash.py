@@ -1,7 +1,6 @@
-"""A crash on real Spark from its start to its verdict: what the notebooks' `crash` and the command line's `run` do.
+"""Run a crash on real Spark from its start to its verdict, for the notebooks' `crash` and the command line's `run`.
 
-A run goes through three stages, each of which is a module: `prepare`, `conduct`, `conclude`. Nothing here knows a
-protocol, and nothing here is shown in a notebook by itself.
+A run goes through three stages, each in its own module: `prepare`, `conduct`, `conclude`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,13 +30,14 @@ def crash(
     tell: Tell | None = None,
     **options: object,
 ) -> Outcome:
-    """Runs the word count on real Spark, kills it at each point of `at` in turn, and judges what came out.
+    """Run the word count on real Spark, kill it at each point of `at` in turn, and judge the rows that readers
+    could see.
 
-    `at` is `POINT` or `POINT@BATCH`, or several, the nth for the nth driver; none: a run without a crash. With
-    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. Takes about 20 seconds,
-    during which `tell` says what happens: by default one changing line in a notebook, and lines in a terminal.
-    Raises a `LabError` with one sentence when the scenario is impossible or the run failed, `TypeError` for an option
-    that is unknown.
+    `at` is `POINT` or `POINT@BATCH`, or a list of them, the nth for the nth driver; without it nothing crashes.
+    With `standby` a warm driver waits for each crash. The other options are those of `labkit run`. A crash
+    takes about 20 seconds, during which `tell` receives every event; by default a notebook shows one changing
+    line and a terminal prints lines. Raises a `LabError` with one sentence if the scenario is impossible or the
+    run failed, and `TypeError` for an unknown option.
     """
     run = prepare(plan(crashes=at, **options), folder)
     with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (told, heartbeat):
@@ -48,9 +48,9 @@ def crash(
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
-    """Several crashes by name, each with the arguments of `crash`, in drivers that they share: faster than one by one.
+    """Run several crashes by name, each with the arguments of `crash`, in shared drivers: faster than one by one.
 
-    Raises the first run's error, if one failed.
+    Raises the error of the first run that failed.
     """
     scenarios = [_planned(**case) for case in cases.values()]
     base = fresh_folder("several") if folder is None else folder.absolute()
@@ -73,13 +73,13 @@ def finish(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Drives one run to its end and judges it. Raises the run's error, or what the heartbeat of `conduct` raised."""
+    """Drive one run to its end and judge it. Raises the run's error, or the exception that `heartbeat` raised."""
     conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return conclude(run)
 
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Drives several runs to their ends, side by side; a run that failed gives its error."""
+    """Drive several runs to their ends and judge them; return the error of a failed run in place of its outcome."""
     conduct(runs, scratch, tell)
     return [_concluded_or_error(run) for run in runs]
 

@@ -1,7 +1,7 @@
-"""One driver process: runs the queries of several scenarios in one Spark session, a few at a time.
+"""Run the queries of several scenarios in one driver process, in one Spark session, a few at a time.
 
-It is told what to run by a file and reports events (`labkit.host.processes.events`). When every query has either ended
-or is parked at its failpoint, the driver waits to be killed: the supervisor decides what happens then.
+A task file lists the queries, and the driver reports events (`labkit.host.processes.events`). After every query
+has ended, failed or parked at its failpoint, the driver waits until the supervisor kills it.
 """
 
 import json
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 _POLL = 0.02
 
 Stop = Parked | Ended
-"""How a query stops that does not fail."""
+"""The event of a query that stopped without an error."""
 
 
 class Background:
-    """A step that may park for ever, off the main loop; it keeps its error for whoever asks."""
+    """A step in its own thread, because it may park for ever at a failpoint; it keeps its error for the main loop."""
 
     def __init__(self, step: Callable[[], object]) -> None:
         self._step = step
@@ -79,12 +79,12 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Decodes the scenario and the failpoint of a task."""
+        """Decode the scenario and the failpoint of a task."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 
 class ScenarioQuery:
-    """One scenario on its way through this driver: recovering, running, finishing; then parked, ended or failed."""
+    """One scenario in this driver: it recovers, runs and finishes, until it is parked, ended or failed."""
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -101,7 +101,7 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """How it stopped, or None while it is under way. Raises what the query failed with."""
+        """Return the event with which the query stopped, or None while it goes on. Raises the query's error."""
         if self._group is not None:
             self._group.follow()
         # The evidence is asked for before the phase: a parked query has a thread that
@@ -113,7 +113,7 @@ class ScenarioQuery:
         return self._phase()
 
     def _point_out_executor(self, evidence: Path) -> None:
-        """Tells the supervisor, once, which executor is to be killed; the query goes on."""
+        """Report once to the supervisor which executor to kill; the query goes on."""
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
@@ -171,7 +171,10 @@ class ScenarioQuery:
         return None
 
     def _topic(self) -> "DataFrame":
-        """Spark's own Kafka source. Its offsets lie in the checkpoint; `startingOffsets` is for the first batch."""
+        """Return the rows of Spark's Kafka source.
+
+        Its offsets are in the checkpoint; `startingOffsets` applies to the first batch alone.
+        """
         options = source_options(self._folder, self._scenario.batch_size(self._driver))
         return self._spark.readStream.format("kafka").options(**options).load()
 
@@ -183,7 +186,7 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """A query on a socket has no end of its own: it is stopped once it has taken in what was sent to it."""
+        """Stop a query on a socket after it has read every line that was sent, because it never ends by itself."""
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -222,16 +225,16 @@ class ScenarioQuery:
 
 
 class Query(Protocol):
-    """What the driver's loop looks at."""
+    """A query as the driver's loop uses it."""
 
     name: str
 
     def poll(self) -> Stop | None:
-        """How it stopped, or None while it is under way. Raises what it failed with."""
+        """Return the event with which the query stopped, or None while it goes on. Raises the query's error."""
 
 
 def run(launch: Launch) -> None:
-    """Runs every query of the task and reports how each of them stopped."""
+    """Run every query of the task and report how each of them stopped."""
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
@@ -255,7 +258,9 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Counts the tasks of these queries that must be able to run at once, and names the stores that they write to."""
+    """Return the number of tasks of these queries that must be able to run at once, and the stores that they write
+    to.
+    """
     in_task = [
         scenario.tasks(task.driver)
         for task, scenario, armed in queries
@@ -267,7 +272,7 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Gets warm in a scratch query of its own, says so, and waits for the queries of a driver that is dead by then."""
+    """Warm up with a scratch query, report readiness, and wait for the queries of the driver that is dead by then."""
     from labkit.spark.fast.warm import warm_up
 
     warm_up(spark, job, scratch)
@@ -276,7 +281,7 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
 
 
 def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]], most: int) -> None:
-    """Runs the queries, so many at a time, until each of them has stopped."""
+    """Run the queries, at most `most` at a time, until each of them has stopped."""
     waiting, active = list(queries), list[Query]()
     while waiting or active:
         while waiting and len(active) < most:
@@ -288,7 +293,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]],
 
 
 def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Query]) -> None:
-    """Opens one query; a query that cannot be opened has failed, and the others go on."""
+    """Open one query and add it to `active`; if it cannot be opened, report its failure and let the others go on."""
     name = work if work == MEMORY else work.task.name
     # Reported first: a query that cannot be opened fails, and only one that has begun
     # may fail.
@@ -300,7 +305,7 @@ def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Qu
 
 
 def watch(query: Query, active: list[Query]) -> None:
-    """Reports a query that stopped since the last look."""
+    """Poll one query, and report it and remove it from `active` if it has stopped."""
     try:
         stop = query.poll()
     except Exception as error:
@@ -313,7 +318,7 @@ def watch(query: Query, active: list[Query]) -> None:
 
 
 def fail(name: str, error: Exception) -> None:
-    """One query's failure, in one sentence; the whole of it goes to the driver's log."""
+    """Report one query's failure in one sentence, and print the whole error to the driver's log."""
     from labkit.spark.queries import reason
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a driver of word-count runs is told: its session, and the queries that it carries."""
+"""The task of a driver process: how to set up its session, and the queries to run."""
 
 from typing import Any
 
@@ -8,40 +8,40 @@ from labkit.spark.options import Job
 
 
 class Socket(Struct, frozen=True):
-    """The server that feeds a query."""
+    """The local server that sends lines to a query with a socket source."""
 
     port: int
     lines: int
-    """How many it sends to this driver."""
+    """The number of lines that it sends to this driver."""
 
 
 class QueryTask(Struct, frozen=True):
-    """One query: the next driver of a run."""
+    """One query of a driver: the continuation of a run in its next driver."""
 
     name: str
     folder: str
-    """The run's folder."""
+    """The path of the run's folder."""
     driver: int
-    """Which driver of its run this is, from 1."""
+    """The number of this driver in its run, from 1."""
     scenario: dict[str, Any]
-    """As `Scenario.to_json` gives it."""
+    """The scenario in the form of `Scenario.to_json`."""
     armed: dict[str, Any] | None
-    """The failpoint, as `Armed.to_json` gives it; None for a driver that runs to the end."""
+    """The failpoint in the form of `Armed.to_json`; None for a driver that runs to the end."""
     socket: Socket | None
 
 
 class DriverTask(Struct, frozen=True):
-    """One driver."""
+    """The task of one driver."""
 
     master: str
     profile: str
     """One of `labkit.spark.session.PROFILES`, or `stock`."""
     active: int
-    """Queries that it works on at a time."""
+    """The number of queries that the driver runs at a time."""
     archive: bool
-    """Whether its JVM uses the class-data archive, where there is one."""
+    """Whether the driver's JVM uses the class-data archive if there is one."""
     queries: list[QueryTask]
     standby: Job | None = None
-    """The job that it gets warm with before it waits for its queries; None: it waits for nothing."""
+    """The job with which a standby driver warms up before it waits for its queries; None for any other driver."""
     memory: bool = False
-    """Whether it runs the query of `labkit.runs.memory` instead."""
+    """Whether the driver runs the query of `labkit.runs.memory` in place of `queries`."""

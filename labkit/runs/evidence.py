@@ -1,6 +1,6 @@
-"""The evidence of one driver: what its events say of the runs that it carried, and the proof of their crashes.
+"""The evidence of one driver: the consequences of its events for its runs, and the proof of their crashes.
 
-A crash counts by the rule in `labkit.spark.crash_proof`, which the crash test follows too.
+`labkit.spark.crash_proof`, which the crash test also uses, decides whether a crash counts.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ from labkit.spark.options import Job
 from labkit.stores.contract import Store
 
 FULL = 1_000_000
-"""Bytes of free space below which a failure is put down to the disk."""
+"""Bytes of free space below which a failed run is explained by a full disk."""
 
 _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
-"""What a failure is in the runner, by its exit code; else `JobFailed`."""
+"""The error class for an exit code that a driver reports; every other code is a `JobFailed`."""
 
 
 class DriverEvents:
-    """The runs of one driver, and what its events say of them."""
+    """The runs of one driver, updated from the driver's events."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -66,7 +66,7 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Takes one event of the supervisor in."""
+        """Update the runs after one event of the supervisor."""
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -101,20 +101,20 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """Gives every run of this driver the error: none of them can be trusted."""
+        """Set the error of every run of this driver, because none of them can be trusted."""
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
 
     def keep_log(self, log: Path) -> None:
-        """Gives every run its copy of what the driver printed."""
+        """Copy the driver's log into the folder of every run."""
         for run in self._runs.values():
             if log.exists():
                 with contextlib.suppress(OSError):  # a full disk has its own sentence
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """Takes the evidence of every crash, now that nothing of the driver is left."""
+        """Record the evidence of every crash after all processes of the driver have ended."""
         for run in self._runs.values():
             try:
                 self._conclude(run)
@@ -146,7 +146,7 @@ def _fail(run: Run, failed: Failed | DriverFailed) -> None:
 
 
 def _full(run: Run) -> LabError | None:
-    """What to say of a run that failed where one of its disks is full."""
+    """Return an error that names the full disk of a failed run, or None if no disk is full."""
     for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
             return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
@@ -160,7 +160,9 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Seconds from the first SIGKILL of the last crash until the engine had renamed a commit file into its place."""
+    """Record the seconds from the first SIGKILL of the last crash to the next commit file that the engine renamed
+    into place.
+    """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
         return
@@ -172,9 +174,9 @@ def note_committed(run: Run) -> None:
 
 
 def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
-    """Checks the proof of one crash and keeps it. Raises `JobFailed` when anything in it does not hold.
+    """Check the proof of one crash and add it to the run. Raises `JobFailed` if any part of the proof is wrong.
 
-    `before` holds the engine's logs as they were when the driver was started.
+    `before` is the state of the engine's logs when the driver started.
     """
     crash, reached = _reached(run)
     # Only a point in a task can lie in an executor; all others are in the driver, on a cluster as well.
@@ -199,20 +201,24 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
 
 
 def _look(run: Run) -> None:
-    """Reads the store while nobody is there, so that what is visible, or waits, is what the crash alone has left."""
+    """Record the number of visible rows and the pre-committed rows while no driver runs, so that they show the
+    crash alone.
+    """
     with closing(run.open_store()) as store:
         run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
         note_waiting(run, store)
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Notes the records whose rows are pre-committed and not visible now; of a record, the first time counts."""
+    """Record which rows are pre-committed and not yet visible, and since when; the first time for each record
+    counts.
+    """
     found = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**found, **run.ready} if found is not None and run.ready is not None else None
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
-    """Checks the proof that an executor was killed and keeps it; its driver goes on. Raises `JobFailed`."""
+    """Check the proof that an executor was killed, and add it to the run; its driver goes on. Raises `JobFailed`."""
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing.")
@@ -230,9 +236,10 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
 
 
 def _reached(run: Run) -> tuple[Crash, Reached]:
-    """The crash that is due, and the process that reached its failpoint, as it has written itself down.
+    """Return the next planned crash, and the process that reached its failpoint, from the file that the process
+    wrote.
 
-    Raises `JobFailed` where the file is damaged or is that of another crash.
+    Raises `JobFailed` if the file is damaged or belongs to another crash.
     """
     path, due = run.folder.reached(run.drivers), run.next_crash
     assert due is not None
@@ -248,7 +255,7 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
 
 
 def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
-    """One crash as evidence, with the logs and files as they are now."""
+    """Add one crash to the run's evidence, with the logs and files of the checkpoint as they are now."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     run.crashes.append(
         {

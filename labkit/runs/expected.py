@@ -1,6 +1,6 @@
-"""What every crash should give, as data written by hand before it was run (`expected.toml`).
+"""The expected result of every crash, written by hand before any crash was run (`expected.toml`).
 
-The matrix compares three voices: this one, the simulator's, and the real engine's.
+The matrix compares three sources: this file, the simulator and the real engine.
 """
 
 import tomllib
@@ -13,11 +13,11 @@ from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
 
 COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read")
-"""The parts of a verdict in which expected, simulated and real must agree."""
+"""The parts of a verdict in which expectation, simulation and real run must agree."""
 
 
 class Cell(NamedTuple):
-    """One square of the grid: a strategy on a store, in an order, killed at a point of the first batch."""
+    """One cell of the grid: a strategy on a store, in an order of commits, killed at a failpoint of the first batch."""
 
     store: str
     strategy: Strategy
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """What should come out of a cell, and why, in one sentence."""
+    """The expected result of a cell, with the reason in one sentence."""
 
     guarantee: str
     lost: list[int]
@@ -43,17 +43,17 @@ class Expected:
     reason: str
 
     def compared(self) -> dict[str, Any]:
-        """The parts that must agree."""
+        """Return the parts that must agree with the simulation and the real run."""
         return {name: getattr(self, name) for name in COMPARED}
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a verdict's JSON form in which the three voices must agree."""
+    """Return the parts of a verdict's JSON form that must agree with the expectation."""
     return {name: verdict[name] for name in COMPARED}
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Every cell of the grid with what it should give, in the order of the file."""
+    """Return every cell of the grid with its expected result, in the order of the file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for entry in tomllib.loads(text)["cell"] for pair in _cells(entry))
 
@@ -67,7 +67,7 @@ def _cells(entry: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Every cell that exists for these stores and the strategies that each can carry."""
+    """Return every cell that exists for these stores, given the strategies that each store can carry."""
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

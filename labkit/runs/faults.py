@@ -1,7 +1,8 @@
-"""What happens to a store's server, or to the job's input, between two drivers of a run, while the job is dead.
+"""Inject a fault between two drivers of a run, while the job is dead: into the store's server or the job's input.
 
-It is killed or restarted: only one of the lab's own, and every run that uses it at that moment is hit, so a scenario
-with this runs alone. Or it is left alone until it has aborted what is open.
+A fault kills or restarts a server, changes the input, or waits until the server has aborted open transactions.
+Only a server that the lab itself started is killed, and every run that uses it is affected, so such a scenario
+runs alone.
 """
 
 import signal
@@ -22,13 +23,15 @@ from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 
 EXPIRES_AFTER = 8.0
-"""Seconds that a transaction of a run may be open that waits for its end; a batch that runs again needs about one."""
+"""Seconds after which the server aborts an open transaction in a run with `expire`; a repeated batch needs about
+one.
+"""
 
 _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Refuses a fault that could not be injected, before anything is run. Raises `ServiceUnavailable`."""
+    """Check before anything runs that the scenario's fault can be injected. Raises `ServiceUnavailable`."""
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
@@ -39,7 +42,9 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """Gives the run's transactions a short time before the first driver starts, where they are to run out of it."""
+    """Set a short time limit for the run's transactions before the first driver starts, if the scenario lets them
+    expire.
+    """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
             assert isinstance(store, Expiring)
@@ -47,10 +52,10 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Injects the scenario's fault after the nth crash, and returns the proof for the run's evidence.
+    """Inject the scenario's fault after the nth crash, and return the proof for the run's evidence.
 
-    The proof names the processes that were ended, the transactions that were aborted, or what became of the input.
-    Raises `JobFailed` where the fault did not take place.
+    The proof names the processes that were ended, the transactions that were aborted, or the change to the
+    input. Raises `JobFailed` if the fault did not take place.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -75,7 +80,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Asks the server until it says that nothing of the run is open any more; gives what it has aborted."""
+    """Wait until the server has no open transaction of the run, and return the transactions that it aborted."""
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)
         deadline = time.monotonic() + _PATIENCE

@@ -1,6 +1,6 @@
-"""The history of a run: written into its folder while the judge reads it, and kept in memory where it is short.
+"""The history of a run: written into the run's folder while the judge reads it, and kept in memory if it is short.
 
-A history may be millions of rows long, so it passes row by row; one that is short is not read from its file again.
+A history may be millions of rows long, so rows are processed one at a time.
 """
 
 import json
@@ -14,14 +14,14 @@ from labkit.core.records import Observation, Reading, Visibility
 from labkit.stores.contract import Clocked, Shown, Store
 
 Seen = Observation | Reading
-"""A row that an outside reader could have seen, or a moment at which one looked."""
+"""A row that an outside reader could have seen, or a moment at which a reader looked."""
 
 MOST_ROWS = 100_000
-"""Rows that are kept in memory, with the moments at which they became visible."""
+"""The number of rows up to which a history is kept in memory, with the moments at which rows became visible."""
 
 
 class _Line(msgspec.Struct):
-    """One line of a history: an observation, or a reading, which has its moment alone."""
+    """One line of a history file: an observation, or a reading, which has only the name of its moment."""
 
     reading: str | None = None
     offset: int = 0
@@ -38,20 +38,20 @@ _NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
 
 @dataclass
 class Recording:
-    """One pass over the history of a store, and everything that is kept of it."""
+    """One pass over the history of a store, and the part of it that stays in memory."""
 
     readings: Sequence[tuple[str, int]]
     """The moments at which a reader looked, each with the number of rows that were visible."""
     keeps_all: bool = False
     """Whether the events of a long history are kept too."""
     events: list[Seen] | None = field(default_factory=list)
-    """All events; None where the history is too long."""
+    """All events; None if the history is too long."""
     shown: list[Shown] | None = field(default_factory=list)
-    """What the store knows of the moment of each row; None where the history is too long."""
+    """The times of each row that the store recorded; None if the history is too long."""
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Reads a store's history, with every moment at which a reader looked in its place, and one at the end."""
+        """Yield the rows of a store's history in order, with every reading at its place and one reading at the end."""
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
         for place, row in enumerate(numbered(rows)):
@@ -77,7 +77,7 @@ class Recording:
 
 
 def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
-    """Passes the events on, and writes each of them into a history as it passes."""
+    """Yield the events unchanged, and write each of them to a history file first."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)
@@ -88,7 +88,7 @@ def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
 
 
 def read_history(path: Path) -> Iterator[Seen]:
-    """Reads the events that `written` has written, line by line."""
+    """Yield the events of a file that `written` wrote, line by line."""
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:
         for text in file:

@@ -1,8 +1,9 @@
-"""Spark's own Kafka source as the input of a run: its topic, what it is told, and how far it and its group say it is.
+"""Spark's own Kafka source as the input of a run: the topic, the source's options, and the progress of job and
+group.
 
-How far the job has read lies in its checkpoint: `offsets/N` holds the end of batch N for every partition, and a
-restarted driver goes on from there. The consumer group is a second, separate record, for monitors: it is written only
-where the run asks for it, after `commits/N`, and nothing ever reads it back.
+The checkpoint records how far the job has read: `offsets/N` holds the end of batch N for every partition, and a
+restarted driver continues from there. The consumer group is a separate record for monitors: it is written after
+`commits/N`, only if the run asks for it, and the job never reads it.
 """
 
 import json
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from labkit.stores.kafka.input import InputTopic
 
 Offsets = dict[int, int]
-"""By partition, the offset of the next record to read."""
+"""For each partition, the offset of the next record to read."""
 
 
 def _plain(offsets: Offsets) -> dict[str, int]:
-    """Offsets as Spark and JSON write them: {"0": 3}."""
+    """Return offsets in the form in which Spark and JSON write them: {"0": 3}."""
     return {str(partition): offset for partition, offset in offsets.items()}
 
 
 @contextmanager
 def opened(folder: RunFolder) -> "Iterator[InputTopic]":
-    """The input topic of a run, for a block."""
+    """Open the input topic of a run for a `with` block."""
     from labkit.stores.kafka.input import InputTopic
 
     with closing(InputTopic(folder.source)) as topic:
@@ -42,9 +43,9 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 
 def check_source(scenario: Scenario) -> None:
-    """Checks, before anything is made, that the broker and the connector's jars are there.
+    """Check before anything is created that the broker answers and the connector's jars are there.
 
-    Raises `ServiceUnavailable` with what is missing.
+    Raises `ServiceUnavailable` with the name of what is missing.
     """
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
@@ -55,7 +56,7 @@ def check_source(scenario: Scenario) -> None:
 
 
 def feed(scenario: Scenario, folder: RunFolder) -> None:
-    """Fills the run's topic: with everything, or up to the crash after which a partition is added."""
+    """Fill the run's topic with the whole input, or with the part up to the crash after which a partition is added."""
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
         if scenario.between is Fault.ADD_PARTITION:
@@ -68,14 +69,14 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def drop_source(scenario: Scenario, folder: RunFolder) -> None:
-    """Deletes the topic and its group. Idempotent."""
+    """Delete the run's topic and its consumer group. The call is idempotent."""
     if scenario.job is Job.KAFKA:
         with opened(folder) as topic:
             topic.destroy()
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Changes the topic, or what its group says, after the nth crash, and returns what it has done."""
+    """Change the topic, or the offsets of its consumer group, after the nth crash, and return the new state."""
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
             topic.fill(enumerate(read_log(scenario.input)), new_partition=True)
@@ -88,7 +89,7 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
 
 
 def progress(folder: RunFolder) -> dict[str, Any]:
-    """How far the job is by its checkpoint, planned and finished, and how far by its group; and how far there is."""
+    """Return the offsets planned and finished by the checkpoint, those of the group, and the ends of the topic."""
     checkpoint = Checkpoint(folder.checkpoint)
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
     with opened(folder) as topic:
@@ -101,7 +102,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """The end of a batch, from `offsets/N`: a version, metadata, and {"topic": {"partition": offset}}."""
+    """Return the end of a batch from `offsets/N`: a version, metadata, and {"topic": {"partition": offset}}."""
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # One topic a run, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
@@ -109,7 +110,10 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """What Spark's Kafka source is told. A limit in offsets is one in records where no transaction ends in between."""
+    """Return the options for Spark's Kafka source.
+
+    `maxOffsetsPerTrigger` limits offsets, which is a limit in records unless a transaction ends inside the batch.
+    """
     with opened(folder) as topic:
         return {
             "kafka.bootstrap.servers": topic.address,
@@ -121,14 +125,16 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Tells a consumer group what the checkpoint has finished, as an afterthought that may fail."""
+    """Commits finished offsets of the checkpoint to a consumer group; a failure is printed and has no consequences."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._checkpoint = folder, Checkpoint(folder.checkpoint)
         self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
-        """Looks at the commit log, and commits to the group once it has grown."""
+        """Commit the offsets of the last finished batch to the group if the commit log has grown since the last
+        call.
+        """
         finished = self._checkpoint.decided()
         if finished is None or finished == self._committed:
             return

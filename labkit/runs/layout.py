@@ -1,4 +1,4 @@
-"""What a run folder holds, and under which names."""
+"""The names of the files in the folder of a run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,54 +6,54 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run: configuration, checkpoint, store, evidence, history, verdict, report, and the drivers' logs."""
+    """The folder of one run: configuration, checkpoint, store, evidence, history, verdict, report, and drivers'
+    logs.
+    """
 
     path: Path
 
     @property
     def config(self) -> Path:
-        """The scenario and the versions that ran it."""
+        """The file with the scenario and the versions of the programs that ran it."""
         return self.path / "config.json"
 
     @property
     def checkpoint(self) -> Path:
-        """The query's checkpoint, `offsets/` and `commits/` in it."""
+        """The query's checkpoint, with `offsets/` and `commits/` in it."""
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
-        """The checkpoint that was deleted after the nth crash, for those who want to look into it."""
+        """The place to which the checkpoint was moved after the nth crash, so that people can still look into it."""
         return self.path / f"checkpoint-{crash}"
 
     @property
     def final(self) -> Path:
-        """The last value of each key, where there are too many for a verdict: one JSON object, sorted by key."""
+        """The last value of each key if there are too many for a verdict: one JSON object, sorted by key."""
         return self.path / "final.json"
 
     @property
     def evidence(self) -> Path:
-        """The evidence of every crash: which processes were killed where, and which files there were."""
+        """The evidence of every crash: which processes were killed at which point, and which files existed."""
         return self.path / "evidence.json"
 
     @property
     def history(self) -> Path:
-        """What an outside reader could have seen, in order, one JSON line each."""
+        """The rows that an outside reader could have seen and the reader's looks, in order, one JSON line each."""
         return self.path / "history.jsonl"
 
     @property
     def moments(self) -> Path:
-        """When the rows of the history became visible, as far as that is known; a run of an earlier version
-        has none.
-        """
+        """The times at which rows of the history became visible, if known; runs of earlier versions lack the file."""
         return self.path / "moments.jsonl"
 
     @property
     def verdict(self) -> Path:
-        """The judge's verdict."""
+        """The judge's verdict as JSON."""
         return self.path / "verdict.json"
 
     @property
     def report(self) -> Path:
-        """The page for a person; opens offline."""
+        """The HTML page for people, which opens without a network."""
         return self.path / "report.html"
 
     @property
@@ -62,17 +62,21 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of this run's store: a database file for sqlite, a folder for files; elsewhere only its name."""
+        """The location of this run's store: a database file for sqlite, a folder for files; for other stores only
+        its name.
+        """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     @property
     def source(self) -> Path:
-        """What is known of the topic that feeds this run, where its source is Kafka."""
+        """The location of the data about the topic that feeds this run, if its source is Kafka."""
         return self.path / "source"
 
     @property
     def outside(self) -> Path:
-        """What the job `shop` looks up and sends, see `labkit.spark.outside`."""
+        """The folder with the prices that the job `shop` looks up and the mails that it sends, see
+        `labkit.spark.outside`.
+        """
         return self.path / "outside"
 
     def reached(self, driver: int) -> Path:
@@ -80,5 +84,5 @@ class RunFolder:
         return self.path / f"reached-{driver}.json"
 
     def driver_log(self, driver: int) -> Path:
-        """Everything that the nth driver, its JVM and its workers printed."""
+        """The output of the nth driver, its JVM and its workers."""
         return self.path / f"driver-{driver}.log"

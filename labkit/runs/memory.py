@@ -1,7 +1,8 @@
-"""Spark's memory sink in a query without a checkpoint: what can be read inside the driver, and what its death leaves.
+"""Run Spark's memory sink without a checkpoint, read its table inside the driver, and list the files left after a
+kill.
 
-Nothing of it is a store: the table is a list in the driver, and the checkpoint that Spark makes for itself lies in a
-temporary folder of which no later driver knows.
+The memory table is a list in the driver and no store. Spark puts the query's own checkpoint into a temporary
+folder that no later driver knows.
 """
 
 from dataclasses import dataclass
@@ -29,18 +30,18 @@ MEMORY: Final = "memory"
 
 @dataclass(frozen=True)
 class Life:
-    """One driver: the rows that its memory table had in the end, as (offset, word, count), and how it died."""
+    """One driver: the last rows of its memory table, as (offset, word, count), and the signal that killed it."""
 
     rows: list[tuple[int, str, int]]
     signal: int
     left: list[str]
-    """Files that are still there when every process is dead, beside the driver's log."""
+    """The files, other than driver logs, that exist after every process is dead."""
 
 
 def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
-    """Runs one driver with the memory table from its start to its SIGKILL, with `patience` in seconds.
+    """Run one driver with the memory table from its start to its SIGKILL, with `patience` in seconds.
 
-    Raises `JobFailed` when the driver fails or has no table.
+    Raises `JobFailed` if the driver fails or reports no table.
     """
     task = DriverTask(
         master=f"local[{PARTITIONS + 1}]", profile="small", active=1, archive=True, queries=[], memory=True
@@ -75,7 +76,7 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
 
 
 class MemoryQuery:
-    """The running count of the three records into a memory table; ends when everything was counted."""
+    """The running count of the three default records into a memory table; it ends after all records are counted."""
 
     name: str = MEMORY
 
@@ -91,7 +92,7 @@ class MemoryQuery:
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
     def poll(self) -> Ended | None:
-        """`Ended` once the query has; its table is reported before. Raises what it failed with."""
+        """Report the table and return `Ended` if the query has ended, else None. Raises the query's error."""
         if self._query.isActive:
             return None
         error = self._query.exception()

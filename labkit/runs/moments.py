@@ -1,9 +1,9 @@
-"""When the rows of a run became visible: what the store knows exactly, else bounds from what was read and written.
+"""Determine when the rows of a run became visible: exactly if the store records it, otherwise as bounds.
 
-Rows that were there when everything was dead became visible before that kill, the others after it; a row of batch N
-not before `offsets/N`, and not before the query of its driver started; where rows are visible at once, not after
-`commits/N`. Moments are seconds since the epoch, by the clocks of this machine and of the store's server. This module
-must not judge, and must not open a store.
+A row that was visible after a kill became visible before it, and every other row after it. A row of batch N
+cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never holds
+rows back, it is visible before `commits/N`. Moments are in seconds since the epoch, by the clocks of this
+machine and of the store's server.
 """
 
 import json
@@ -24,26 +24,26 @@ from labkit.spark.options import CheckpointFate
 from labkit.stores.contract import Clocked, Shown, Store
 
 MOST_WAITING = 10_000
-"""Rows that wait at a crash whose moments are kept."""
+"""The largest number of pre-committed rows at a crash whose moments are kept."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What bounds the moments of a run's rows, beside what its store knows."""
+    """The events of a run that bound the moments of its rows if the store does not record them."""
 
     begun: float | None
     ended: float
     kills: Sequence[tuple[int, float | None]]
-    """Of each crash after which a reader looked, how many rows were there, and when the first SIGKILL was sent."""
+    """For each crash after which a reader looked: the number of visible rows, and the time of the first SIGKILL."""
     planned: Mapping[int, float]
-    """When `offsets/N` was written, by batch."""
+    """The time at which `offsets/N` was written, by batch."""
     noted: Mapping[int, float]
-    """When `commits/N` was written, by batch; empty where a row may become visible after it."""
+    """The time at which `commits/N` was written, by batch; empty if rows may become visible after it."""
     started: Mapping[int, float] = field(default_factory=dict)
-    """When the query of each driver started, by number. An incarnation never starts before the driver of its number."""
+    """The time at which each driver's query started, by driver number; no incarnation starts before its driver."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """What is known of a row, whose place in the history counts from 0."""
+        """Return the times of a row, or bounds for them; `place` is the row's position in the history, from 0."""
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
 
@@ -69,10 +69,10 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Bounds the moments of all rows of a run that has ended, writes them into its folder, and says what they tell.
+    """Bound the moments of all rows of an ended run, write them into its folder, and return what follows from them.
 
-    They give the explanation the moment of the row that refutes, in seconds since the run began, and the time for which
-    readers could have read something wrong.
+    The explanation gets the time of the refuting row, in seconds since the run began. The exposure says for how
+    long readers could have read something wrong.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -87,7 +87,7 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """The frame of a run that has ended. A crash without a reading, of an executor, bounds nothing."""
+    """Return the frame of a run that ended at `ended`. The crash of an executor has no reading and bounds nothing."""
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
     killed = [crash.get("killed_at") for crash in run.crashes if not crash.get("executor")]
@@ -109,8 +109,9 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Of records whose rows are pre-committed and not visible now, when that was, by offset; None where
-    nobody knows.
+    """Return by offset when records with pre-committed rows that are still invisible were pre-committed.
+
+    Return None if the store does not know, or if there are more than `MOST_WAITING` such rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -135,9 +136,9 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """What readers of the run's keys went through. `shown` are the bounded moments of the rows.
+    """Return for how long readers could have read wrong or late values. `shown` are the bounded moments of the rows.
 
-    `ready`: None where nobody knows what had been pre-committed before a crash; then no wait is known either.
+    If `ready` is None, the rows pre-committed before a crash are unknown, so no waiting time is computed.
     """
     # A write-ahead log holds rows back outside of the store, which knows nothing of that.
     is_told = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -146,7 +147,9 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Keeps the moments in a run's folder: a line for the first row of those that share theirs."""
+    """Write the moments of rows into a file, one line for the first of several rows in sequence that share their
+    moments.
+    """
     lines, before = [], None
     for place, each in enumerate(shown):
         if each != before:

@@ -1,7 +1,4 @@
-"""What came of a run: the value that a notebook and the command line show, and the pages that are made of it.
-
-Everything here is read from the run's record and its folder.
-"""
+"""The outcome of a run: the value that a notebook and the command line show, read from the run's record and folder."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,39 +33,39 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """What the judge says."""
+        """The judge's verdict."""
         return self.record.verdict
 
     @property
     def folder(self) -> Path:
-        """The folder of the run, with everything about it."""
+        """The folder of the run, with all its files."""
         return self.record.folder.path
 
     @property
     def exposure(self) -> Exposure | None:
-        """For how long readers could have read a wrong value, key by key; None of a history that is too long."""
+        """For how long readers could have read a wrong value, key by key; None if the history is too long."""
         return self.record.exposure
 
     @property
     def label(self) -> str:
-        """Sink, store and order, as a person names them."""
+        """The sink, store and order of commits in a few words."""
         return self.record.scenario.label
 
     @property
     def seen(self) -> str:
-        """What an outside reader could have seen, in order, with the moments of the crashes."""
+        """The values that an outside reader could have seen, in order, with the moments of the crashes, as text."""
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
-        """Every row that an outside reader could have seen, in the order in which it became visible."""
+        """Return every row that an outside reader could have seen, in the order in which rows became visible."""
         return list(self.record.rows)
 
     def mails(self) -> list[Mail]:
-        """Every mail that the job `shop` has sent, in order of the orders; empty where another job ran."""
+        """Return every mail that the job `shop` sent, sorted by order number; empty for another job."""
         return Outside(self.record.folder.outside).sent()
 
     def done_and_left(self) -> list[tuple[Record, int, int]]:
-        """Of every order how often its mail was sent, and how many rows of it a reader finds in the end."""
+        """Return for every order how often its mail was sent, and how many of its rows a reader finds in the end."""
         sent = Counter(mail.offset for mail in self.mails())
         found = Counter(row.offset for row in self.rows())
         if self.record.scenario.strategy.facts.replaces:
@@ -82,15 +79,18 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """The run's scenario in the simulator, opened at the same failpoint. Raises `InvalidInput` where it
-        has none.
+        """The run's scenario in the simulator, opened at the same failpoint.
+
+        Raises `InvalidInput` if the simulator does not model the scenario.
         """
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)
 
     def checkpoint_file(self, name: str) -> str:
-        """The text of one file of the checkpoint, as `offsets/0`. Raises `InvalidInput` when it is not there."""
+        """Return the text of one file of the checkpoint, such as `offsets/0`. Raises `InvalidInput` if it is
+        missing.
+        """
         path = self.record.folder.checkpoint / name
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
@@ -99,7 +99,7 @@ class Outcome:
             raise InvalidInput(f"{path}: there is no such file; {there}.") from None
 
     def __str__(self) -> str:
-        """The run for a person, in a few lines."""
+        """Return a summary of the run in a few lines."""
         verdict = self.verdict
         final = ", ".join(f"{key}={value}" for key, value in islice(verdict.final.items(), 10)) or "nothing"
         lines = [
@@ -118,11 +118,11 @@ class Outcome:
         return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.record.scenario.command()}"])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """The run as a card, and as the few lines of it that are the same in every run."""
+        """Return the run as an HTML card, and as a few lines of plain text that are the same in every run."""
         from labkit.runs.pages.card import card
 
         return card(self.record)._repr_mimebundle_()
 
     def to_json(self) -> dict[str, Any]:
-        """The run as `labkit run --json` prints it."""
+        """Return the run as `labkit run --json` prints it."""
         return self.record.to_json()

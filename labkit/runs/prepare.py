@@ -1,6 +1,6 @@
-"""The first stage of a run: a scenario becomes a folder, a store that can carry it, and a source that feeds it.
+"""Prepare a run: check its scenario and the services it needs, create its folder, and fill its source.
 
-A run whose runner was stopped is resumed here.
+`resume` continues a run whose runner was stopped.
 """
 
 import json
@@ -29,17 +29,17 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Makes the folder of a run, by default `fresh_folder`, after everything that it needs was checked.
+    """Check everything that a run needs, and create its folder, by default `fresh_folder`.
 
-    Raises `InvalidInput` for a bad input and for a folder that is there already or cannot be written, and
-    `ServiceUnavailable` where Java or a server is missing.
+    Raises `InvalidInput` for a bad input and for a folder that exists already or is not writable, and
+    `ServiceUnavailable` if Java or a server is missing.
     """
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Makes the folders of several runs as `prepare` does, the first of them when nothing refuses any of the runs."""
+    """Create the folders of several runs as `prepare` does, after the checks of all of them have passed."""
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
         check_input(run.scenario)
@@ -52,9 +52,9 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Checks that the servers of a run's store and source are there and can do what the run needs.
+    """Check that the servers of a run's store and source answer and can do what the run needs.
 
-    Raises what `ServerBacked.check` raises, or `ServiceUnavailable`; nothing is written.
+    Writes nothing. Raises the errors of `ServerBacked.check`, or `ServiceUnavailable`.
     """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
@@ -85,7 +85,7 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Reads the folder of a run whose runner was stopped, which then goes on with its next driver.
+    """Return the run in the folder of a stopped runner, ready to continue with its next driver.
 
     Raises `InvalidInput` for a run that is finished, damaged, or cannot be resumed.
     """
@@ -110,7 +110,7 @@ def resume(folder: Path) -> Run:
 
 
 def fresh_folder(name: str) -> Path:
-    """Names a folder `runs/<utc time>-<name>` below the working folder that is not there yet."""
+    """Return a path `runs/<utc time>-<name>` below the working folder that does not exist yet."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     base = Path("runs").absolute() / f"{stamp}-{name}"
     folder, number = base, 1

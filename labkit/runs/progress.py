@@ -1,7 +1,6 @@
-"""What a person is told while drivers run: a sentence for every event, and who may be told.
+"""Tell people about running drivers: one phrase for every event, and the functions that can receive events.
 
-The sentences are one function over all events, so an event without a sentence does not pass the type checker. This
-module must not decide anything by an event.
+`words` matches on all events, so an event without a phrase fails the type check. Progress decides nothing.
 """
 
 from collections.abc import Callable
@@ -35,12 +34,14 @@ from labkit.host.processes.events import (
 )
 
 Tell = Callable[[AnyEvent], None]
-"""Told every event, for progress only."""
+"""A function that receives every event and shows progress."""
 
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """What happened, for a person. `query` names the event's query where its own name says nothing."""
+    """Return an event as a short phrase for people. `query` replaces the query's name if that would mean nothing
+    to them.
+    """
     if isinstance(event, QueryEvent):
         return f"{query or event.query}: {_of_query(event)}"
     return _of_driver(event)
@@ -122,15 +123,15 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
 
 @takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
-    """A `Tell` that prints a line for everything that happens."""
+    """Print one line for every event."""
     print(words(event), flush=True)
 
 
 @takes("lab.in_place(event)")
 def in_place(event: AnyEvent) -> None:
-    """A `Tell` whose every line takes the place of the one before: for a notebook, where many runs go on at once."""
+    """Print every event over the line of the event before it, for a notebook in which many runs go on at once."""
     print(f"\r{words(event):<70.70}", end="", flush=True)
 
 
 def silent(_event: AnyEvent) -> None:
-    """A `Tell` that shows nothing."""
+    """Ignore the event."""

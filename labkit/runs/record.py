@@ -1,7 +1,6 @@
-"""The record of a run: everything that is known of it when its last driver has ended, as one value.
+"""The record of a run: every result of an ended run as one value, from which reports, diagrams and cards are made.
 
-Report, diagram, notebook card and panel are made from it. A history may be millions of rows long: the record of such a
-run reads it row by row from the run's folder.
+A history may be millions of rows long; the record of a long run reads it row by row from the run's folder.
 """
 
 import hashlib
@@ -20,14 +19,14 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 
 MOST_KEYS = 1_000
-"""Keys in a verdict; the values of more are in a file of their own."""
+"""The number of keys up to which a verdict contains their last values; more go into a file of their own."""
 
 _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run that has ended and has been judged. The rows of a long one are in the folder's history alone."""
+    """One run that has ended and has been judged. The rows of a long run are only in the history file of its folder."""
 
     scenario: Scenario
     folder: RunFolder
@@ -35,38 +34,38 @@ class RunRecord:
     crashes: Sequence[Mapping[str, Any]] = ()
     """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """What took how long, by name."""
+    """The durations of the run's phases in seconds, by name."""
     drivers: int = 1
-    """How many drivers there were."""
+    """The number of drivers that were started."""
     hidden: Sequence[Observation] = ()
-    """Rows that are in the end still in transactions of nobody."""
+    """The rows that at the end are still in undecided transactions."""
     files: Sequence[str] = ()
-    """The files of the checkpoint in the end."""
+    """The files of the checkpoint at the end."""
     released: bool = False
-    """Whether the rows were dropped from their server, so that the history is all that is left of them."""
+    """Whether the rows were deleted from their server, so that only the history file still has them."""
     explanation: Explanation | None = None
-    """What failure-free runs have to say of it; None where nobody asked."""
+    """Whether failure-free runs can explain what readers saw; None if this was not examined."""
     exposure: Exposure | None = None
-    """For how long readers could have read something wrong; None of a history that is too long."""
+    """For how long readers could have read something wrong; None if the history is too long."""
     kept: Sequence[Seen] | None = field(default=None, repr=False)
-    """The events of a short history; None: they are in the folder alone."""
+    """The events of a short history; None for a long one, which is only in the folder."""
 
     @property
     def events(self) -> Iterator[Seen]:
-        """What an outside reader could have seen, in order, with the moments at which one really looked."""
+        """The rows that an outside reader could have seen, in order, with the moments at which a reader looked."""
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property
     def rows(self) -> Iterator[Observation]:
-        """Every row that an outside reader could have seen, in the order in which it became visible."""
+        """Every row that an outside reader could have seen, in the order in which rows became visible."""
         return (event for event in self.events if isinstance(event, Observation))
 
     def beside_verdict(self) -> list[tuple[str, str]]:
-        """What is to be said beside the verdict; see `labkit.core.exposure.beside_verdict`."""
+        """Return the labelled sentences that accompany the verdict; see `labkit.core.exposure.beside_verdict`."""
         return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
-        """The run as `--json` prints it."""
+        """Return the run as `--json` prints it."""
         crashes = [{name: crash[name] for name in _OF_A_CRASH} for crash in self.crashes]
         return {
             "scenario": self.scenario.to_json(),
@@ -91,7 +90,7 @@ class RunRecord:
 
     @cached_property
     def _final_file(self) -> dict[str, Any]:
-        """The entry that names the file with the values of many keys; nothing for few."""
+        """The JSON entry for the file with the last values of many keys; empty if there are few keys."""
         text = final_text(self.verdict)
         if text is None:
             return {}
@@ -106,9 +105,10 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """The last value of every key, for a file of its own; None where there are few keys.
+    """Return the last value of every key as the content of its own file; None if there are few keys.
 
-    Sorted, without spaces, in UTF-8, so that somebody who counts the words can compare the digest.
+    The JSON is in UTF-8, sorted and without spaces, so that an independent count of the words can be compared
+    by digest.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

@@ -1,6 +1,7 @@
-"""One run that is under way: its scenario, its folder, and the evidence of its crashes so far.
+"""One run in progress: its scenario, its folder, and the evidence of its crashes so far.
 
-`labkit.runs.prepare` makes it, `labkit.runs.conduct` drives it, `labkit.runs.conclude` ends it.
+`labkit.runs.prepare` creates it, `labkit.runs.conduct` drives it, and `labkit.runs.conclude` turns it into a
+`RunRecord`.
 """
 
 import json
@@ -29,29 +30,31 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One scenario under way in its folder. When it has ended and was judged, all that is known is its `RunRecord`."""
+    """One scenario in progress in its folder. After its end and its judgement, a `RunRecord` replaces it."""
 
     scenario: Scenario
     folder: RunFolder
     drivers: int = 0
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
-    """Of each moment at which a reader looked its name, and how many rows were visible."""
+    """The moments at which a reader looked: their names, each with the number of rows visible then."""
     ready: dict[int, Span] | None = field(default_factory=dict)
-    """When rows were found pre-committed at a crash, by the offset of their record; None: not known."""
+    """When rows that were invisible at a crash had been pre-committed, by the offset of their record; None if
+    unknown.
+    """
     started: dict[int, float] = field(default_factory=dict)
-    """When the query of each driver started, after its recovery, in seconds since the epoch; by the driver's number."""
+    """When each driver's query started after its recovery, in seconds since the epoch, by the driver's number."""
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     keep_store: bool = False
     """Whether rows in a server stay there after the verdict."""
     port: int | None = None
-    """The port of the server that feeds this run, where its source is a socket."""
+    """The port of the server that feeds this run if its source is a socket."""
 
     @property
     def name(self) -> str:
-        """A name that no other run has which is conducted together with this one."""
+        """The name of this run, unique among the runs that are driven together."""
         return _STAMP.sub("", self.folder.path.name)
 
     @property
@@ -61,15 +64,15 @@ class Run:
 
     @property
     def next_crash(self) -> Crash | None:
-        """The crash that the next driver will die of; None for the driver that runs to the end."""
+        """The crash that ends the next driver; None for the driver that runs to the end."""
         return next(iter(self.crashes_left), None)
 
     def open_store(self) -> Store:
-        """Opens the store that the run writes to."""
+        """Open the store that the run writes to."""
         return open_store(self.scenario.store, self.folder.store(self.scenario.store))
 
     def query_task(self) -> QueryTask:
-        """The task of the run's next driver."""
+        """Return the task of the run's next driver."""
         driver = self.drivers + 1
         armed = None
         if self.next_crash is not None:
@@ -89,29 +92,32 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Whether a socket may send now: to the first driver after its empty first batch, to later ones at once.
+        """Return whether the line server may send now: to the first driver after its empty first batch, else at
+        once.
 
-        The first driver gets its lines between two plans, so that one batch has all of them. A later driver that finds
-        no line when it plans its first new batch plans one that ends before it begins, and Spark then refuses to go on
-        ("Offsets committed out of order").
+        The first driver gets its lines between two plans, so that one batch contains all of them. A later
+        driver must find lines when it plans its first new batch; otherwise it plans a batch that ends before it
+        begins, and Spark stops with "Offsets committed out of order".
         """
         first_is_over = 0 in Checkpoint(self.folder.checkpoint).commit_log()
         return self.drivers > 1 or (first_is_over and between_plans())
 
     def portions(self) -> list[list[str]]:
-        """The lines that a socket sends to each driver: a batch to those that will be killed, the rest to the last."""
+        """Return the lines for each driver of a socket run: one batch for every driver that is killed, the rest
+        for the last.
+        """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """Moves the checkpoint aside after a crash where the scenario says so and nobody has done it yet."""
+        """Move the checkpoint aside after a crash if the scenario deletes it and it has not been moved already."""
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Writes everything that is known so far into the folder, so that a stopped run can be resumed.
+        """Write the evidence so far into the folder, so that a stopped run can be resumed.
 
         `end` describes the checkpoint after the last driver.
         """
@@ -126,7 +132,9 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Takes over the evidence that a stopped runner has kept, if there is any. Raises `InvalidInput`."""
+        """Load the evidence that a stopped runner wrote, if there is any. Raises `InvalidInput` if the file is
+        damaged.
+        """
         path = self.folder.evidence
         if not path.exists():
             return

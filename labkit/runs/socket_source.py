@@ -1,7 +1,7 @@
-"""When a query on a socket plans its batches, when its lines are sent to it, and when it has read them all.
+"""Time the lines of a socket source: when a query plans its batches, and whether it has read all lines.
 
-Spark's socket source gives a batch the lines that have come by the moment of the plan. So the moments of the plans are
-known, and lines are sent between them.
+Spark's socket source puts into a batch the lines that arrived before its plan. Therefore plans happen at known
+moments, and lines are sent between them.
 """
 
 import time
@@ -13,30 +13,29 @@ if TYPE_CHECKING:
     from labkit.spark.checkpoint import Checkpoint
 
 PLANNED_EVERY = 2
-"""Seconds between two plans. Spark plans whenever the time since 1970 is a multiple of them (ProcessingTimeExecutor).
-"""
+"""Seconds between two plans. Spark plans at every multiple of them since 1970 (ProcessingTimeExecutor)."""
 
 
 def just_planned() -> bool:
-    """Whether the next plan is far away: a query that connects now has its lines by then."""
+    """Return whether the next plan is far enough away that a query which connects now has its lines by then."""
     return _passed() < 0.2
 
 
 def between_plans() -> bool:
-    """Whether plans are far away on both sides: lines that are sent now come into one batch."""
+    """Return whether the plans before and after are so far away that lines sent now arrive in one batch."""
     return 0.4 < _passed() < 0.6
 
 
 def _passed() -> float:
-    """Which part of the time between two plans has passed."""
+    """Return the fraction of the time between two plans that has passed."""
     return time.time() % PLANNED_EVERY / PLANNED_EVERY
 
 
 class SocketProgress:
-    """Knows whether a query on a socket has read the lines that this connection sends; their offsets begin at 0.
+    """Detects when a query has read all lines that its current socket connection sends; their offsets begin at 0.
 
-    A batch that an earlier driver planned says nothing about them. Lines under offsets that are taken already make no
-    batch, so a query that does nothing for `QUIET` seconds has nothing left to do either.
+    Batches that an earlier driver planned say nothing about these lines. Lines whose offsets were committed
+    before make no batch, so a query that is idle for `QUIET` seconds has read everything too.
     """
 
     QUIET = 5.0
@@ -48,7 +47,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Looks at the query's progress, and says whether it has read all lines."""
+        """Return whether the query has read all lines, according to its latest progress."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

@@ -1,7 +1,7 @@
-"""One changing line for a run that a person waits for: its stage in plain words, the seconds, and how far it has come.
+"""Show one changing line for a run that a person waits for: its stage, the seconds, and a progress bar.
 
-Drivers tell their events from threads of their own, and a notebook's output is changed from the cell's own thread, so
-events are noted here and shown by the runner's heartbeat.
+Drivers report events from threads of their own, but only the cell's own thread can change a notebook's output.
+Therefore `tell` only stores an event, and the runner's heartbeat shows it.
 """
 
 import time
@@ -25,12 +25,14 @@ from labkit.runs.progress import Tell, silent
 from labkit.view.front_end import Line, is_kernel, is_watched, line
 
 STEPS = 5
-"""Steps of one driver: it starts, Spark is up, the job is opened, it reaches its point or its end, and it is dead."""
+"""The number of steps of one driver: it starts, Spark is up, the job opens, it reaches its failpoint or end, it is
+dead.
+"""
 
 
 @dataclass
 class Watch:
-    """What a run's events say, for `line`. `crashes` are planned in one run; with several `runs`, their ends count."""
+    """The progress of one run with `crashes` planned crashes, or of several `runs`, whose ends are counted."""
 
     line: Line
     crashes: int
@@ -48,11 +50,11 @@ class Watch:
 
     @property
     def of(self) -> int:
-        """All there is to do."""
+        """The total number of steps."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: AnyEvent) -> None:
-        """Notes an event; called from any thread."""
+        """Update the progress after an event. Any thread may call it."""
         self._ended += isinstance(event, Ended)
         if self.runs > 1:
             self.done = self._ended
@@ -66,21 +68,21 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Shows what has changed; called from the cell's own thread, several times a second."""
+        """Show the progress if it has changed. The cell's own thread calls it several times a second."""
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
             self.line.show(f"{now[0]}, {now[1]} s", self.done, self.of)
 
     def end(self, how: str = "took") -> None:
-        """Leaves one short line."""
+        """Replace the line by one short sentence with the duration."""
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
 
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """How far the driver has come, and what to say; None for an event that changes neither."""
+    """Return the step that the driver has reached and a phrase for it; None for an event that changes neither."""
     said: tuple[int, str] | None = None
     match event:
         case DriverStarts():
@@ -108,10 +110,10 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Whom to tell, and the heartbeat: the `tell` that was asked for, else a changing line where a person looks.
+    """Yield the function that receives events, and the heartbeat or None.
 
-    A notebook that a program runs is told nothing, so that its output is the same every time; a terminal hears
-    `elsewhere`.
+    A given `tell` is used as it is. Otherwise a watched notebook shows one changing line, a notebook that a
+    program executes shows nothing, so that its output is always the same, and a terminal uses `elsewhere`.
     """
     if tell is not None:
         yield tell, None

@@ -1,1 +1,1 @@
-"""What a person sees of a recorded run. A page takes what was recorded."""
+"""Pages that show a recorded run to people, made from the run's record alone."""

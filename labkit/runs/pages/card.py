@@ -1,7 +1,7 @@
-"""A run as a small card: the verdict, what should be there and was found, what a reader saw, and the proof in folds.
+"""Show a run as a small notebook card: the verdict, expected and actual rows, a reader's view, and folded details.
 
-Everything on it comes from the run's record and folder; what is missing there is called unknown. Of a large run only
-the verdict is shown.
+The card takes everything from the run's record and folder, and says "unknown" for data that is missing there.
+For a large run it shows the verdict alone.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from labkit.view.card import BAD, Card, Cell, Html, beside, code, fold, folds, i
 from labkit.view.timeline import Step
 
 SMALL = 100_000
-"""Bytes of the largest history, and of the largest input, that a card reads."""
+"""The size in bytes up to which a card reads a history, and up to which it reads an input."""
 MOST_RECORDS = 12
 MOST_FILES = 30
 MOST_BYTES_OF_A_FILE = 20_000
@@ -35,7 +35,7 @@ UNKNOWN = "unknown"
 
 
 def card(record: RunRecord) -> Card:
-    """The run for a notebook."""
+    """Return the card of a run."""
     verdict = record.verdict
     tracks = _tracks(record)
     key = seen.worth_seeing(tracks) if tracks else None
@@ -64,7 +64,10 @@ def card(record: RunRecord) -> Card:
 
 
 def _wrong(record: RunRecord) -> list[Html]:
-    """For how long a reader could have read something wrong; not in the plain text, which is the same in every run."""
+    """Return a paragraph about how long readers could have read something wrong.
+
+    The plain text leaves it out, because that text must be the same in every run.
+    """
     said = dict(record.beside_verdict()).get("wrong")
     return [para(sentence(said), kind="lkc-under")] if said else []
 
@@ -76,9 +79,7 @@ def _title(record: RunRecord) -> str:
 
 
 def _reason(record: RunRecord) -> str:
-    """Why it came so: the sentence that was written down before any run where the run is as predicted, else the
-    judge's.
-    """
+    """Return the prediction's reason if the run came out as predicted, otherwise the judge's reason."""
     found = expected_of(record)
     if found is not None:
         expected, came_so = found
@@ -93,7 +94,7 @@ def _killed(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the table: what, how often or with which value it should be there, what was found."""
+    """One line of the table: a name, the expected count or value, and the actual one."""
 
     name: str
     should: str
@@ -107,7 +108,7 @@ def _row(row: Row) -> tuple[str | Cell, ...]:
 
 
 def _rows(record: RunRecord) -> list[Row]:
-    """What should be there beside what was found; nothing where there is too much of it, or no input any more."""
+    """Return the table of expected and actual rows; empty if there are too many rows or the input is gone."""
     expected = _expected(record)
     if expected is None or not _is_small(record.folder.history):
         return []
@@ -180,7 +181,7 @@ def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
 
 
 def _where(strategy: Strategy, point: str) -> str:
-    """The point, and what had happened: of this sink, where the point is a moment of a batch."""
+    """Return a sentence with the failpoint and the step that this sink had completed there."""
     if point not in list(FailPoint):
         return f"{point}."
     reached = FailPoint(point)
@@ -208,7 +209,7 @@ def _files(record: RunRecord) -> Iterable[Html]:
 
 
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
-    """The end of a file of the checkpoint, from where that checkpoint lies now."""
+    """Return the last line of a checkpoint file, from the checkpoint of the nth crash if it was moved aside."""
     is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
     path = (record.folder.checkpoint if is_kept else record.folder.put_aside(nth)) / name
     try:

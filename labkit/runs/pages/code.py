@@ -1,4 +1,4 @@
-"""The few lines of a sink that run: an excerpt of its own source."""
+"""Show the lines of a sink that write and commit, as an excerpt of its source."""
 
 import inspect
 from functools import cached_property
@@ -16,14 +16,14 @@ SHOWN = ("begin", "pre_commit", "gathered", "commit")
 
 
 class Code:
-    """The lines of one sink, as a card and as text."""
+    """The excerpt of one sink, as a card and as text."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
     @cached_property
     def text(self) -> str:
-        """The class with the methods that write and commit, as they stand in its file."""
+        """The source of the class with only the methods that write and commit."""
         sink = SINKS[self.strategy]
         own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
         head = inspect.getsource(sink).splitlines()[0]
@@ -33,11 +33,11 @@ class Code:
 
     @property
     def file(self) -> str:
-        """Where it stands, from the package on."""
+        """The path of the sink's source file, starting at the package."""
         return f"{SINKS[self.strategy].__module__.replace('.', '/')}.py"
 
     def html(self) -> str:
-        """The card."""
+        """Return the excerpt as an HTML card."""
         title = f"The sink {self.strategy}: the lines that ran"
         return framed(
             para(title, kind="lkc-title"),
@@ -57,7 +57,7 @@ class Code:
 
 
 def code(sink: str) -> Code:
-    """The lines of a sink by its name. Raises `InvalidInput`."""
+    """Return the excerpt of a sink's source by the sink's name. Raises `InvalidInput` for an unknown name."""
     names = [each.value for each in Strategy]
     if name_in(sink, 'lab.code("append")') not in names:
         raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}")

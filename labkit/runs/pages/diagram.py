@@ -1,4 +1,4 @@
-"""The space-time diagram of a real run: its drivers, its checkpoint and the outside reader, from the run's evidence."""
+"""Draw the space-time diagram of a real run, with drivers, checkpoint and outside reader, from the run's evidence."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from labkit.view.spacetime import Diagram, Step, svg
 
 
 def write_diagram(record: RunRecord) -> None:
-    """Writes `spacetime.svg` into the folder of a run."""
+    """Write `spacetime.svg` into the folder of a run."""
     title = f"Space-time diagram of a real run: {record.scenario.label}"
     diagram = of_run(record.crashes, record.events)
     durable.replace(record.folder.diagram, svg(diagram, title=title))
 
 
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
-    """The diagram of a real run: the evidence of its crashes, and what could be seen, in order."""
+    """Return the diagram of a real run, from the evidence of its crashes and the visible rows and readings in order."""
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
     for event in _shortened(events):
@@ -39,11 +39,14 @@ def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diag
 
 
 MOST_EVENTS = 200
-"""Observations of a real run that are drawn before the middle is left out."""
+"""The number of observations of a real run above which the diagram leaves out the middle ones."""
 
 
 def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
-    """Leaves the middle of a long history out, and says how many rows were there; holds only the rows that it keeps."""
+    """Yield the events without the middle rows of a long history, which one sentence with their number replaces.
+
+    Only the rows that are kept are held in memory.
+    """
     begun = skipped = held = 0
     end: deque[Seen] = deque()
     for event in events:

@@ -1,6 +1,6 @@
-"""The grid of verdicts: sinks by failpoints, and each cell leads to its run.
+"""Show the verdicts of all crashes as a grid of sinks by failpoints, in which each cell leads to its run.
 
-A cell says by sign, word and shade what the judge said.
+A sign, a word and a shade show the verdict of a cell.
 """
 
 import json
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 JUMPED = "↩"
-"""A reader saw a value go back."""
+"""The sign for a cell in which a reader saw a value go back."""
 
 
 KEY = f"{JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint."
 
 
 class Square(NamedTuple):
-    """One cell: what was said of it, and where its run is: a folder, or a trace for `labkit.lab.show`."""
+    """One cell with its verdict. `run` is the name of the run's folder, or a trace for `labkit.lab.show`."""
 
     cell: Cell
     guarantee: str
@@ -44,18 +44,18 @@ class Square(NamedTuple):
 
     @property
     def row(self) -> str:
-        """Sink, order and store."""
+        """The name of the cell's row: sink, store and order of commits."""
         order = f", {self.cell.order.spoken}" if self.cell.order.spoken else ""
         return f"{self.cell.strategy} on {self.cell.store}{order}"
 
     @property
     def words(self) -> str:
-        """The verdict by sign and name."""
+        """The verdict as sign and name."""
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
 class VerdictGrid:
-    """Squares of one voice, as a table of links, as a figure, and as lines of text."""
+    """Cells from one source (simulator or real runs), as a table of links, as a figure, and as lines of text."""
 
     def __init__(self, squares: Sequence[Square], voice: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -63,7 +63,7 @@ class VerdictGrid:
         self._base = base
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
-        """The square of a row and a failpoint, as both are written on the grid. Raises `InvalidInput`."""
+        """Return the cell in the row and column with these labels. Raises `InvalidInput` if there is none."""
         cell_square = self._by_place().get(cell)
         if cell_square is None:
             rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
@@ -75,12 +75,12 @@ class VerdictGrid:
 
     @property
     def rows(self) -> list[str]:
-        """Sinks, in the order of the course."""
+        """The row labels, in the order of the cells."""
         return list(dict.fromkeys(square.row for square in self.squares))
 
     @property
     def points(self) -> list[FailPoint]:
-        """Failpoints, in the order in which a batch passes them."""
+        """The failpoints of the columns, in the order in which a batch passes them."""
         reached = {square.cell.point for square in self.squares}
         return [point for point in FailPoint if point in reached]
 
@@ -109,7 +109,9 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """The grid as a table; the cell of a real run is a link to its report, `beside` the page's own folder."""
+        """Return the grid as an HTML table; cells of real runs link to their reports, in folders below the URL
+        `beside`.
+        """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
             for point in self.points
@@ -163,7 +165,7 @@ def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
 
 
 def simulated() -> VerdictGrid:
-    """Every cell of the modelled stores in the simulator; each leads to its trace."""
+    """Return the grid of every cell that the simulator models; each cell names its trace."""
     return VerdictGrid(list(_simulated()), "Every cell was run in the simulator.")
 
 
@@ -176,16 +178,16 @@ def _simulated() -> Iterator[Square]:
 
 
 def _able(store: str) -> Iterator[Strategy]:
-    """The strategies that a modelled store can carry: a value by key needs a store with keys."""
+    """Yield the strategies that a modelled store can carry: a strategy that replaces values needs a store with keys."""
     for strategy in Strategy:
         if not strategy.facts.replaces or STORES[store].keyed:
             yield strategy
 
 
 def of_runs(base: Path) -> VerdictGrid:
-    """The real runs in a folder, as `labkit matrix` leaves them; each cell leads to its folder.
+    """Return the grid of the real runs in a folder that `labkit matrix` filled; each cell links to its run's folder.
 
-    Raises `InvalidInput` when there is no verdict of a run that was killed once.
+    Raises `InvalidInput` if the folder has no verdict of a run with one crash.
     """
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
@@ -218,7 +220,9 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Leaves the grid of a folder's runs in it, as a page that opens without a network. Raises `InvalidInput`."""
+    """Write the grid of a folder's runs into the folder, as a page that opens without a network. Raises
+    `InvalidInput`.
+    """
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))
     return page

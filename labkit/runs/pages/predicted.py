@@ -1,4 +1,4 @@
-"""What was predicted of a run before any run, where it is a cell of the grid."""
+"""Find the prediction for a run, if the run is a cell of the grid."""
 
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.record import RunRecord
@@ -6,7 +6,9 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """What was predicted of this cell of the grid before any run, and whether it came so; None off the grid."""
+    """Return the prediction for this run's cell of the grid, and whether it came true; None for a run outside the
+    grid.
+    """
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

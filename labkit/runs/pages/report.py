@@ -1,7 +1,4 @@
-"""The page that a run leaves for a person: one file, no script, opens offline.
-
-Everything on it comes from the run's record.
-"""
+"""Write the report of a run: one HTML file without scripts that opens offline, made from the run's record alone."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -20,7 +17,7 @@ MOST_STEPS = 40
 
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
-    """One page for one run or several."""
+    """Write one page about one or more runs to `path`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -35,7 +32,7 @@ def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """What a template shows of a run."""
+    """Return the values of a run that the page templates show."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

@@ -1,6 +1,6 @@
-"""What a crash leaves in a notebook: plain HTML that is still there when the notebook is opened again.
+"""Show a run in a notebook as plain HTML that is still there when the notebook is reopened.
 
-Everything on it comes from the run's record.
+The HTML is made from the run's record alone.
 """
 
 import os
@@ -24,9 +24,9 @@ from labkit.view.timeline import Step, by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
-    """A run as HTML for a notebook; `prediction` is what the learner predicted (None: nothing).
+    """Return a run as HTML for a notebook; `prediction` is the learner's prediction, or None.
 
-    The style sheets come with it, it names no other host, and without its script it is still complete.
+    The fragment contains its style sheets, loads nothing from other hosts, and is complete even without its script.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -64,20 +64,20 @@ def _chart(record: RunRecord) -> Any:
 
 
 def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
-    """The key of the first witness of anything that went wrong, else the first key."""
+    """Return the key of the first witness of any anomaly, or the first key if there is none."""
     keys = (case.key for cases in verdict.witnesses.values() for case in cases)
     return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Every file of the checkpoint that decides about recovery; whether it was there at each crash, and in the end."""
+    """Yield every checkpoint file that decides about recovery, and whether it existed at each crash and at the end."""
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
 
 
 def _beside(path: Path) -> str:
-    """The path as seen from the working folder, where it lies below it."""
+    """Return the path relative to the working folder if it is below that folder."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 

@@ -1,4 +1,4 @@
-"""The scenario of a real run once more, in the simulator, as a player."""
+"""Repeat the scenario of a real run in the simulator, and show it in a player."""
 
 from itertools import islice
 
@@ -11,13 +11,13 @@ from labkit.spark.options import CheckpointFate, Job
 from labkit.view.stepper import Player
 
 MOST_WORDS = 8
-"""Records of the longest input that the simulated pipeline takes."""
+"""The largest number of input records that the simulated pipeline accepts."""
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """The scenario of a real run, played in the simulator.
+    """Run the scenario of a real run in the simulator and return its steps.
 
-    Raises `InvalidInput` for what the simulator does not model: another job, store or batch size, a longer input.
+    Raises `InvalidInput` if the simulator does not model the job, store or batch size, or if the input is too long.
     """
     words = (
         # One more than is allowed, so that a longer input is noticed without being read
@@ -34,9 +34,9 @@ def walk_of(scenario: Scenario) -> Replay:
 
 
 def at_failpoint(scenario: Scenario) -> Player:
-    """The scenario of a real run in the simulator, opened where its first failpoint has been reached.
+    """Return a player of the simulated scenario, opened at the step in which the first failpoint is reached.
 
-    Raises `InvalidInput` as `walk_of`.
+    Raises `InvalidInput` as `walk_of` does.
     """
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point

@@ -1,7 +1,7 @@
-"""A scenario: what runs, on which store, how it commits, and where it is killed. Checked before anything starts.
+"""A scenario: the job, the store, the order of commits and the crashes of a run, checked before anything starts.
 
-`scenario` has the one declaration of every option, `options` and `kinds` say what an option is, `arguments` derives
-signatures from them. Nothing in this package starts anything.
+`scenario` declares every option, `options` defines an option's attributes, `checks` rejects bad combinations,
+and `arguments` derives function signatures. Nothing in this package starts a process.
 """
 
 from labkit.runs.scenario.checks import check_input

@@ -1,4 +1,4 @@
-"""What a function that takes the options of a run says of itself: a real signature, and a docstring that lists them.
+"""Give a function that takes the options of a run a real signature and a docstring that lists them.
 
 `help()` and tab completion read both.
 """
@@ -15,7 +15,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Decorates a function with `**options`: its signature and docstring name the options, except those in `but`."""
+    """Decorate a function with `**options`: its signature and docstring list every option except those in `but`."""
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]

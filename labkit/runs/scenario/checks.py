@@ -1,4 +1,4 @@
-"""Where the options of a run apply, which of them do not go together, and whether the input fits to them."""
+"""Check which options of a run apply, which of them exclude each other, and whether the input fits them."""
 
 from typing import TYPE_CHECKING
 
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """For what does something only after a crash."""
+    """Return the requirement of an option that has an effect only after a crash; `when` is the clause for its
+    message.
+    """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """For what only the jobs with a stateful processor of the lab's own can do."""
+    """Return the requirement of an option that only the jobs with the lab's own stateful processor support."""
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )
 
 
 def stores_for(sink: Strategy) -> list[str]:
-    """The stores that can carry a sink."""
+    """Return the stores that can carry a sink."""
     return [store for store in STORES if _carries(sink, store)]
 
 
@@ -40,12 +42,12 @@ def _carries(sink: Strategy, store: str) -> bool:
 
 
 def check_capable(scenario: "Scenario") -> None:
-    """Refuses a store that cannot do what the sink needs."""
+    """Raise `InvalidInput` if the store lacks the capability that the sink needs."""
     check_capability(scenario.strategy, scenario.store)
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Refuses a failpoint that the sink does not pass, and a recovery in the first driver."""
+    """Raise `InvalidInput` for a failpoint that the sink never passes, or a recovery failpoint in the first driver."""
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
@@ -55,7 +57,7 @@ def check_crashes(scenario: "Scenario") -> None:
 
 
 def check_expiry(scenario: "Scenario") -> None:
-    """Refuses to wait for the end of a transaction in a store that keeps it for ever."""
+    """Raise `InvalidInput` if transactions should expire in a store that never aborts them by itself."""
     store = scenario.store
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
@@ -63,7 +65,7 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Refuses a cluster for a job that needs threads of this machine, and a cluster that is too small."""
+    """Raise `InvalidInput` for a cluster that is too small, or for a job that runs only in threads of this machine."""
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
@@ -73,13 +75,13 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Refuses to kill an executor where none is a process of its own, or where it does not write."""
+    """Raise `InvalidInput` if an executor should be killed that is no process of its own or does not write."""
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
 
 def check_input(scenario: "Scenario") -> int:
-    """Reads the whole input once and returns how many records it has.
+    """Read the whole input once and return its number of records.
 
     Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
     """

@@ -1,4 +1,4 @@
-"""Adds to `labkit.core.options` what only the options of a run have: crashes, and a place in the crash panel."""
+"""Extend `labkit.core.options` for the options of a run: crashes, and a place in the crash panel."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Part:
 
     label: str
     offers: Callable[["Scenario"], Sequence[str]] | None = None
-    """The words that fit to the parts before this one; None: free text."""
+    """A function that returns the words that fit the parts before this one; None for free text."""
     name: str = ""
-    """The part's name, where it is not the option's."""
+    """The part's name if it differs from the option's."""
     first: str = ""
-    """What is chosen to begin with, where that is not the option's default."""
+    """The initial choice if it differs from the option's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,29 +35,29 @@ class Option(options.Option[ValueT]):
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """A field that is an option of a run. `more` are attributes of `Option`, which says what they mean."""
+    """Declare a dataclass field as an option of a run. `more` are further attributes of `Option`."""
     return options.declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
 def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
-    """The options of a kind of scenario, in the order of its fields."""
+    """Return the options of a scenario class, in the order of its fields."""
     return cast("tuple[Option[Any], ...]", options.options_of(scenario))
 
 
 class Crashes(Kind[tuple[Crash, ...]]):
-    """Planned crashes, the nth of which is for the nth driver."""
+    """The kind of option that lists planned crashes, the nth of which ends the nth driver."""
 
     annotation = list[str]
     accepts = list[str] | str
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Each crash from `POINT` or `POINT@BATCH`."""
+        """Parse each crash from `POINT` or `POINT@BATCH`."""
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
             raise Unfit("write POINT or POINT@BATCH.")
         return tuple(parse_crash(str(each)) for each in words)
 
     def word(self, value: tuple[Crash, ...]) -> Word:
-        """The crashes as they are typed."""
+        """Return the crashes as a user would type them."""
         return [str(crash) for crash in value]

@@ -1,6 +1,6 @@
-"""The one declaration of what can be chosen for a run: a field of `Scenario` for every option.
+"""Declare every option of a run once, as a field of `Scenario`.
 
-A new option is a field here, and the code that obeys it. A scenario is plain data and can be written to JSON and back.
+A new option is a new field here and the code that uses it. A scenario is plain data and round-trips through JSON.
 """
 
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ _USUAL_TASKS = Need(
 
 @dataclass(frozen=True)
 class Scenario(Options):
-    """One run: a job over an input log, a sink on a store in a commit order, and the planned crashes.
+    """One run: a job over an input log, a sink on a store in an order of commits, and the planned crashes.
 
-    `crashes[n]` is armed in the nth driver; the driver after the last crash runs to the end. The fields stand in the
-    order in which the printed command names them.
+    `crashes[n]` is armed in the driver after n crashes, and the driver after the last crash runs to the end.
+    The printed command names the options in the order of the fields.
     """
 
     VERB = "labkit run"
@@ -231,25 +231,25 @@ class Scenario(Options):
     )
 
     def batch_size(self, driver: int) -> int:
-        """Records in one micro-batch that the nth driver plans, from 1."""
+        """Return the number of records in one micro-batch that the nth driver plans, from 1."""
         if driver == 1:
             return self.records_per_batch
         return self.later_records_per_batch or self.records_per_batch
 
     def tasks(self, driver: int) -> int:
-        """Tasks that write each batch of the nth driver, from 1."""
+        """Return the number of tasks that write each batch of the nth driver, from 1."""
         if driver == 1:
             return self.partitions
         return self.later_partitions or self.partitions
 
     @property
     def most_tasks(self) -> int:
-        """Tasks of one batch in the driver that has most of them."""
+        """The largest number of tasks in one batch of any driver."""
         return max(self.tasks(1), self.tasks(2))
 
     @cached_property
     def count(self) -> Count:
-        """What should come out, counted without Spark."""
+        """The expected rows, computed without Spark."""
         if self.job is Job.TOTALS:
             return Totals(self.input, self.records_per_batch)
         if self.job is Job.SHOP:
@@ -259,7 +259,9 @@ class Scenario(Options):
 
     @property
     def note(self) -> str:
-        """What bounds the verdict whatever the sink does; empty where nothing does."""
+        """A sentence about a limit that the job itself sets to the verdict, whatever the sink does; empty if there
+        is none.
+        """
         return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
 
     @property
@@ -275,13 +277,14 @@ class Scenario(Options):
 
     @property
     def label(self) -> str:
-        """Sink, store and order, as a person names them."""
+        """The sink, store and order of commits in a few words."""
         order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
 
 
 def plan(**words: object) -> Scenario:
-    """A scenario from what a person typed: `plan(sink="wal", crashes=["sink.mid_write"])`. Raises as
-    `Scenario.plan`.
+    """Return a scenario from options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
+
+    Raises the errors of `Scenario.plan`.
     """
     return Scenario.plan(words)
