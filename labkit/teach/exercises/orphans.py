@@ -1,14 +1,14 @@
-"""Judges SQL that finishes the prepared transactions of one job, by running it on a real PostgreSQL.
+"""Judge SQL that finishes the prepared transactions of one job, by running it on a real PostgreSQL.
 
-The server alone parses the learner's SELECT, in a READ ONLY transaction of a session that ends behind it. What the
-SELECT gives is sent in another session, and only if every row has the form of one COMMIT PREPARED or ROLLBACK PREPARED
-(`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables and add to one,
-and is dropped with the case. A session that lasts longer than `LONGEST` is cut on this side, whatever the server does.
-A server that lost a session, or on which something could not be dropped, is ended, and the next case gets a fresh one.
-So nothing of one answer reaches the next. What a session may take of the machine's memory is limited on Linux
+Only the server parses the learner's SELECT, in a READ ONLY transaction of a session that ends afterwards. The
+rows of the SELECT are sent in another session, and only if each of them is one COMMIT PREPARED or ROLLBACK
+PREPARED (`FORM`). Both sessions belong to a role of this case alone, which owns nothing, may read two tables
+and add to one, and is dropped with the case. The client cuts a session that lasts longer than `LONGEST`,
+whatever the server does. If a session is lost or something cannot be dropped, the server is stopped and the
+next case gets a new one, so no answer can affect the next. On Linux the memory of a session is limited
 (`MEMORY`).
 
-The server is the judge's own, nobody else uses it, and it ends with this process; a user's own server is never taken.
+The server is the judge's own, nobody else uses it, and it ends with this process. A user's own server is never used.
 """
 
 import atexit
@@ -33,9 +33,9 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 
 MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
-"""Of one statement that a query gives."""
+"""The largest number of characters of one statement that a query returns."""
 LONGEST = 8.0
-"""Seconds of one session of an answer: of the query, and again of all its statements together."""
+"""The number of seconds that a session may last: the query's, and also the one for all its statements together."""
 FORM = re.compile(
     r"""\s* (?: COMMIT | ROLLBACK ) \s+ PREPARED \s*
     (?: (?: U& )? ' (?: [^'] | '' )* '
@@ -44,8 +44,9 @@ FORM = re.compile(
     ) \s* ;? \s*""",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""One statement that is sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$, also with a
-tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused."""
+"""One statement that may be sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$, also
+with a tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused.
+"""
 SETUP = (
     "CREATE DATABASE elsewhere",
     "REVOKE TEMPORARY ON DATABASE postgres, elsewhere FROM PUBLIC",
@@ -55,7 +56,7 @@ SETUP = (
     FOR each IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each); END LOOP; END $$""",
 )
-"""What a fresh server needs once."""
+"""Statements that prepare a new server once."""
 ASKED = """
 CREATE FUNCTION asked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -64,49 +65,51 @@ EXCEPTION WHEN OTHERS THEN
     RAISE EXCEPTION USING MESSAGE = left(SQLERRM, 500), ERRCODE = SQLSTATE;
 END $$
 """
-"""Runs a query with its caller's rights. An error may quote a value of a gigabyte, and here the error becomes short."""
+"""Runs a query with its caller's rights, and shortens the error message, because it may quote a value of a gigabyte."""
 MEMORY = 512 * 1024**2
-"""Bytes of address space of one process of the server, 128 MiB of which all share.
+"""The number of bytes of address space of one server process, including 128 MiB that all of them share.
 
-One session at a time is an answer's, and no query gets helpers (`ALONE`), so this bounds what an answer may take. It is
-a limit of processes, since a cgroup needs a right that few learners have.
+Only one session at a time runs an answer, and no query gets helper processes (`ALONE`), so this bounds the
+memory of an answer. The limit applies to processes, because a cgroup needs a right that few learners have.
 """
 ALONE = ("-c", "max_worker_processes=0", "-c", "max_logical_replication_workers=0")
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
-"""Settings of a case's role. A query may change the first two for what follows it in its session: nothing does."""
+"""Settings of a case's role. A query may change the first two for later statements in its session, but there are
+none.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is prepared before the answer runs, and what must be there afterwards."""
+    """The transactions prepared before the answer runs, and the expected state afterwards."""
 
     job: str
     decided: int
     prepared: Sequence[str]
     elsewhere: Sequence[str]
-    """Prepared in another database of the same server."""
+    """Transactions prepared in another database of the same server."""
 
     @property
     def own(self) -> list[str]:
-        """The names that belong to the job and can be finished here."""
+        """The names that belong to the job and can be finished in this database."""
         return [gid for gid in self.prepared if gid.split("/")[0] == self.job]
 
     @property
     def committed(self) -> list[str]:
-        """Those of its decided batches."""
+        """The transactions of the job's decided batches."""
         return sorted(gid for gid in self.own if int(gid.split("/")[1]) <= self.decided)
 
     @property
     def left(self) -> list[str]:
-        """What must still wait: everything that is not the job's, or not here."""
+        """The transactions that must remain prepared: those of other jobs and those in the other database."""
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
-    """Prepares, runs the query and then its statements, and looks at what is left and what was committed.
+    """Prepare the transactions, run the query and then its statements, and compare the remaining and committed ones.
 
-    Raises `ServiceUnavailable` where no PostgreSQL can be started, or where a fresh one cannot be prepared.
+    Raises `ServiceUnavailable` if no PostgreSQL can be started or if a new one cannot be prepared.
     """
     given = dict(variant.parameters)
     case = Case(given["job"], given["decided"], given["prepared"], given.get("elsewhere", ()))
@@ -135,7 +138,7 @@ def _query(value: Plain) -> str:
 
 
 def _formed(statements: Sequence[str]) -> Sequence[str]:
-    """The statements, if all of them may be sent. Raises `Unusable` with the first that may not."""
+    """Return the statements if all of them may be sent. Otherwise raise `Unusable` with the first that may not."""
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
@@ -169,17 +172,17 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """A schema with what a case needs, the owner's connection to it, and the role of the learner's sessions."""
+    """The schema of a case, the owner's connection to it, and the role of the learner's sessions."""
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
-        """Of the schema and of the role."""
+        """The name of both the schema and the role."""
         self.lost = False
-        """Whether the server may still be busy with an answer, or is gone."""
+        """Whether the server may still be busy with an answer, or has ended."""
         self._address, self._owner = address, owner
 
     def prepare(self, case: Case) -> None:
-        """Makes role, schema, tables and transactions."""
+        """Create role, schema and tables, and prepare the transactions."""
         for limit in LIMITS:
             self._owner.execute(f"SET {limit}".encode())
         self._run("CREATE ROLE {} LOGIN")
@@ -204,7 +207,7 @@ class _Place:
                     _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
     def asked(self, query: str) -> list[str]:
-        """What the query gives. Raises `Unusable` with the server's own words."""
+        """Return the rows of the learner's query. Raises `Unusable` with the server's own error message."""
         wrapped = (
             f"SELECT left(statement::text, {MOST_CHARACTERS}) FROM (\n{query}\n) AS answer(statement) "  # noqa: S608  # a role that may do nothing runs it
             f"LIMIT {MOST_STATEMENTS + 1}"
@@ -226,7 +229,7 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Sends each statement as it is; the first refusal, or nothing."""
+        """Send each statement unchanged; return the first refusal, or an empty text."""
         statement = "nothing"
         try:
             with self._session() as learner:
@@ -237,15 +240,15 @@ class _Place:
         return ""
 
     def committed(self) -> list[str]:
-        """The marker rows that are visible. Raises `Unusable` where the answer took the server along."""
+        """Return the visible marker rows. Raises `Unusable` if the answer ended the server."""
         return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """The transactions that still wait, in whatever database. Raises as `committed`."""
+        """Return the transactions that are still prepared, in any database. Raises as `committed`."""
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
     def end(self) -> None:
-        """Drops everything of the case; where that fails, or a session was lost, the server ends instead."""
+        """Drop everything of the case. If that fails, or a session was lost, stop the server instead."""
         dropped = False
         try:
             with suppress(psycopg.Error, LabError), closing(self._owner):
@@ -257,7 +260,7 @@ class _Place:
                 end()
 
     def _drop(self) -> None:
-        """Ends whatever still waits, in its own database, and drops schema and role."""
+        """Roll back every remaining transaction in its own database, and drop schema and role."""
         waiting = "SELECT gid, database FROM pg_prepared_xacts"
         for gid, database in self._owner.execute(waiting).fetchall():
             with connect(make_conninfo(self._address, dbname=str(database))) as there:
@@ -270,7 +273,9 @@ class _Place:
 
     @contextmanager
     def _session(self, database: str = "postgres") -> Iterator[Connection]:
-        """A connection of the case's role, which is cut after `LONGEST`. What is open at its end is rolled back."""
+        """Open a connection of the case's role, which is cut after `LONGEST`. An open transaction at its end is
+        rolled back.
+        """
         address = make_conninfo(self._address, user=self.name, dbname=database)
         self.lost = True
         with closing(connect(address)) as connection, _cut_after(LONGEST, connection):
@@ -292,7 +297,7 @@ class _Place:
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
-    """A place in which the transactions of a case wait; afterwards nothing of them is left, or no server is."""
+    """Yield a place in which the transactions of a case are prepared; afterwards remove them, or stop the server."""
     place = _made(case)
     try:
         yield place
@@ -301,7 +306,7 @@ def _prepared(case: Case) -> Iterator[_Place]:
 
 
 def _made(case: Case) -> _Place:
-    """A place on the server that is there; where that one fails, on a fresh one."""
+    """Prepare a place on the running server or, if that fails, on a new one."""
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
             return _made_at(_server(), case)
@@ -309,7 +314,7 @@ def _made(case: Case) -> _Place:
 
 
 def _made_at(address: str, case: Case) -> _Place:
-    """Raises `ServiceUnavailable`, and then leaves no server that is half prepared."""
+    """Prepare a place on this server. Raises `ServiceUnavailable`, and then stops a server that is half prepared."""
     with ExitStack() as failing:
         failing.callback(end)
         try:
@@ -331,7 +336,7 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
 
 @contextmanager
 def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
-    """Ends a connection on this side, for a server may be too busy to end anything itself."""
+    """Close a connection on the client's side after this time, because a server may be too busy to end it."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
 
         def cut() -> None:
@@ -349,7 +354,7 @@ def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
 
 
 def _said(error: Exception) -> str:
-    """The first line of the server's own words; without any, the connection is gone."""
+    """Return the first line of the server's message, or a sentence on a lost session if there is none."""
     is_of_connection = isinstance(error, psycopg.OperationalError) and not error.sqlstate
     if is_of_connection or isinstance(error, LabError):
         return f"the session was lost, or took longer than {LONGEST:g} s"
@@ -362,7 +367,7 @@ _servers: dict[int, tuple[str, ExitStack]] = {}
 
 
 def _server() -> str:
-    """The address of this process's own server, started when it is first asked for."""
+    """Return the address of this process's own server, and start it at the first call."""
     if os.getpid() not in _servers:
         with ExitStack() as starting:
             server = tethered_postgres("--no-sync", *ALONE, memory=MEMORY)
@@ -375,7 +380,7 @@ def _server() -> str:
 
 
 def end() -> None:
-    """Ends this process's server, if there is one; the next answer gets a fresh one."""
+    """Stop this process's server, if there is one; the next answer gets a new one."""
     _, ending = _servers.pop(os.getpid(), ("", ExitStack()))
     ending.close()
 

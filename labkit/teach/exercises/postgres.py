@@ -1,4 +1,4 @@
-"""Exercises of notebook 08: a crash between two commits, the orphans of one job, and who may end an orphan."""
+"""The exercises of notebook 08: a crash between two commits, the orphans of one job, and who may finish them."""
 
 from labkit.core.extras import require
 from labkit.teach.exercises.constants import Prediction
@@ -10,7 +10,9 @@ FIVE = (
     "insert-1.insert-3.insert-4.prepare-1.insert-0.insert-2.prepare-2.store_handles-0.log_commit-0.notify-0."
     "notified_commit-1.crash.start-2.commit-1.commit-2.resolved-0.finish.end"
 )
-"""Five words in one batch, decided; the task with world commits, and the driver dies before the other commit."""
+"""A trace with five words in one batch that was decided: the task with world commits, and the driver dies before
+the other commit.
+"""
 
 
 def _half_committed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:

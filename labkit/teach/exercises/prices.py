@@ -1,4 +1,4 @@
-"""Exercises of notebook 13: how long records wait, which interval keeps all limits, and which one costs least."""
+"""The exercises of notebook 13: how long records wait, the longest interval within all limits, and the cheapest one."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -10,19 +10,19 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import ask_each
 
 ARRIVALS = 50
-"""Places of an interval at which records arrive on the judge's clock."""
+"""The number of moments in an interval at which the judge lets records arrive."""
 NEAR = 0.05
-"""How far a wait may be from the one on the judge's clock, as a part of it."""
+"""The largest allowed relative error of an answered wait."""
 LONGEST = 10_000
-"""Seconds of the longest interval that the judge tries."""
+"""The longest interval, in seconds, that the judge tries."""
 DEARER = 1.01
-"""How much dearer than the cheapest interval an answer may be."""
+"""The cost of an answer may exceed that of the cheapest interval by this factor."""
 TRIED = 4_000
-"""Intervals among which the judge looks for the cheapest."""
+"""The number of intervals among which the judge looks for the cheapest."""
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """The median and the longest wait, of records that arrive evenly in both intervals."""
+    """Return the median and the longest wait of records that arrive evenly in both intervals."""
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
     waits = [first[0] * one + second[0] * other + commits for one in places for other in places]
@@ -30,7 +30,7 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """The longest interval, in whole seconds, that keeps all limits of a job: each one is tried."""
+    """Return the longest interval, in whole seconds, that keeps all limits of a job, by trying each one."""
     kept = (
         interval
         for interval in range(LONGEST, 0, -1)
@@ -42,14 +42,16 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """The part of its time that a job loses: to commits, and to half an interval that is read again after
-    each crash.
+    """Return the fraction of its time that a job loses to commits and to repeating half an interval after each
+    crash.
     """
     return cost / interval + interval / 2 / between
 
 
 def cheapest(cost: float, between: float) -> float:
-    """The smallest part that any interval loses: many are tried, each a little longer than the one before."""
+    """Return the smallest fraction that any interval loses, by trying many, each a little longer than the one
+    before.
+    """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)
     return min(lost(least * step**number, cost, between) for number in range(TRIED))
@@ -59,7 +61,7 @@ Ask = Callable[[Asker, Any], Finding | None]
 
 
 def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
-    """A judge that asks about each case of a variant until one is answered wrongly."""
+    """Return a judge that asks about each case of a variant until an answer is wrong."""
 
     def judged(answer: Answer, variant: Variant) -> Finding:
         ask = Asker(answer, name)
@@ -111,7 +113,7 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """A job with its limits."""
+    """Return a job with its limits."""
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 

@@ -1,7 +1,6 @@
-"""How far a learner has come: one small file beside the notebooks, and memory where no file can be written.
+"""A learner's progress: one small file next to the notebooks, or memory if no file can be written.
 
-What is in it is the learner's own note; the grader never reads it. A file that is damaged is put aside, and never
-overwritten.
+The file is the learner's own record, and the grader never reads it. A damaged file is renamed and never overwritten.
 """
 
 import itertools
@@ -16,33 +15,35 @@ from labkit.teach.exercises.moved import now
 NAME = "labkit-progress.json"
 """The file's name, in the folder in which the notebook runs."""
 LARGEST = 1_000_000
-"""Bytes of the largest file that is read."""
+"""The number of bytes of the largest file that is read."""
 
 
 class Note(TypedDict, total=False):
-    """What is noted of one exercise. It is read from a file that the learner can write, so a reader converts it."""
+    """The record of one exercise. The learner can edit the file, so readers must check the types of its values."""
 
     state: str
     question: str
-    """Of a question its text, for whoever reads the file."""
+    """The text of a question, for people who read the file."""
     why: str
     points: int
     hints: int
-    """How many hints were given."""
+    """The number of hints that the learner has seen."""
     predicted: str | list[str]
-    """The first prediction, which is kept; of a question what was said last before its answer was shown."""
+    """The first prediction, which is kept; for a question, the last answer before the solution was shown."""
     came: str | list[str]
-    """What came of it."""
+    """The outcome of the predicted run."""
 
 
 _kept: dict[str, Note] = {}
-"""All that was known when something was noted last."""
+"""All records at the time of the last change."""
 _unwritten: set[str] = set()
-"""What could not be written since; the rest is read from the file each time, since other notebooks write there, too."""
+"""Exercises whose records could not be written since. All others are read from the file each time, because other
+notebooks write there.
+"""
 
 
 def of(name: str) -> Note:
-    """What is noted of one exercise; empty where nothing is. A count that is none is left out."""
+    """Return the record of one exercise, empty if there is none. Counts that are not numbers are left out."""
     note = _all().get(name, Note()).copy()
     if not isinstance(note.get("points", 0), int):
         del note["points"]
@@ -52,14 +53,14 @@ def of(name: str) -> Note:
 
 
 def note(name: str, **more: Unpack[Note]) -> None:
-    """Notes something of one exercise. A folder that cannot be written to is no error: it is kept in memory then."""
+    """Record values for one exercise. If the folder is not writable, they stay in memory, without an error."""
     known = _all()
     known[name] = {**known.get(name, Note()), **more}
     _write(known, name)
 
 
 def forget(name: str) -> None:
-    """Drops what is noted of one exercise."""
+    """Drop the record of one exercise."""
     known = _all()
     if known.pop(name, None) is not None:
         _write(known, name)
@@ -78,7 +79,7 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """What the file says, None where it says nothing; and whether that is all that is in it."""
+    """Return the content of the file, None if it has none; and whether the result contains all of the file."""
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:
@@ -95,7 +96,7 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
 
 
 def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
-    """What was noted under a name that an exercise had before stands under its name now."""
+    """Return the records with those of moved exercises under their new names."""
     return {now(name): note for name, note in read.items() if now(name) not in read} | {
         name: note for name, note in read.items() if now(name) == name
     }
@@ -117,7 +118,7 @@ def _write(known: dict[str, Note], changed: str) -> None:
 
 
 def _keep_damaged() -> None:
-    """Puts a file that cannot be read, or not all of it, beside the new one: nothing that was in it is lost."""
+    """Rename a file that is not completely readable, so that the new file does not destroy its content."""
     _, whole = _read()
     if not whole:
         path = Path(NAME)

@@ -1,6 +1,6 @@
-"""Finds an exercise by its name: `texts/NN.toml` holds what it asks, and names the module that judges the answers.
+"""Find an exercise by its name: `texts/NN.toml` contains its task, and names the module that judges the answers.
 
-A file of texts is read, and a module imported, when an exercise of its notebook is asked for.
+A file is read and a module imported only when somebody asks for an exercise of that notebook.
 """
 
 import re
@@ -23,13 +23,13 @@ _NUMBER = re.compile(r"(\d\d[a-z]?)-")
 
 
 def assignments() -> dict[str, Assignment]:
-    """What every exercise asks, in the order of the course; imports no judge."""
+    """Return every exercise without its judge, in the order of the course."""
     numbers = sorted(each.name.removesuffix(".toml") for each in _FOLDER.iterdir() if each.name.endswith(".toml"))
     return {name: each for number in numbers for name, (each, _) in _of_notebook(number).items()}
 
 
 def find(name: str) -> Exercise:
-    """The exercise of this name, or of the name that it had before. Raises `InvalidInput` with the nearest one."""
+    """Return the exercise with this current or old name. Raises `InvalidInput` with the most similar name."""
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))
     if name not in _beside(name):
@@ -38,14 +38,14 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """The exercises of the notebook whose number an exercise's name begins with."""
+    """Return the exercises of the notebook whose number this name begins with."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """The exercises of a notebook, each with the name of the module that judges it; empty where there are none."""
+    """Return the exercises of a notebook, each with the name of its judge's module; empty if there are none."""
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}
@@ -66,7 +66,7 @@ def _exercise(name: str) -> Exercise:
 
 
 def _judging(asked: Assignment, module: str) -> Judging:
-    """The judge of a choice or of a text for a person; every other exercise has one in its module."""
+    """Return the judge of an exercise: a general one for choices and texts, the module's own for all others."""
     from labkit.teach.exercises.constants import Statements, Text
 
     if asked.by_hand:
@@ -79,7 +79,7 @@ def _judging(asked: Assignment, module: str) -> Judging:
 
 
 class _Exercises(Mapping[str, Exercise]):
-    """Every exercise with its judge, each loaded when it is looked up."""
+    """A mapping of every exercise with its judge, each loaded when it is looked up."""
 
     def __getitem__(self, name: str) -> Exercise:
         if name not in _beside(name):

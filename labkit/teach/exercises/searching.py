@@ -1,7 +1,7 @@
-"""What a search through every schedule of a closed model says of the learner's rule, as a finding.
+"""Turn the exhaustive search of a closed model into a finding on the learner's rule.
 
-A claim that breaks is told with a shortest run to it; so is a state from which the end cannot be reached any more,
-which no claim about single states can see.
+A broken claim is reported with a shortest run to it. So is a state from which the end is unreachable, because
+no claim about single states can detect that.
 """
 
 import json
@@ -18,21 +18,23 @@ from labkit.teach.exercises.contract import Answer, Finding
 
 T = TypeVar("T")
 MAX_STATES = 40_000
-"""States of the largest configuration that an answer is judged by; right answers need far fewer."""
+"""The largest number of states of a configuration by which an answer is judged; right answers need far fewer."""
 
 ANSWERS = 3
-"""Answers that a message tells."""
+"""The number of the learner's answers that a message quotes."""
 
 Make = Callable[[Asker], ClosedModel | Run]
 
 
 @dataclass
 class AnswerNode:
-    """A node in the tree of all answers that rules have given, which holds what a search found after them.
+    """A node in the tree of all answers that rules have given, which holds the result of a search after these
+    answers.
 
-    A search asks a rule one question after the other, and its result depends on the answers alone. So a rule that
-    answers every question as an earlier rule did needs no search of its own. An inner node holds the next question
-    (`arguments`) and one child for each answer to it (`after`); a leaf holds what the search found (`finding`).
+    A search asks a rule one question after the other, and its result depends on the answers alone. So a rule
+    that answers every question as an earlier rule did needs no search of its own. An inner node holds the next
+    question (`arguments`) and one child for each answer to it (`after`); a leaf holds the result of the search
+    (`finding`).
     """
 
     arguments: tuple[Any, ...] = ()
@@ -41,14 +43,14 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """The end of a search that got the same answers; None where there was none."""
+        """Return the leaf of an earlier search with the same answers, or None if there is none."""
         here: AnswerNode | None = self
         while here is not None and not here.is_settled:
             here = here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
         return here
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
-        """Notes how a search has ended."""
+        """Store the result of a search under the answers that led to it."""
         here = self
         for arguments, answer in ask.asked:
             here.arguments = tuple(arguments)
@@ -62,7 +64,7 @@ def _known(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Judges a rule by every schedule. `ends` is the claim that says when a run is over."""
+    """Judge a rule by every schedule. `ends` names the claim that says when a run is over."""
     ask = Asker(answer, name)
     try:
         model = make(ask)
@@ -77,12 +79,14 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def unusable(name: str, error: Unusable) -> Finding:
-    """The finding on an answer of the wrong form."""
+    """Return the finding on an answer of the wrong form."""
     return Finding(False, str(error), general=f"{name} returned something of the wrong form, or impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """The finding on a rule that has broken nothing: full, unless its answers change."""
+    """Return the finding on a rule that broke nothing: passed, unless its answers change when questions are
+    repeated.
+    """
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must come from its arguments alone."
         return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
@@ -90,9 +94,9 @@ def steady(ask: Asker, seen: str) -> Finding:
 
 
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
-    """Asks about one case after the other until one is answered wrongly.
+    """Ask about one case after the other until an answer is wrong.
 
-    `right` is what to say when none is; `{}` in it becomes the number of cases.
+    `right` is the message if none is wrong; `{}` in it becomes the number of cases.
     """
     asked = 0
     try:
@@ -106,7 +110,7 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """The first thing that is wrong with a rule; None where nothing is."""
+    """Return the first fault of a rule, or None."""
     search = Search(model, MAX_STATES).run()
     found = search.result()
     if found.violations:
@@ -128,7 +132,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """The last answers on the way to a state."""
+    """Return a sentence with the learner's last answers on the way to a state."""
     told: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
@@ -145,7 +149,7 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """The nearest state from which no schedule comes to an end."""
+    """Return the finding on the nearest state from which no schedule reaches the end, or None."""
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
     for state in before:
@@ -174,7 +178,7 @@ def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: st
 
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
-    """The answers that are given in a part of the run that nothing leads out of, the last ones of it first."""
+    """Return a sentence with the first answers in the part of the run that never reaches the end."""
     told: dict[str, None] = {}
     order, seen = [stuck], {stuck}
     for state in order:

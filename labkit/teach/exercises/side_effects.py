@@ -1,4 +1,4 @@
-"""Exercises of notebook 11: a price that comes from the record, and a key for a call to the outside."""
+"""The exercises of notebook 11: a price that comes from the record, and a key for a call to an outside service."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
@@ -8,13 +8,13 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import ask_each, steady, unusable
 
 Version = list[int]
-"""When a price begins, and the price."""
+"""A pair of the time at which a price begins and the price."""
 LOSES = "Two different calls have one key: the service drops the second."
 DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def judge_price(answer: Answer, variant: Variant) -> Finding:
-    """Every order of time, with every list that somebody can have announced by then, and that has grown since."""
+    """Ask for the price at every moment, with every list of prices that can have been announced by then."""
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
     cases = product(_announced(versions), _times(versions))
@@ -23,7 +23,9 @@ def judge_price(answer: Answer, variant: Variant) -> Finding:
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Every list to which these versions can have grown: the first price is there, the others come in any order."""
+    """Yield every list that announcements can produce: the first price is always there, the others arrive in any
+    order.
+    """
     first, *later = versions
     for count in range(len(later) + 1):
         for some in permutations(later, count):
@@ -31,13 +33,13 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _times(versions: Sequence[Version]) -> list[int]:
-    """The moments next to which a price begins: behind it, before it, and its very beginning."""
+    """Return the moments at which a price begins, and those just before and after."""
     near = (begin + step for step in (1, -1, 0) for begin, _ in versions)
     return [at for at in near if at >= 0]
 
 
 def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
-    """A wrong answer for one order, where the list is as it can be: nothing that holds already is missing in it."""
+    """Return the finding on a wrong price; skip lists that miss a price which already applies at this moment."""
     if any(begin <= at and [begin, price] not in known for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
@@ -58,13 +60,13 @@ def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequen
 
 
 VOLATILE = ("batch", "attempt", "task", "now", "price")
-"""What may be another one when the same call is made again."""
+"""Fields that may differ when the same call is repeated."""
 SAME = ("topic", "partition", "offset", "call")
-"""What makes a call another call."""
+"""Fields that identify a call."""
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Every call that is made, each in every way in which a crash can have it made again."""
+    """Ask for the key of every call and of each of its repetitions after a crash."""
     ask = Asker(answer, "key_of_call")
     made: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}
@@ -86,7 +88,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
-    """Every call first as it was made, and then as it is made again with something else around it."""
+    """Yield every call as it was first made, and then its repetitions with one other field changed."""
     usual: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *VOLATILE):
@@ -110,7 +112,7 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 def _told_apart(
     ask: Asker, made: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
-    """The first call that has two keys."""
+    """Return the finding on the first call that has two keys, or None."""
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():
         before = first.setdefault(identity, key)

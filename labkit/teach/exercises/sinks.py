@@ -1,4 +1,6 @@
-"""Exercises of notebook 06: keys, the second confirmation, recovery of transactions, and values that jump back."""
+"""The exercises of notebook 06: keys, the second confirmation, recovery of transactions, and values that go
+backwards.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -23,7 +25,7 @@ from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
-    """Twice every schedule: with crashes anywhere, and with none in the window that a log cannot close."""
+    """Try every schedule twice: with crashes anywhere, and without crashes in the window that no log can close."""
     for in_window in (True, False):
         open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         found = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
@@ -33,22 +35,23 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job with two-phase commit, crashes and lost notifications."""
+    """Try every schedule of a job with two-phase commit, crashes and lost notifications."""
     open_model: Any = make("resolution_drill", dict(variant.parameters))
     return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """What an outside reader saw, in order."""
+    """Return the rows that an outside reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
-    """A word seen twice with any two of its counts, and up to so many rows of another word between and behind.
+    """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and
+    after them.
 
-    The input has the word first, as often as it can count, and then the other one.
+    The input contains the first word as often as it can count, followed by the other word.
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()

@@ -1,4 +1,4 @@
-"""Exercises of notebook 03: what a copy of the bank holds, and which copies could ever have been."""
+"""The exercises of notebook 03: the content of a snapshot of the bank, and which snapshots are consistent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product, starmap
@@ -13,7 +13,7 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """A completed snapshot as a learner reads it: of every process its copy, with transfers by number."""
+    """Return a completed snapshot as a learner reads it: the copy of every process, with transfers by number."""
     return (
         [
             {
@@ -28,16 +28,18 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 _PLACES = tuple(product((False, True), repeat=3))
-"""Whether a transfer is sent in the copies, received in them, and saved from its channel: each as it likes."""
+"""Every combination of three facts on a transfer: the copies contain it as sent, as received, and saved from its
+channel.
+"""
 _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
-"""The places of a transfer in most snapshots; it is lost in the last."""
+"""The combinations that occur in most snapshots; in the last one the transfer is lost."""
 
 
 def _copies(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
-    """The ways in which transfers can be in the copies, one through each channel.
+    """Yield snapshots with every combination of places for the transfers, one transfer for each channel.
 
-    A transfer in `any` may be in any places, also in several; one in `usual` in those of most snapshots; one in `done`
-    is sent and received.
+    A transfer in `any` may be in any places, also in several; one in `usual` in those of most snapshots; one in
+    `done` is sent and received.
     """
     channels = [*said["any"], *said.get("usual", ()), *said.get("done", ())]
     options = [_PLACES] * len(said["any"]) + [_USUAL] * len(said.get("usual", ()))
@@ -48,7 +50,7 @@ def _copies(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _filled(processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]) -> Iterator[Part]:
-    """The parts of a snapshot that holds these transfers in these places."""
+    """Return the parts of a snapshot that contains these transfers in these places."""
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
     for number, (is_sent, is_received, is_saved) in zip(channels, places, strict=True):
@@ -73,7 +75,7 @@ ON_THE_WAY = (
     "snapshot~1~transfers.2~~transfer-12.transfer-23.record-3.receive-23.receive-12.receive-31.receive-32."
     "receive-12.receive-21.receive-13.receive-23"
 )
-"""Two transfers and three markers: one transfer ends in an account, the other one in a channel."""
+"""A trace with two transfers and three markers: one transfer ends in an account, the other in a channel."""
 
 
 def _two_on_their_way(_variant: Variant) -> tuple[dict[str, Plain], str | None]:

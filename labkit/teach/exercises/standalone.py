@@ -1,10 +1,10 @@
-"""Checks a saved notebook without opening it: what is graded of it runs in a process of its own, by public variants.
+"""Check a saved notebook without opening it: its graded cells run in a separate process, with the public variants.
 
     python -m labkit.teach.exercises.standalone NOTEBOOK
 
-is that process. It prints one line of JSON for each exercise. `checked` starts it and reads what it says; a process
-that ends early leaves the exercises that it did not get to as failed. The code runs as the user's own: who grades
-strangers' notebooks takes `labkit grade`.
+is that process. It prints one line of JSON for each exercise. `checked` starts it and reads its output; if the
+process ends early, the remaining exercises count as failed. The code runs with the user's own rights, so use
+`labkit grade` for notebooks of other people.
 """
 
 import json
@@ -28,25 +28,25 @@ from labkit.teach.exercises.registry import assignments, find
 from labkit.teach.shipped import PlainCell, code_cells, released_cells
 
 SECONDS = 900.0
-"""How long a notebook may take; one exercise runs real Spark."""
+"""The number of seconds that a notebook may take; one exercise runs real Spark."""
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What came of one exercise."""
+    """The result of checking one exercise."""
 
     name: str
     state: str
-    """`passed`, `failed`, `not attempted`, or `by hand`: there is a text for a person to read."""
+    """`passed`, `failed`, `not attempted`, or `by hand` for a text that a person reads."""
     message: str = ""
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether nothing is left to do for the learner."""
         return self.state in {"passed", "by hand"}
 
 
 class Opened(NamedTuple):
-    """A notebook with what counts of it."""
+    """A notebook and its cells that count."""
 
     exercises: list[Assignment]
     cells: Sequence[PlainCell]
@@ -55,7 +55,9 @@ class Opened(NamedTuple):
 
 
 def checked(path: Path) -> list[Checked]:
-    """Every exercise of a notebook. Raises `InvalidInput` where it is none of the lab's or cannot be read."""
+    """Return the result of every exercise of a notebook. Raises `InvalidInput` for a notebook that is unreadable
+    or not the lab's.
+    """
     exercises = opened(path).exercises
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
     try:
@@ -76,7 +78,7 @@ def _read(said: bytes) -> Iterator[Checked]:
 
 
 def opened(path: Path) -> Opened:
-    """A notebook with what counts of it. Raises `InvalidInput`."""
+    """Read a notebook and select its cells that count. Raises `InvalidInput`."""
     try:
         cells = code_cells(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -104,13 +106,13 @@ def opened(path: Path) -> Opened:
 
 
 def _asking(names: Iterable[str]) -> set[str]:
-    """The notebooks that ask these exercises."""
+    """Return the notebooks to which these exercises belong."""
     asked = assignments()
     return {asked[name].notebook for name in names if name in asked}
 
 
 def check_all(path: Path) -> Iterator[Checked]:
-    """Runs what is graded of a notebook here, and judges every answer by its public variants."""
+    """Run the graded cells of a notebook in this process, and judge every answer by its public variants."""
     notebook = opened(path)
     namespace, failed = fresh(), dict[int, str]()
     for place, cell in enumerate(notebook.cells):
@@ -137,7 +139,9 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
 
 
 def main(path: Path) -> None:
-    """What the process of `checked` does: it answers on a channel that the notebook's own output does not reach."""
+    """Run the process that `checked` starts; it writes to a descriptor that the notebook's own output does not
+    reach.
+    """
     channel = os.dup(1)
     os.dup2(2, 1)
     for each in check_all(path):

@@ -1,9 +1,9 @@
-"""What stands beside a learner's sink: a store that does nothing itself, and says what the sink asks for next.
+"""Run a learner's sink against a store that only records the next request of the sink and executes nothing.
 
-A sink is called again and again with all answers that it has had so far, and each time gets one request further, as in
-an engine for durable workflows. So a sink that looks like an ordinary function can be killed between any two of its
-requests, and the store is with whoever answers. Nothing here is trusted: it says what a learner's code wants. This
-module must not know what is right.
+As in an engine for durable workflows, a sink is called again and again with all earlier answers, and each time
+gets one request further. So a sink that looks like an ordinary function can be killed between any two of its
+requests, while the real store is in the process that executes them. The results are untrusted, because they
+come from a learner's code.
 """
 
 import sqlite3
@@ -14,27 +14,27 @@ from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.contract import Plain
 
 Request = list[Plain]
-"""The name of what is to be done, and its arguments."""
+"""The name of an operation, followed by its arguments."""
 Known = Sequence[Sequence[Any]]
-"""Pairs of a request and its answer so far: `["gave", value]` or `["raised", kind, text]`."""
+"""The pairs of a request and its answer so far, where an answer is `["gave", value]` or `["raised", kind, text]`."""
 
 
 class Waits(BaseException):
-    """The sink waits for an answer. No `except Exception` of a sink stops it."""
+    """The sink waits for an answer. The type keeps a sink's `except Exception` from catching it."""
 
 
 class Store:
-    """A store whose answers come from a list; at its end the sink waits."""
+    """A store whose answers come from a list; after the last one the sink waits."""
 
     HAS = ""
-    """What a sink may call, for whoever calls something else."""
+    """The calls that a sink may make, for the error message on any other call."""
 
     def __init__(self, known: Known) -> None:
         self._known, self._at = known, 0
         self.wanted: Request | None = None
         """The first request that has no answer yet."""
         self.differs = False
-        """Whether the sink asks for something else than it did before the same answers."""
+        """Whether the sink, given the same answers, made another request than before."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"there is no {name} here, only {self.HAS}")
@@ -62,44 +62,44 @@ ERRORS: dict[str, type[Exception]] = {
     "FileNotFoundError": FileNotFoundError,
     "OSError": OSError,
 }
-"""What a store raises, by name; any other error of SQLite is a `DatabaseError`."""
+"""The errors of a store by name; any other error of SQLite is a `DatabaseError`."""
 
 
 class Table(Store):
-    """A database of SQLite. Every statement commits by itself, unless it stands between BEGIN and COMMIT."""
+    """An SQLite database. Every statement commits by itself, unless it is between BEGIN and COMMIT."""
 
     HAS = "execute(statement, parameters)"
 
     def execute(self, sql: str, parameters: Sequence[Plain] = ()) -> list[Any]:
-        """Runs one statement; gives its rows as lists. Raises the errors of `sqlite3`."""
+        """Run one statement and return its rows as lists. Raises the errors of `sqlite3`."""
         if isinstance(parameters, dict):
             raise TypeError("parameters are a list, with a value for each ?")
         return list(self._ask("execute", sql, list(parameters)))
 
 
 class Folder(Store):
-    """A folder with files of text. `write` makes or replaces a file piece by piece; `rename` is all or nothing."""
+    """A folder of text files. `write` creates or replaces a file piece by piece; `rename` is atomic."""
 
     HAS = "names(), read(name), write(name, text), rename(old, new) and remove(name)"
 
     def names(self) -> list[str]:
-        """The names of all files, in order."""
+        """Return the names of all files, in order."""
         return list(self._ask("names"))
 
     def read(self, name: str) -> str:
-        """A file's text. Raises `FileNotFoundError`."""
+        """Return a file's text. Raises `FileNotFoundError`."""
         return str(self._ask("read", name))
 
     def write(self, name: str, text: str) -> None:
-        """Makes a file with this text, or replaces the text of one."""
+        """Create a file with this text, or replace the text of an existing file."""
         self._ask("write", name, text)
 
     def rename(self, old: str, new: str) -> None:
-        """Gives a file another name; a file that had the name is gone. Raises `FileNotFoundError`."""
+        """Rename a file, replacing any file with the new name. Raises `FileNotFoundError`."""
         self._ask("rename", old, new)
 
     def remove(self, name: str) -> None:
-        """Removes a file. Raises `FileNotFoundError`."""
+        """Remove a file. Raises `FileNotFoundError`."""
         self._ask("remove", name)
 
 
@@ -107,10 +107,11 @@ STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
 def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[Plain]) -> Any:
-    """What a sink asks for next: `["do", request]`, `["end", text it returned]`, `["raised", text]`, or `["differs"]`.
+    """Return what a sink does next: `["do", request]`, `["end", returned text]`, `["raised", text]`, or
+    `["differs"]`.
 
-    `known` are its requests so far with their answers, `arguments` what comes behind the store. A stub gives what it
-    returns. Raises what a stub raises.
+    `known` contains its requests so far with their answers, and `arguments` its arguments after the store. For
+    a stub, returns or raises the same as the stub.
     """
     store = STORES[kind](known)
     said: list[Any] = []

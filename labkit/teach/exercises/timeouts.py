@@ -1,4 +1,4 @@
-"""Exercise of notebook 09b: how long a transaction must be allowed to be open."""
+"""The exercise of notebook 09b: how long a transaction must be allowed to stay open."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,15 +12,15 @@ from labkit.teach.exercises.searching import steady, unusable
 
 TICKS = ("interval", "checkpoint", "tolerated", "downtime")
 LONGEST = 20
-"""Ticks of the longest timeout that the simulator takes; what the variants need is shorter by far."""
+"""The longest timeout, in ticks, that the simulator accepts; the variants need much shorter ones."""
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout.
+    """Try every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout.
 
-    A variant with `jobs` instead has jobs that are too long for a search, or that pause between two checkpoints, which
-    the simulator does not know. They are judged by how long a transaction of theirs can be open (`longest_open`), which
-    the searches of small jobs confirm.
+    A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints,
+    which the simulator does not support. They are judged by how long a transaction of theirs can be open
+    (`longest_open`); the searches of small jobs confirm that formula.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)
@@ -33,7 +33,7 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
 
 
 def _ticks(ask: Asker, asked: Sequence[int]) -> int:
-    """The answered timeout. Raises `Unusable`."""
+    """Return the answered timeout. Raises `Unusable` unless it is a whole number of at least 1."""
     ticks = ask(*asked)
     if type(ticks) is not int or not ticks >= 1:
         raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
@@ -41,7 +41,7 @@ def _ticks(ask: Asker, asked: Sequence[int]) -> int:
 
 
 def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    """How long a transaction can be open; the pause counts from the end of a checkpoint."""
+    """Return how many ticks a transaction can be open; the pause begins at the end of a checkpoint."""
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))
 

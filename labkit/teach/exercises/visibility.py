@@ -1,6 +1,6 @@
-"""Judges what a learner's function lets a reader at read_committed see, for every small log of a partition.
+"""Judge a learner's function that says what a read_committed reader sees, on every small log of a partition.
 
-What is right is what the simulator's own partition shows (`sim/models/kafka_log/state.py`); nothing is decided here.
+The simulator's own partition (`sim/models/kafka_log/state.py`) gives the right answers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,15 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.searching import ask_each
 
 Entry = tuple[str, str]
-"""What was done, and the name of its transaction: write, plain, commit or abort."""
+"""An operation (write, plain, commit or abort) and the name of its transaction."""
 Log = tuple[Entry, ...]
 _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def judge_visible(answer: Answer, variant: Variant) -> Finding:
-    """Every log that the names of a variant can write up to its length, and those that the variant names."""
+    """Ask about every log up to the variant's length by the variant's transactions, and about the logs that it
+    lists.
+    """
     ask = Asker(answer, "visible")
     given = dict(variant.parameters)
     logs = map(tuple, chain(logs_of(given["names"], given["length"]), given.get("logs", ())))
@@ -27,7 +29,7 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Every log up to a length, the shorter ones first; a marker only ends what is open."""
+    """Yield every log up to a length, shorter ones first; a commit or abort only ends an open transaction."""
     level: list[Log] = [()]
     for _ in range(length):
         level = [(*log, entry) for log in level for entry in _next(log, names)]
@@ -45,7 +47,7 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def visible(log: Log) -> list[int]:
-    """The offsets that a reader at read_committed gets."""
+    """Return the offsets that a read_committed reader gets."""
     numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
     partition: Partition = tuple(
         Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)
