@@ -1,12 +1,12 @@
-"""Real servers for a person at a keyboard: SQL on PostgreSQL and transactions of Kafka by hand, step by step.
+"""Work on real servers by hand and step by step: SQL on PostgreSQL, and transactions of Kafka.
 
-    lab.postgres()    sessions that take SQL and show what came of it
-    lab.kafka()       topics, and what a reader at each isolation level gets
-    lab.said(...)     several of their answers on one card
+    lab.postgres()    sessions that run SQL and show the result
+    lab.kafka()       topics, and the records that a reader at each isolation level gets
+    lab.said(...)     several answers of servers on one card
 
-Either is the user's own server (`LABKIT_POSTGRES`, `LABKIT_KAFKA`), or a private one that ends with this process and
-takes its data along; runs that this process starts use the same one. Nothing here decides what a sink would decide:
-these are the stores' own verbs, one at a time.
+Either server is the user's own (`LABKIT_POSTGRES`, `LABKIT_KAFKA`), or a private one that ends with this
+process and removes its data. Runs that this process starts use the same server. The methods are the operations
+of the stores themselves; no sink runs here.
 """
 
 from labkit.teach.hands_on.answers import Said, said

@@ -1,6 +1,6 @@
-"""What a real server said, for a person: cards in a notebook, and the same lines of text in every run.
+"""Show the answers of a real server: as cards in a notebook, and as the same lines of text everywhere.
 
-An answer is shown as it came: who was asked, and the server's own words, rows or error.
+An answer appears unchanged: the name of the session, and the server's own message, rows or error.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ REFUSED = "refused, "
 
 @runtime_checkable
 class Answered(Protocol):
-    """What a server said: its text, and the parts of a card."""
+    """The answer of a server, as text and as the parts of a card."""
 
     def parts(self) -> Sequence[Html]:
-        """The answer as tables and paragraphs."""
+        """Return the answer as tables and paragraphs."""
 
     def __str__(self) -> str: ...
 
@@ -30,7 +30,7 @@ class Said(str):
     __slots__ = ()
 
     def parts(self) -> Sequence[Html]:
-        """The line as a table of one row."""
+        """Return the line as a table with one row."""
         return [lines([self])]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -42,7 +42,7 @@ class Said(str):
 
 
 def lines(answers: Iterable[str]) -> Html:
-    """Lines of answers as a table: who, and what; what was refused stands out."""
+    """Return lines of answers as a table of names and messages, with refusals highlighted."""
     return table(("", ""), map(_row, answers))
 
 
@@ -57,14 +57,14 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')
 def said(*answers: Answered) -> Card:
-    """Several answers of servers on one card, one below the other. Raises `InvalidInput` for none."""
+    """Return several answers of servers on one card, one below the other. Raises `InvalidInput` without an answer."""
     if not answers:
         raise InvalidInput('lab.said() needs an answer, as in lab.said(session.run("SELECT 1")).')
     return Card("", *_joined(answers), title=TITLE, plain=[line for each in answers for line in str(each).splitlines()])
 
 
 def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
-    """The parts of all answers; lines that follow each other share a table."""
+    """Yield the parts of all answers; consecutive lines share a table."""
     waiting: list[str] = []
     for each in answers:
         if isinstance(each, Said):
@@ -79,6 +79,6 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
-    """A table of rows; without a row the words that say so stand below its head."""
+    """Return a table of rows; if there is none, the text `none` follows the table's head."""
     found = table(head, body)
     return [found] if body else [found, para(none, kind="lkc-under")]

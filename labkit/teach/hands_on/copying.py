@@ -1,8 +1,8 @@
-"""A small real job without Spark: it copies records from one topic to another, with its progress in a checkpoint.
+"""A small real job without Spark that copies records from one topic to another, with its progress in a checkpoint.
 
-It runs in this process, in steps that can be watched. Its checkpoint is a file with the next offset to read and the
-handle of the transaction that was decided with it, so it has Flink's order: the file is the decision, the commit comes
-afterwards.
+It runs in this process, in steps that can be watched. Its checkpoint is a file with the next offset to read and
+the handle of the transaction that was decided with it. So it has Flink's order: the file is the decision, and
+the commit follows.
 """
 
 import json
@@ -29,7 +29,7 @@ Trusted = Literal["checkpoint", "group"]
 
 
 class CopyJob:
-    """One incarnation of the job. `incarnation` must differ between two that use the same checkpoint."""
+    """One incarnation of the job. Two that use the same checkpoint must differ in `incarnation`."""
 
     def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
         self._source, self._sink, self._checkpoint, self._incarnation = (source, sink, checkpoint, incarnation)
@@ -39,7 +39,9 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Commits what the checkpoint decided, aborts what it did not, and chooses where to read on."""
+        """Commit the transactions that the checkpoint decided, abort all others, and choose the offset at which to
+        continue.
+        """
         position, decided = self._stored()
         for handle in self._sink.store.prepared("copy"):
             if handle not in decided:
@@ -49,14 +51,16 @@ class CopyJob:
         self.position = position if trusts == "checkpoint" else self.group.offset() or 0
 
     def read(self, most: int) -> list[Entry]:
-        """The next records of the source, as a reader at read_committed gets them; they count as read from now on."""
+        """Return the next records of the source, as a read_committed reader gets them, and move the position past
+        them.
+        """
         entries = self._source.entries(READ_COMMITTED, self.position)[:most]
         if entries:
             self.position = entries[-1].position + 1
         return entries
 
     def begin(self) -> KafkaTransaction:
-        """Begins the next transaction, under an id of its own."""
+        """Begin the next transaction, under an id of its own."""
         handle = Handle("copy", self._number, 0, self._incarnation, 1)
         self._number += 1
         transaction = self._sink.store.begin(handle)
@@ -64,13 +68,15 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """Makes the decision: writes position and handle into the checkpoint, one file that is replaced at once."""
+        """Make the decision: write position and handle into the checkpoint, one atomically replaced file."""
         durable.make_folder(self._checkpoint.parent)
         content = {"position": position, "decided": [str(handle)]}
         durable.replace(self._checkpoint, json.dumps(content))
 
     def checkpoint(self, most: int) -> int:
-        """Reads, writes, pre-commits, decides, commits; afterwards tells the group where it is. Gives the records."""
+        """Read, write, pre-commit, decide and commit; then store the offset in the consumer group. Return the
+        number of records.
+        """
         entries = self.read(most)
         transaction = self.begin()
         for entry in entries:
@@ -82,7 +88,7 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Position and decided handles; of a job that never had a checkpoint, the beginning."""
+        """Return position and decided handles; offset 0 and no handle if there is no checkpoint."""
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -92,7 +98,7 @@ class CopyJob:
 
 @dataclass(frozen=True)
 class CopyOutcome:
-    """A copy that has ended and has been judged."""
+    """The verdict on a finished copy."""
 
     verdict: Verdict
     started_at: int
@@ -103,7 +109,7 @@ class CopyOutcome:
 
 
 def _card(copied: CopyOutcome) -> Card:
-    """A copy of a topic: its verdict, and where the second job began to read."""
+    """Return a card with the verdict on a copy, and the offset at which the second job began to read."""
     verdict = copied.verdict
     began = f"The second job began to read at offset {copied.started_at}."
     counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
@@ -120,7 +126,8 @@ def _card(copied: CopyOutcome) -> Card:
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
-    """Copies half of the records, stops; somebody sets the group's offset; a second job copies the rest.
+    """Copy half of the records and stop; set the group's offset as if by somebody else; let a second job copy the
+    rest.
 
     `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
     """
@@ -143,20 +150,22 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps:
-    """What a job did, step by step, and what readers could get after each; no look where that is not certain."""
+    """The steps of a job, and the records that readers could get after each; no records if they are not certain."""
 
     def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """The number, from 1, of the first step after which a reader at this level gets the word; None if none does."""
+        """Return the number, from 1, of the first step after which a reader at this level gets the word; None if
+        none does.
+        """
         for number, (_, look) in enumerate(self.steps, start=1):
             if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
                 return number
         return None
 
     def __str__(self) -> str:
-        """One line a step."""
+        """Return one line for each step."""
         return columns(self._rows())
 
     __repr__ = __str__
@@ -177,7 +186,7 @@ class Steps:
 
 @takes("lab.ten_steps(kafka)")
 def ten_steps(kafka: Kafka) -> Steps:
-    """The way of a record from one topic to another, with a look at both isolation levels after each step."""
+    """Copy a record from one topic to another, and read at both isolation levels after each step."""
     source, sink = kafka.topic(), kafka.topic()
     source.plain("hello", "world")
     job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
@@ -185,7 +194,7 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Each step once it is done: what it was, and whether it is certain then what readers get."""
+    """Yield each step after it was done: its description, and whether it is certain what readers get now."""
     job.start()
     yield "starts: its checkpoint says offset 0", True
     [first] = job.read(1)

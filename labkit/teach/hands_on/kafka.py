@@ -1,6 +1,6 @@
-"""Kafka by hand: topics with named transactions, and what a reader at each isolation level gets at this moment.
+"""Use Kafka by hand: topics with named transactions, and the records that a reader at each isolation level gets now.
 
-The verbs are those of the store, with the broker's answers in words.
+The operations are those of the store, with the broker's answers as text.
 """
 
 import time
@@ -25,15 +25,17 @@ from labkit.teach.hands_on.answers import Said, said
 from labkit.view.card import Html, para, table
 
 PATIENCE = 60.0
-"""Seconds in which a broker must have aborted what is older than its timeout."""
+"""The number of seconds within which a broker must abort transactions older than their timeout."""
 
 HEAD = ("", "can read up to", "gets")
-"""Of a look."""
+"""The head of a look's table."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What there is at one moment: the words that either reader gets, how far it can read, and what is open."""
+    """The state of a topic at one moment: the words that either reader gets, how far it can read, and the open
+    transactions.
+    """
 
     uncommitted: list[str]
     committed: list[str]
@@ -42,13 +44,13 @@ class Look:
     open: list[str]
 
     def __str__(self) -> str:
-        """The two readers side by side, and the open transactions by their names."""
+        """Return the two readers side by side, and the names of the open transactions."""
         return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """The same as a table and a line."""
+        """Return the same as a table and a line."""
         return [table(HEAD, self._rows()), para(self._open())]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -65,7 +67,7 @@ class Look:
 
 
 class Topic:
-    """One topic of one partition, and the transactions that were begun for it here."""
+    """One topic of one partition, and the transactions begun for it in this process."""
 
     def __init__(self, folder: Path, timeout: float | None = None) -> None:
         self.store = KafkaStore(folder)
@@ -75,12 +77,12 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """The topic's name on the broker, for clients of your own; from now on the topic is there."""
+        """The topic's name on the broker, for clients of your own; reading it creates the topic."""
         self.store.topic.writer().close()
         return self.store.topic.name()
 
     def begin(self, name: str) -> Said:
-        """Initialises a producer under this name (lower-case letters, digits, _) and begins its transaction."""
+        """Initialise a producer under this name (lower-case letters, digits, _) and begin its transaction."""
         try:
             self._open[name] = self.store.begin(_handle(name))
         except LabError as refusal:
@@ -88,7 +90,7 @@ class Topic:
         return Said(f"{name}: begun")
 
     def write(self, name: str, *words: str) -> Said:
-        """Writes records into an open transaction and waits for the broker's answer, which may be a refusal."""
+        """Write records into an open transaction and wait for the broker's answer, which may be a refusal."""
         transaction = self._transaction(name)
         try:
             for word in words:
@@ -99,7 +101,7 @@ class Topic:
         return Said(f"{name}: written")
 
     def pre_commit(self, name: str) -> Said:
-        """Waits until the broker has every record, and stores the handle: transactional.id, producer id and epoch."""
+        """Wait until the broker has every record, and store the handle: transactional.id, producer id and epoch."""
         try:
             self._transaction(name).prepare()
         except LabError as refusal:
@@ -107,18 +109,19 @@ class Topic:
         return Said(f"{name}: pre-committed")
 
     def commit(self, name: str) -> Said:
-        """Commits by the stored handle, as any process could; says what came of it."""
+        """Commit by the stored handle, as any process could, and return the result."""
         return Said(f"{name}: {self.store.finish(_handle(name))}")
 
     def ask_to_commit(self, name: str) -> Said:
-        """Sends the request to commit, and gives the coordinator's own answer, whatever the store remembers.
+        """Send the request to commit, and return the coordinator's own answer, even if the store has already
+        finished it.
 
-        The answer comes once the decision is in the coordinator's log; the topic gets its marker a moment later.
+        The answer arrives once the decision is in the coordinator's log; the topic gets its marker a moment later.
         """
         return Said(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
-        """Sends the request to commit a handle, and returns the name of the coordinator's answer.
+        """Send the request to commit a handle, and return the name of the coordinator's answer.
 
         Raises `InvalidInput` for a handle without a vote.
         """
@@ -129,23 +132,25 @@ class Topic:
         return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
     def abort(self, name: str) -> Said:
-        """Aborts by initialising the id, which also fences the writer."""
+        """Abort by initialising the id, which also fences the writer."""
         self.store.abort(_handle(name))
         return Said(f"{name}: aborted")
 
     def hang_up(self, name: str) -> Said:
-        """Closes the writer without a word, which is all that a broker notices of its death."""
+        """Close the writer without notice, which is all that a broker would see of its death."""
         transaction = self._transaction(name)
         transaction.close()
         return Said(f"{name}: its writer is gone")
 
     def plain(self, *words: str) -> Said:
-        """Writes records without a transaction."""
+        """Write records without a transaction."""
         self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
         return Said("written without a transaction")
 
     def look(self) -> Look:
-        """Looks at the topic: what two readers get, one at each isolation level, that begin at the first record now."""
+        """Return the records that two readers get, one at each isolation level, if they read from the first record
+        now.
+        """
         early, late = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
         opened = [described.name.partition(".")[2] for described in self.store.transactions()]
         end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
@@ -153,11 +158,13 @@ class Topic:
         return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
-        """The records from an offset on that a reader at this level gets now."""
+        """Return the records from offset `start` on that a reader at this level gets now."""
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> Said:
-        """Asks the coordinator until it has aborted these by itself; raises `ServiceUnavailable` after `PATIENCE`."""
+        """Wait until the coordinator has aborted these by itself. Raises `ServiceUnavailable` after `PATIENCE`
+        seconds.
+        """
         ids = [self.store.topic.transactional_id(_handle(name)) for name in names]
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
@@ -167,7 +174,7 @@ class Topic:
         return Said(f"{', '.join(names)}: aborted by the coordinator, whose time was over")
 
     def destroy(self) -> None:
-        """Ends every transaction and deletes the topic."""
+        """End every transaction and delete the topic."""
         with suppress(LabError):
             self.store.destroy()
         self.store.close()
@@ -188,16 +195,18 @@ class Kafka:
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
-        """A new topic; its transactions may be open for so many seconds, or for as long as the broker allows."""
+        """Return a new topic whose transactions may stay open for `timeout` seconds, or for as long as the broker
+        allows.
+        """
         self._topics.append(Topic(next(self._places), timeout))
         return self._topics[-1]
 
     def folder(self) -> Path:
-        """A new place for files that are to be gone when this process ends."""
+        """Return a path for files that are removed when this process ends."""
         return next(self._places)
 
     def clean(self) -> None:
-        """Deletes every topic that was made here."""
+        """Delete every topic that was created here."""
         for topic in self._topics:
             topic.destroy()
         self._topics.clear()
@@ -207,7 +216,9 @@ _last: list[Kafka] = []
 
 
 def kafka() -> Kafka:
-    """The user's Kafka broker, or a private one, with nothing of an earlier call left. Raises `ServiceUnavailable`."""
+    """Return the user's Kafka broker or a private one, after removing the topics of an earlier call. Raises
+    `ServiceUnavailable`.
+    """
     for earlier in _last:
         earlier.clean()
     _last.clear()
@@ -220,7 +231,9 @@ def kafka() -> Kafka:
 
 
 def _places(server: private.Server) -> Iterator[Path]:
-    """New folders: in that of the private server, which is removed with it, or among the temporary ones."""
+    """Return an iterator of new paths: in the private server's folder, which is removed with it, or in a temporary
+    one.
+    """
     base = server.folder
     if base is None:
         temporary = TemporaryDirectory(prefix="labkit-notebook-")
@@ -237,7 +250,7 @@ def _handle(name: str) -> Handle:
 
 
 def _name(transaction: str) -> str:
-    """The name of a transaction as a person gave it, or its number where a job has numbered it."""
+    """Return the name that a person gave to a transaction, or its number if a job numbered it."""
     with suppress(InvalidInput):
         handle = Handle.parse(transaction)
         return str(handle.batch) if handle.query == "copy" else handle.query

@@ -1,7 +1,7 @@
-"""SQL by hand: sessions on a real PostgreSQL, and what the server answers, as text and as cards.
+"""Use SQL by hand: sessions on a real PostgreSQL, and the server's answers as text and as cards.
 
-Each session is a connection of its own, as if it were a program of its own; to `crash` one is to cut its connection,
-which is all that a server notices of a program's death.
+Each session is a separate connection, like a separate program. `crash` cuts the connection, which is all that a
+server notices when a program dies.
 """
 
 import time
@@ -25,7 +25,7 @@ from labkit.teach.hands_on import answers, private
 from labkit.view.card import Html
 
 PATIENCE = 20.0
-"""Seconds in which a server must have done what is waited for."""
+"""The number of seconds within which a server must do what the client waits for."""
 
 NO_ROW = "(no row)"
 
@@ -38,7 +38,7 @@ class Reply:
 
     @property
     def code(self) -> str:
-        """The SQLSTATE of the statement that failed, as 42704; empty where none did."""
+        """The SQLSTATE of the statement that failed, such as 42704; empty if none failed."""
         return self.answers[-1].code
 
     @property
@@ -48,19 +48,19 @@ class Reply:
 
     @property
     def value(self) -> Any:
-        """The first value of the first row of the last statement. Raises `InvalidInput` where there is no row."""
+        """The first value in the first row of the last statement. Raises `InvalidInput` if there is no row."""
         if not self.rows:
             raise InvalidInput(f"{self.name}: there is no row ({self.answers[-1].message}).")
         return self.rows[0][0]
 
     def __str__(self) -> str:
-        """One line a statement with the server's word for it, a table for rows, an error with its code."""
+        """Return one line for each statement with the server's message, a table of rows, or an error with its code."""
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """Each answer as a table: the server's word for a statement, its rows, or its error."""
+        """Return each answer as a table: the server's message for a statement, its rows, or its error."""
         return [part for answer in self.answers for part in self._parts(answer)]
 
     def _parts(self, answer: Answer) -> Sequence[Html]:
@@ -83,13 +83,13 @@ class Reply:
 
 
 class Session:
-    """One connection under a name."""
+    """A named connection."""
 
     def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
         self._server, self.name, self._connection = server, name, connection
 
     def run(self, *statements: str) -> Reply:
-        """Sends statements, each as it is, up to the first that fails; each commits by itself unless BEGIN was sent.
+        """Send statements unchanged, up to the first that fails; each commits by itself unless BEGIN was sent.
 
         Raises `ServiceUnavailable` after `crash`.
         """
@@ -103,27 +103,27 @@ class Session:
         return Reply(self.name, given)
 
     def crash(self) -> None:
-        """Cuts the connection, and returns when the server has noticed."""
+        """Cut the connection, and return when the server has noticed."""
         self._connection.close()
         self.wait_for_its_end()
 
     def wait_for_its_end(self) -> None:
-        """Returns when the server has no such session any more, whoever ended it. Raises `ServiceUnavailable`."""
+        """Wait until the server no longer lists the session, whoever ended it. Raises `ServiceUnavailable`."""
         gone = f"SELECT NOT EXISTS (SELECT FROM pg_stat_get_activity({self._connection.pid}))"  # noqa: S608  # a number
         self._server.until(gone)
 
     @property
     def gids(self) -> list[str]:
-        """What was prepared in this session, each name in quotes."""
+        """The names of the transactions prepared in this session, in quotes."""
         return self._connection.gids
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._connection.close()
 
 
 class Postgres:
-    """One server, and a schema of this notebook's own on it."""
+    """A server, with a schema of its own for this notebook."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -132,21 +132,23 @@ class Postgres:
 
     @property
     def is_private(self) -> bool:
-        """Whether it ends with this process."""
+        """Whether the server ends with this process."""
         return self._server.folder is not None
 
     def session(self, name: str) -> Session:
-        """A new connection; all sessions see the same tables."""
+        """Open a new connection; all sessions see the same tables."""
         self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
-        """A plain connection of psycopg to the same tables, for code of your own: a `with` block is one transaction."""
+        """Return a plain psycopg connection to the same tables, for code of your own: a `with` block is one
+        transaction.
+        """
         setting = f"-c search_path={self._schema}"
         return psycopg.connect(make_conninfo(self.address, options=setting))
 
     def until(self, condition: str) -> None:
-        """Asks until a query gives true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
+        """Repeat a query until it returns true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
         connection, deadline = (SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE)
         try:
             while connection.execute(condition).rows != [(True,)]:
@@ -157,7 +159,9 @@ class Postgres:
             connection.close()
 
     def kill(self) -> answers.Said:
-        """SIGKILL to every process of the private server, then a start; says so. The user's own is left alone."""
+        """Send SIGKILL to every process of the private server, restart it, and report that. Leaves the user's own
+        server alone.
+        """
         if self._server.folder is None:
             return answers.Said(f"{addresses.POSTGRES} names a server of yours, which is left alone.")
         service = PostgresService(self._server.folder)
@@ -167,7 +171,7 @@ class Postgres:
         return answers.Said(f"the server died by signal 9; another process runs now: {another}")
 
     def clean(self) -> None:
-        """Closes all sessions, rolls back what they prepared and nobody finished, and drops the schema."""
+        """Close all sessions, roll back their transactions that are still prepared, and drop the schema."""
         gids = [gid for session in self._sessions for gid in session.gids]
         for session in self._sessions:
             session.close()
@@ -184,7 +188,7 @@ _last: list[Postgres] = []
 
 
 def postgres() -> Postgres:
-    """The user's PostgreSQL, or a private one, with nothing of an earlier call left. Raises `ServiceUnavailable`."""
+    """Return the user's PostgreSQL or a private one, after cleaning up an earlier call. Raises `ServiceUnavailable`."""
     for earlier in _last:
         earlier.clean()
     _last.clear()

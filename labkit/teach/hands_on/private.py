@@ -1,7 +1,6 @@
-"""The user's own server, or a private one that is started when it is first asked for and ends with this process.
+"""Find the user's own server, or start a private one, which ends with this process.
 
-Its address goes into this process's environment, so that crash runs which are started here use the same server. This
-module must not know what anybody does there.
+The private server's address goes into this process's environment, so that crash runs started here use the same server.
 """
 
 import atexit
@@ -28,7 +27,7 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """The server that this environment variable names; started where it names none. Raises `ServiceUnavailable`."""
+    """Return the server that this environment variable names, or start a private one. Raises `ServiceUnavailable`."""
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
     if server is not None and pid == os.getpid() and named in ("", server.address):
@@ -44,5 +43,5 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
 
 
 def at_end(close: Callable[[], object]) -> None:
-    """Calls `close` when this process ends, before its private servers do."""
+    """Call `close` when this process ends, before its private servers end."""
     _ending.callback(close)

@@ -1,6 +1,7 @@
-"""A writer that is stopped and not dead: a real process, SIGSTOP, a successor, SIGCONT; and what the store then holds.
+"""Show a writer that is stopped but not dead: a real process, SIGSTOP, a successor, SIGCONT, and the resulting
+store.
 
-Nothing is simulated: three rows are due, and both processes are told to write them.
+Nothing is simulated: three rows are expected, and both processes try to write them.
 """
 
 import os
@@ -28,33 +29,33 @@ from labkit.teach.hands_on.stopped_writer import ROWS
 from labkit.view.card import BAD, Card, Cell, para, table
 
 PATIENCE = 60.0
-"""Seconds in which a writer must have done what is waited for."""
+"""The number of seconds within which a writer must do what the program waits for."""
 NAMES = {
     "file": "a file; the writer looks first",
     "table": "a table; the writer looks first",
     "owned": "a table with an epoch row",
     "topic": "Kafka, one transactional id",
 }
-"""Each store as it is called."""
+"""The displayed name of each store."""
 
 
 class Stopped(NamedTuple):
-    """What became of one store: the words of both writers, and the judge's verdict."""
+    """The result for one store: the reports of both writers, and the judge's verdict."""
 
     name: str
     first: str
-    """What the writer that was stopped said in the end: written, or refused."""
+    """The final report of the stopped writer: written, or refused."""
     second: str
     verdict: Verdict
 
     @property
     def twice(self) -> int:
-        """How many rows are there twice."""
+        """The number of duplicate rows."""
         return len(self.verdict.duplicate)
 
 
 class StoppedWriters:
-    """Every store with its two writers."""
+    """The results for all stores."""
 
     title = "Stopped, replaced, and continued"
 
@@ -63,7 +64,7 @@ class StoppedWriters:
 
     @property
     def doubled(self) -> list[str]:
-        """The stores with rows that are there twice."""
+        """The stores with duplicate rows."""
         return [each.name for each in self.found if each.twice]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -91,9 +92,9 @@ class StoppedWriters:
 
 
 def stopped_writers() -> StoppedWriters:
-    """Stops a writer of each store right before its write, lets a second one write, and continues the first.
+    """Stop a writer of each store right before its write, let a second one write, and continue the first.
 
-    Kafka is left out where there is none, which is said. Raises `JobFailed` if a writer does not do what it is told.
+    Without a Kafka broker the result leaves Kafka out and says so. Raises `JobFailed` if a writer does not respond.
     """
     found, missing = [], ""
     with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
@@ -131,7 +132,7 @@ def _judged(store: str, said: Mapping[str, str], rows: Sequence[int]) -> Stopped
 
 
 class _Writer:
-    """One process that writes; it ends with the block."""
+    """A process that writes, and that ends with the `with` block."""
 
     def __init__(self, store: str, place: str) -> None:
         module = "labkit.teach.hands_on.stopped_writer"
@@ -151,7 +152,7 @@ class _Writer:
         self.process.communicate()
 
     def says(self) -> str:
-        """Its next line. Raises `JobFailed` if none comes in time."""
+        """Return the writer's next line. Raises `JobFailed` if none arrives in time."""
         assert self.process.stdout is not None
         # A process that says nothing in time is killed, so the reading ends.
         timer = threading.Timer(PATIENCE, self.process.kill)
@@ -165,13 +166,13 @@ class _Writer:
         return line
 
     def go_on(self) -> None:
-        """Tells it to write, which a stopped process does not hear yet."""
+        """Order the writer to write; a stopped process reads the order later."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def stop(self) -> None:
-        """SIGSTOP, and waits until the kernel says that the process is stopped. Raises `JobFailed`."""
+        """Send SIGSTOP, and wait until the kernel reports the process as stopped. Raises `JobFailed`."""
         os.kill(self.process.pid, signal.SIGSTOP)
         end = time.monotonic() + PATIENCE
         while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
@@ -181,7 +182,7 @@ class _Writer:
 
 
 def _stopped(store: str, place: str) -> dict[str, str]:
-    """What both writers say in the end."""
+    """Return the final reports of both writers."""
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))
         first.says()

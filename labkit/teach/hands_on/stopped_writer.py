@@ -1,9 +1,8 @@
 """A small real writer that can be stopped right before its write: `python -m labkit.teach.hands_on.stopped_writer`.
 
-    STORE PLACE      what it writes to: a file, a table, an owned table (SQLite), or a topic of Kafka
+    STORE PLACE      the target: a file, a table, an owned table (SQLite), or a topic of Kafka
 
-It makes itself known to the store, says `ready`, waits for a line, writes the three rows, and says `written` or
-`refused`.
+It registers with the store, prints `ready`, waits for a line, writes the three rows, and prints `written` or `refused`.
 """
 
 import sqlite3
@@ -16,11 +15,11 @@ ROWS = (0, 1, 2)
 WRITTEN, REFUSED = "written", "refused"
 TABLES = ("CREATE TABLE IF NOT EXISTS rows (id INTEGER)", "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)")
 Write = Callable[[], str]
-"""Writes the rows; gives what became of that."""
+"""Writes the rows and returns the result."""
 
 
 def file(path: str) -> Write:
-    """Looks into a file, and appends to it later what was not there."""
+    """Read a file now; the returned function appends the rows that were missing."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         known = {int(line) for line in there}
@@ -34,7 +33,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Looks into a table, and inserts later, in one transaction, what was not there."""
+    """Read a table now; the returned function inserts the rows that were missing, in one transaction."""
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -50,7 +49,10 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Takes the next epoch of a table, and inserts later, if the table still has this epoch in the same transaction."""
+    """Take the next epoch of a table; the returned function inserts the rows only if no newer epoch exists by then.
+
+    The check and the insert are in one transaction.
+    """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -71,7 +73,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Takes the next epoch of a transactional id, and writes later, in one transaction."""
+    """Take the next epoch of a transactional id; the returned function writes the rows in one transaction."""
     from labkit.core.records import Observation
     from labkit.stores.kafka.claimed import claim
 
@@ -85,7 +87,7 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Says `ready`, waits, writes."""
+    """Print `ready`, wait for a line, and write the rows."""
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # to whoever started it
     sys.stdin.readline()

@@ -1,7 +1,6 @@
-"""What a guarantee costs on this machine, measured while a learner waits: seconds, transactions, syncs and bytes.
+"""Measure on this machine, while a learner waits, what a guarantee costs: seconds, transactions, syncs and bytes.
 
-Times differ from machine to machine and from run to run, so nothing may be concluded here but orders, slopes and
-counts.
+Times differ from machine to machine and from run to run, so only orders, slopes and counts support a conclusion.
 """
 
 from labkit.teach.price.effects import Effects, count_effects

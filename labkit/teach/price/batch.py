@@ -1,6 +1,6 @@
-"""Batches, written by one of the lab's own sinks into folders of files: what `labkit.teach.price.effects` watches.
+"""Write batches into folders of files with one of the lab's own sinks, while `labkit.teach.price.effects` watches.
 
-It is a command of its own, without Spark: what an engine writes beside its sink is no part of it.
+It is a separate command without Spark, because the engine's own writes must not be counted.
 """
 
 import sys
@@ -14,17 +14,18 @@ from labkit.sinks import Coordinator, coordinate
 from labkit.stores.contract import Handle
 
 TASKS = 2
-"""Tasks that write the batch, each one half of its rows."""
+"""The number of tasks that write a batch, each an equal part of its rows."""
 
 
 BEGIN, END = "begin", "end"
-"""Files that are made before and behind the batch that counts."""
+"""Files that are created before and after the measured batch."""
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Writes and commits two batches; in log-then-commit order where the sink takes one.
+    """Write and commit two batches, in log-then-commit order if the sink supports it.
 
-    The first one makes folders and files, and what the sink removes later. `BEGIN` and `END` lie around the second one.
+    The first batch creates the folders and files, and leaves what the sink removes later. `BEGIN` and `END`
+    enclose the second one.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(
@@ -54,7 +55,7 @@ def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
 
 
 def main(place: str, *cases: str) -> None:
-    """Writes each case, such as `wal-400`, into a folder of its own below this place."""
+    """Write each case, such as `wal-400`, into a folder of its own below this place."""
     for case in cases:
         sink, _, rows = case.rpartition("-")
         folder = Path(place) / case

@@ -1,7 +1,7 @@
-"""What a sink does to the disk for one batch, counted at the system calls: files, syncs, renames, bytes.
+"""Count the disk operations of a sink for one batch at the system calls: files, syncs, renames, bytes.
 
-The counts are exact and the same on every machine; where system calls cannot be watched, the ones that were counted
-elsewhere (`counted.json`) are shown, and it is said.
+The counts are exact and the same on every machine. Where system calls cannot be watched, the result shows
+counts from another machine (`counted.json`) and says so.
 """
 
 import json
@@ -27,27 +27,27 @@ from labkit.view.card import Card, Html, bundle, para, table
 SINKS = ("append", "batch_marker", "wal", "two_phase")
 """The lab's sinks that can write to plain files."""
 SIZES = (4, 400)
-"""Rows of the batch, where nobody chooses others."""
+"""The default numbers of rows in a batch."""
 MOST_ROWS = 10_000
 LIMIT = 60.0
-"""Seconds of silence after which the command is given up."""
+"""The number of seconds without a system call after which the command counts as stuck."""
 HERE = "counted on this machine"
 ELSEWHERE = "System calls cannot be watched here, so these counts were made on another machine."
 
 
 class Counts(NamedTuple):
-    """What one batch did to the disk."""
+    """The disk operations of one batch."""
 
     files: int
-    """Files that were made."""
+    """The number of files created."""
     syncs: int
     renames: int
     bytes: int
-    """Bytes that were written, into logs and files of rows alike."""
+    """The number of bytes written, into logs and files of rows alike."""
 
 
 class Effects(dict[tuple[str, int], Counts]):
-    """Counts by sink and rows of the batch; a dict that shows itself as a card."""
+    """Counts by sink and rows in the batch; a dict that displays itself as a card."""
 
     note: str = HERE
 
@@ -58,11 +58,11 @@ class Effects(dict[tuple[str, int], Counts]):
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes of the batch in order."""
+        """The sizes of the batch in ascending order."""
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """The names of what is more for the largest batch than for the smallest one."""
+        """Return the names of the counts that are larger for the largest batch than for the smallest one."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
@@ -91,7 +91,7 @@ HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
 
 @takes("lab.count_effects(sizes=[4, 400])")
 def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
-    """Counts files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
+    """Count files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
             f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; "
@@ -106,7 +106,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """The counts that come with the lab."""
+    """Return the counts that come with the lab."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)
@@ -151,7 +151,7 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 
 
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
-    """The calls below a folder that belong to the second batch."""
+    """Return the calls below a folder that belong to the second batch."""
     inside = [each for each in calls if folder in Path(each.path).parents]
     made = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(made):

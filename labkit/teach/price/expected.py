@@ -1,4 +1,4 @@
-"""A prediction of a wait, drawn as a line before anything is measured."""
+"""Draw the prediction of a wait as a line, before any measurement."""
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
@@ -6,12 +6,12 @@ from labkit.view.card import Card, Html, bundle, para
 from labkit.view.prices import wait_chart
 
 LONGEST = 2.0
-"""Seconds of the longest interval that the empty chart has room for."""
+"""The longest interval, in seconds, on the axis of the empty chart."""
 NOTHING = "No prediction is noted, so there is no line yet."
 
 
 def noted(question: str) -> float | None:
-    """The number that was predicted; None without one. Raises `InvalidInput` for an unknown question."""
+    """Return the predicted number, or None if there is none. Raises `InvalidInput` for an unknown question."""
     try:
         from labkit.teach.questions import notes
         from labkit.teach.questions.question import Kind, find
@@ -29,7 +29,7 @@ def noted(question: str) -> float | None:
 
 
 class Expected:
-    """An empty chart with the line that somebody predicts; shows itself as a card."""
+    """An empty chart with the learner's predicted line; displays itself as a card."""
 
     def __init__(self, slope: float | None) -> None:
         self.slope = slope
@@ -50,7 +50,7 @@ class Expected:
 
 @takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Expected:
-    """An empty chart of waits against intervals, with the line that was predicted for this question.
+    """Return an empty chart of waits against intervals, with the line that the learner predicted for this question.
 
     Raises `InvalidInput` for an unknown question.
     """

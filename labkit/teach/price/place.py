@@ -1,4 +1,4 @@
-"""Where measurements write: a folder that is gone afterwards, and one sentence where a disk does not do its part."""
+"""A temporary folder for measurements, and one sentence instead of a traceback if the disk fails."""
 
 import sqlite3
 import tempfile
@@ -11,9 +11,9 @@ from labkit.core.errors import JobFailed
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A new folder below the system's temporary one, removed at the end.
+    """Yield a new folder below the system's temporary one, and remove it at the end.
 
-    Raises `JobFailed` for what the operating system or SQLite refuses meanwhile.
+    Raises `JobFailed` for errors of the operating system or of SQLite inside the block.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="labkit-") as folder:

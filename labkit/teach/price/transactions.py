@@ -1,6 +1,7 @@
-"""Rows a second against rows a transaction, through the lab's own stores.
+"""Measure rows per second against rows per transaction, in the lab's own stores.
 
-The same rows are appended in transactions of different sizes. A store decides what lasts: SQLite syncs every commit.
+The same rows are appended in transactions of different sizes. The store decides how durable they are: SQLite
+syncs every commit.
 """
 
 import time
@@ -20,12 +21,12 @@ from labkit.view.card import Card, bundle, table
 
 SIZES = (1, 10, 100)
 ROWS = 300
-"""Rows that are written at every size."""
+"""The number of rows written at every size."""
 MOST_ROWS = 10_000
 
 
 class Rate(NamedTuple):
-    """So many rows in so many transactions took so many seconds."""
+    """The number of rows written, the number of transactions, and the seconds that this took."""
 
     rows: int
     transactions: int
@@ -33,12 +34,12 @@ class Rate(NamedTuple):
 
     @property
     def a_second(self) -> float:
-        """Rows a second."""
+        """The number of rows per second."""
         return self.rows / self.seconds
 
 
 class Rates(dict[int, Rate]):
-    """Rates by rows a transaction; a dict that shows itself as a card."""
+    """Rates by rows per transaction; a dict that displays itself as a card."""
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for size, rate in self.items():
@@ -66,9 +67,9 @@ HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 @takes("lab.measure_rows([1, 10, 100])")
 def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
-    """Writes the same rows in transactions of each size, and measures rows a second. `store` is one of the lab's.
+    """Write the same rows in transactions of each size, and measure rows per second. `store` is one of the lab's.
 
-    Raises `InvalidInput`, and `ServiceUnavailable` for a store whose server is not there.
+    Raises `InvalidInput`, and `ServiceUnavailable` if the store's server is missing.
     """
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(

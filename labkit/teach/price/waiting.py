@@ -1,7 +1,8 @@
-"""How long a record takes until a reader has it, against the interval between two commits; and who waits meanwhile.
+"""Measure how long a record waits until a reader has it, against the interval between two commits; and who else
+waits.
 
-Three real jobs (`labkit.teach.price.writer`) write side by side, each into a database of its own. An outside reader of
-each looks again and again. Another program changes a row of the same database now and then, and notes how long it
+Three real jobs (`labkit.teach.price.writer`) write side by side, each into its own database. An outside reader
+polls each database. Another program changes a row of the same database now and then, and records how long it
 waited for the lock. All use the machine's monotonic clock.
 """
 
@@ -30,24 +31,24 @@ from labkit.view.front_end import is_watched, line
 from labkit.view.prices import Dots, wait_chart
 
 INTERVALS = (0.5, 1.0, 2.0)
-"""Seconds between two commits, where nobody chooses others."""
+"""The default numbers of seconds between two commits."""
 SHORTEST, LONGEST, MOST = 0.1, 10.0, 5
-"""Seconds of an interval, and how many intervals are measured at most."""
+"""The shortest and longest interval in seconds, and the largest number of intervals."""
 LOOKS = 0.005
-"""Seconds between two looks of a reader, and between two tries of whoever waits for a lock."""
+"""The number of seconds between two polls of a reader, and between two attempts to get the lock."""
 PATIENCE = 60.0
-"""Seconds beyond its own time after which a job is given up."""
+"""The number of seconds after a job's expected end at which the measurement gives up."""
 
 
 class Measured(NamedTuple):
-    """One way of writing at one interval. Seconds."""
+    """The measurements of one way of writing at one interval, in seconds."""
 
     records: Sequence[float]
-    """Of each record, from its arrival until the reader had it."""
+    """The wait of each record, from its arrival until the reader had it."""
     others: Sequence[float]
-    """How long another program waited for the lock, each time."""
+    """The waits of another program for the lock."""
     commits: int
-    """Transactions of the job."""
+    """The number of transactions of the job."""
 
     @property
     def typical(self) -> float:
@@ -69,7 +70,7 @@ class Measured(NamedTuple):
 
 
 class Waits:
-    """What was measured, by way and interval; shows itself as a card with a chart."""
+    """The measurements by way of writing and interval; displays itself as a card with a chart."""
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]], predicted: float | None = None) -> None:
         self.measured, self.predicted = measured, predicted
@@ -79,21 +80,21 @@ class Waits:
 
     @cached_property
     def intervals(self) -> list[float]:
-        """The intervals in order."""
+        """The intervals in ascending order."""
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
-        """Seconds that the typical wait grows for each second of the interval: the line of least squares."""
+        """Return by how many seconds the typical wait grows for each second of the interval, by least squares."""
         waits = [self.measured[way][each].typical for each in self.intervals]
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Transactions at each interval, in order of the intervals."""
+        """Return the number of transactions at each interval, in order of the intervals."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property
     def others(self) -> "Others":
-        """How long another program waited meanwhile."""
+        """The waits of another program during the measurement."""
         return Others(self.measured)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -108,7 +109,7 @@ class Waits:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The chart, with the numbers in its description."""
+        """Return the chart as SVG, with the numbers in its description."""
         dots = [Dots(way, [(each, of[each].typical) for each in self.intervals]) for way, of in self.measured.items()]
         return wait_chart(dots, self.intervals[-1], self.predicted)
 
@@ -127,14 +128,14 @@ HEAD = ("way", "interval", "typical wait", "longest", "transactions")
 
 
 class Others(dict[str, dict[float, float]]):
-    """The typical wait of another program, by way and interval; a dict that shows itself as a card."""
+    """The typical wait of another program, by way of writing and interval; a dict that displays itself as a card."""
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
         super().__init__({way: {interval: each.other for interval, each in of.items()} for way, of in measured.items()})
 
     @property
     def slowest(self) -> str:
-        """The way that lets another program wait longest, at the longest interval."""
+        """The way of writing that makes another program wait longest, at the longest interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -157,9 +158,11 @@ class Others(dict[str, dict[float, float]]):
 
 @takes("lab.measure_waits([0.5, 1, 2])")
 def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
-    """Measures how long a record waits until a reader has it, for three ways to write and each interval, in seconds.
+    """Measure how long a record waits until a reader has it, for three ways of writing and each interval, in
+    seconds.
 
-    Takes about four times the sum of the intervals. `question`: whose prediction is drawn, too. Raises `InvalidInput`.
+    Takes about four times the sum of the intervals. The chart also shows the learner's prediction for
+    `question`. Raises `InvalidInput`.
     """
     if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(
@@ -185,7 +188,7 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
 
 @contextmanager
 def _said(interval: float) -> Iterator[None]:
-    """Says to a person what is waited for."""
+    """Show the current interval and its duration to a person."""
     if not is_watched():
         yield
         return
@@ -197,7 +200,7 @@ def _said(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """A job that waits for its orders; it is gone when the block is left."""
+    """Yield a job that waits for orders, and kill it at the end of the block."""
     # By its path, and without the lab: so it starts soon.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -236,7 +239,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """The wait of each record, as an outside reader has it. Raises `JobFailed` where records stay away."""
+    """Return the wait of each record until an outside reader had it. Raises `JobFailed` if records are missing."""
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
@@ -252,7 +255,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Another program: changes one row now and then, and notes each time how long it waited for the lock."""
+    """Act as another program: change one row now and then, and return how long it waited for the lock each time."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a whole part of the interval, so that the tries fall on all of its places.
@@ -265,7 +268,7 @@ def _change(database: str, interval: float, ended: Event) -> list[float]:
 
 
 def _changed(connection: sqlite3.Connection) -> bool:
-    """Whether the lock was free, and the row is changed."""
+    """Try to change the row; return whether the lock was free."""
     with suppress(sqlite3.OperationalError):
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE stock SET pieces = pieces - 1")

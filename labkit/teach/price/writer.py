@@ -1,8 +1,8 @@
 """A small real job: records arrive by the clock and go into an SQLite database, in one of three ways.
 
-It is a process of its own. For each line `INTERVAL DATABASE` on standard input it writes for `ROUNDS` intervals, then
-prints how many transactions it has committed. It needs the standard library alone, so that it starts soon, and must not
-measure: whoever reads the rows does.
+It is a separate process. For each line `INTERVAL DATABASE` on standard input it writes for `ROUNDS` intervals,
+then prints the number of its transactions. It uses only the standard library, so that it starts quickly. The
+reader of the rows measures the times.
 """
 
 import sqlite3
@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 
 ROUNDS = 4
-"""Intervals of one run."""
+"""The number of intervals in one run."""
 STEP = 0.1
-"""Seconds between two records, about: an interval has a whole number of records."""
+"""The approximate number of seconds between two records; an interval has a whole number of records."""
 PATIENCE = 30.0
-"""Seconds to wait for another program's transaction."""
+"""The number of seconds to wait for another program's transaction."""
 
 SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -24,18 +24,20 @@ CREATE TABLE markers (batch INTEGER PRIMARY KEY);
 CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER NOT NULL);
 INSERT INTO stock VALUES ('pen', 100);
 """
-"""The job's rows, its batch markers, and a table of somebody else."""
+"""The job's rows, its batch markers, and a table of another program."""
 
 _INSERT = "INSERT INTO rows (due) VALUES (?)"
 
 
 def records(interval: float) -> int:
-    """How many records come in one interval."""
+    """Return the number of records in one interval."""
     return max(1, round(interval / STEP))
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """A connection whose commits are synced. `patience`: seconds to wait for a lock, once it is open."""
+    """Return a connection whose commits are synced. `patience` is the number of seconds to wait for a lock, once
+    it is open.
+    """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
     # others wait for it, however little patience they have afterwards.
@@ -45,53 +47,53 @@ def connect(database: str, patience: float) -> sqlite3.Connection:
 
 
 class Append:
-    """Each record is a transaction of its own."""
+    """Writes each record in a transaction of its own."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.commits = connection, 0
 
     def take(self, due: float) -> None:
-        """Writes a record that has arrived."""
+        """Write a record that has arrived."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
         self.commit()
 
     def end(self) -> None:
-        """The interval is over."""
+        """Do nothing at the end of an interval."""
 
     def commit(self) -> None:
-        """Makes visible what was written."""
+        """Commit, which makes the rows visible."""
         self.connection.execute("COMMIT")
         self.commits += 1
 
 
 class Open(Append):
-    """The first record opens a transaction, and the end of the interval commits it."""
+    """Opens a transaction for the first record, and commits it at the end of the interval."""
 
     def take(self, due: float) -> None:
-        """Writes a record into the transaction at once."""
+        """Write a record into the transaction at once."""
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
 
     def end(self) -> None:
-        """Commits what the interval has brought."""
+        """Commit the records of the interval."""
         self.commit()
 
 
 class Gathered(Append):
-    """Records wait in memory; one short transaction at the end of the interval has all rows and a batch marker."""
+    """Keeps records in memory; one short transaction at the end of the interval writes all rows and a batch marker."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self.waiting: list[list[float]] = []
 
     def take(self, due: float) -> None:
-        """Keeps the record."""
+        """Keep the record in memory."""
         self.waiting.append([due])
 
     def end(self) -> None:
-        """Writes all at once."""
+        """Write and commit all records of the interval."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.executemany(_INSERT, self.waiting)
         self.connection.execute("INSERT INTO markers VALUES (?)", [self.commits])
@@ -100,11 +102,13 @@ class Gathered(Append):
 
 
 WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, "open": Open, "gathered": Gathered}
-"""How a job may write, by the name that learners read."""
+"""The ways of writing, by the name that learners see."""
 
 
 def write(database: str, way: str, interval: float) -> int:
-    """Writes `ROUNDS` intervals; how many transactions that were. Each row says when its record was due."""
+    """Write for `ROUNDS` intervals and return the number of transactions. Each row contains the time at which its
+    record arrived.
+    """
     count = records(interval)
     connection = connect(database, PATIENCE)
     try:
@@ -123,12 +127,12 @@ def write(database: str, way: str, interval: float) -> int:
 
 
 def sleep_until(moment: float) -> None:
-    """Returns when the machine's monotonic clock has reached this moment."""
+    """Sleep until the machine's monotonic clock reaches this moment."""
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
 def main(way: str) -> None:
-    """Does what standard input says, line by line, until it is closed."""
+    """Execute each line of standard input until it is closed."""
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

@@ -1,6 +1,6 @@
-"""What a sink is tried for, one function an axis: each runs its trials and tells the first that goes wrong.
+"""Test a sink along several axes: each axis has its own trials, and the first trial that goes wrong is reported.
 
-Every crash lies before a request of the sink, in the middle of a file that is written, or behind the sink's return.
+A crash happens before a request of the sink, in the middle of writing a file, or after the sink has returned.
 """
 
 import json
@@ -39,9 +39,9 @@ LEFT = "nothing is left over"
 
 
 def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Every place of these batches at which a kill may come, as a run without a crash shows them.
+    """Yield every place in these batches at which a kill is possible, according to a run without a crash.
 
-    A batch that raised has none: the sink is wrong without any kill.
+    A batch that raised has no such place, because the sink is wrong without any kill.
     """
     deliveries = tried.story.deliveries
     for batch in (each for each in batches if each < len(deliveries)):
@@ -63,10 +63,10 @@ def _crashes(bench: Bench) -> Iterator[Tried]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[Tried]:
-    """Every place of every recovery that differs.
+    """Kill the sink once, and again at every place of every different recovery.
 
-    A recovery begins with what the store holds behind the kill. So of the places behind which it holds the same, one is
-    killed again, at each place of its recovery.
+    A recovery depends only on the content of the store after the first kill. So among the kills that leave the
+    same content, only the first is followed by second kills.
     """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
@@ -87,8 +87,8 @@ def _second_crashes(bench: Bench) -> Iterator[Tried]:
 
 
 def _older(bench: Bench) -> Iterator[Tried]:
-    """Once more from the first, the second and the last batch; in a folder also killed within a write of the
-    last one.
+    """Repeat the job from its first, second and last batch; for folders also with a kill within each write of the
+    last batch.
     """
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
@@ -150,7 +150,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
 
 
 def wrong_in_the_end(tried: Tried) -> str:
-    """What is wrong with the rows in the end; empty: nothing is."""
+    """Return the fault in the final rows, or an empty text."""
     if tried.story.stuck:
         again = "the batch came again, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
@@ -162,9 +162,7 @@ def wrong_in_the_end(tried: Tried) -> str:
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
-    """What the judge has counted, with the number of the first row of each kind; its own words where it is none of
-    these.
-    """
+    """Return the judge's counts, with the number of the first row of each kind, or else the reason in the verdict."""
     rows = sum(map(len, due))
     counted = (
         (verdict.lost, f"of {rows} rows got lost"),
@@ -177,7 +175,7 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
 
 
 def wrong_meanwhile(tried: Tried) -> str:
-    """What a reader saw that should not be seen; empty: nothing."""
+    """Return the fault that a reader saw during the trial, or an empty text."""
     verdict = verdict_of(tried.story, tried.due)
     if verdict.fractured_read:
         return "a reader saw a part of a batch"
@@ -187,21 +185,22 @@ def wrong_meanwhile(tried: Tried) -> str:
 
 
 def left_over(tried: Tried) -> str:
-    """Which files are left that no reader knows; empty: none."""
+    """Return the remaining files that no reader knows, or an empty text."""
     names = tried.story.left_over
     return f"left over in the end: {', '.join(names[:3])}" if names else ""
 
 
 def wrong_at_any_time(tried: Tried) -> str:
-    """What is wrong in the end, or what a reader saw before; empty: nothing."""
+    """Return the fault in the final rows or, if there is none, the one that a reader saw before; or an empty text."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
 GIVEN = ("batches", "query", "others", "other")
-"""What a variant hands over, beside the name of its axis."""
+"""The parameters of a variant, except the name of its axis."""
 
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
-"""The runs of each answer that is still being judged, by the rows that were handed over: several axes look at the same.
+"""The runs of each answer that is still being judged, by the rows handed to the sink, because several axes use the
+same runs.
 """
 
 WRONG = {
@@ -211,13 +210,14 @@ WRONG = {
     QUERY: wrong_at_any_time,
     LEFT: left_over,
 }
-"""What an axis looks at, where that is not the rows in the end alone."""
+"""The check of each axis that does not look at the final rows alone."""
 
 
 def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
-    """Every trial of an axis with the first thing that is wrong with it; empty: nothing is.
+    """Yield every trial of an axis with its first fault, or an empty text.
 
-    The first trial must also come out right in the end: a sink that writes nothing shows nothing wrong, either.
+    The final rows of the first trial must be right on every axis, because a sink that writes nothing shows no
+    other fault.
     """
     wrong = WRONG.get(axis, wrong_in_the_end)
     for number, each in enumerate(TRIALS[axis](bench)):
@@ -225,7 +225,7 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """Judges one axis of a sink by the first trial that goes wrong."""
+    """Judge one axis of a sink by the first trial that goes wrong."""
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
     given = {each: variant[each] for each in GIVEN}
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(given, sort_keys=True), {})
@@ -246,7 +246,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 
 
 def _hold_still(ask: Asker) -> None:
-    """Raises `Unusable` for a sink whose requests change: whatever it did is no sign of what it will do."""
+    """Raise `Unusable` for a sink whose requests change from call to call, because its trials then prove nothing."""
     if ask.changed():
         raise Unusable(f"{ask.name} {CHANGES}")
 
@@ -268,40 +268,40 @@ AXES: Mapping[str, Sequence[str]] = {
     "folder": (CRASH, READER, SECOND, OLDER, QUERY, LEFT),
     "writers": (CRASH, STOPPED, QUERY),
 }
-"""What a sink of each kind is tried for."""
+"""The axes of each kind of sink."""
 
 
 class Axis(NamedTuple):
-    """What came of one axis."""
+    """The result of one axis."""
 
     axis: str
     runs: int
-    """How often it was tried; 0: not at all, since the sink fails without a crash."""
+    """The number of trials; 0 if there were none, because the sink fails without a crash."""
     wrong: str
-    """The first thing that went wrong; empty: nothing did."""
+    """The first fault, or an empty text."""
 
 
 class Place(NamedTuple):
-    """One place in the first batch, and what came of a kill there, or of a stop."""
+    """One place in the first batch, and the result of a kill or a stop there."""
 
     request: str
-    """What the sink asks for behind it; empty: it has returned."""
+    """The sink's next request after this place; empty if the sink has returned."""
     verdict: str
     torn: str = ""
-    """What came of a kill in the middle of it, where it writes a file."""
+    """The result of a kill in the middle of the request, if it writes a file."""
 
 
 FEW = (OLDER, QUERY)
-"""Axes of which a sink has few runs, so that more batches and more names cost little."""
+"""Axes with so few runs that repeating them with more batches and other names costs little."""
 
 
 def tried(
     answer: Answer, given: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[list[Axis], list[Place]]:
-    """Every axis of a sink, and every place of its first batch. Raises `Unusable`, and what `Answer.step` raises.
+    """Return the results of every axis of a sink, and of every place in its first batch.
 
-    `more`: what else is handed to a sink with which nothing was wrong, on the axes of which there are `FEW` runs. For
-    `writers` the places are those at which the older writer is stopped.
+    If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For `writers` the places
+    are those at which the older writer is stopped. Raises `Unusable`, and the errors of `Answer.step`.
     """
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
@@ -321,7 +321,7 @@ def tried(
 
 
 def _more(axis: Axis, bench: Bench) -> Axis:
-    """The axis with the runs of another bench, where an axis of this kind has few."""
+    """Add the runs of another bench to an axis in `FEW`; return other axes unchanged."""
     if axis.axis not in FEW:
         return axis
     runs, wrong = _all(axis.axis, bench)[1:]
@@ -332,7 +332,7 @@ def _more(axis: Axis, bench: Bench) -> Axis:
 
 
 def _all(axis: str, bench: Bench) -> Axis:
-    """All runs of an axis, and what the first one says that goes wrong."""
+    """Make all runs of an axis, and return their number with the first fault."""
     said, runs = "", 0
     try:
         for each, wrong in _judged(axis, bench):
@@ -358,7 +358,7 @@ def _places(bench: Bench, healthy: Tried, *, stopped: bool) -> Iterator[Place]:
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """What came of a kill in the middle of this write; unknown where nobody could read behind it."""
+    """Return the guarantee after a kill in the middle of this write; unknown if nobody could read afterwards."""
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

@@ -1,8 +1,8 @@
-"""Two writers of one table: the first is stopped at every place, the second takes over, and the first goes on.
+"""Test two writers of one table: the first is stopped at every place, the second takes over, and the first resumes.
 
-The stop is a real SIGSTOP of the process that has the first writer's connection: its locks and its open transaction
-stay. While it holds a lock, the second writer is refused and comes again behind it, as an engine would do it. This
-module must not judge.
+The stop is a real SIGSTOP of the process that has the first writer's connection, so its locks and its open
+transaction remain. If it holds a lock, the second writer is refused and retries after the first has finished,
+as an engine would.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,15 @@ from labkit.teach.exercises.contract import Plain
 from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, Tried, told, trial
 
 FIRST, NEWEST = 9, 12
-"""The epochs of the two writers: as text the newer one would come first, and no epoch lies next to the other."""
+"""The epochs of the two writers. As text the newer one would sort first, and the two numbers are not adjacent."""
 LATER = (0, 2, 5)
-"""Batches that a writer tries after it was told that it is fenced."""
+"""Batches that a writer tries after it learned that it is fenced."""
 
 
 def fenced_trials(bench: Bench) -> Iterator[Tried]:
-    """One writer alone; then, for every place in its first and in its last batch, a writer that is stopped there."""
+    """Yield a trial with one writer; then one for each place in its first and last batch at which this writer is
+    stopped.
+    """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
         alone = told(begun, bench.batches)
@@ -34,11 +36,11 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
 
 
 def overtaken(bench: Bench, place: int) -> Tried:
-    """The first writer is stopped before this request of its first batch, and goes on when the second has done two
+    """Stop the first writer after `place` requests of its first batch, and resume it after the second wrote two
     batches.
 
-    It then hands over a batch 2 of its own plan, unless it was told that it is fenced; the second writer has another
-    one.
+    The first writer then delivers a batch 2 with its own rows, unless it learned that it is fenced; the second
+    writer delivers another batch 2.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()
@@ -72,10 +74,11 @@ def overtaken(bench: Bench, place: int) -> Tried:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> Tried:
-    """The first writer is stopped in its last batch, and the second one, with an older checkpoint, plans other rows for
-    it.
+    """Stop the first writer in its last batch; the second one, with an older checkpoint, plans other rows for this
+    batch.
 
-    Rows that the first writer has committed before the second began are due; the second then has the same plan.
+    If the first writer committed its rows before the second began, those rows are expected, and the second has
+    the same plan.
     """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
@@ -104,7 +107,7 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
 
 
 def _without_rows(bench: Bench) -> Tried:
-    """A newer writer has an empty batch, and fences the older one all the same."""
+    """Let a newer writer deliver an empty batch, which must also fence the older one."""
     with trial(bench.server, bench.ask, bench.kind) as begun:
         first, *others = bench.batches
         old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
@@ -129,7 +132,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Performs so many requests of a delivery; whether a reader sees all of its rows then."""
+    """Perform `place` requests of a delivery; return whether a reader sees all of its rows afterwards."""
     for _ in range(place):
         request = old.next()
         if request is None:
@@ -141,7 +144,9 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _must_be_told(old: Delivery) -> None:
-    """Notes a writer that was overtaken before its rows were there, and was not told so."""
+    """Record an older writer that did not return "fenced", although another replaced it before its rows were
+    visible.
+    """
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.said != FENCED:
         got = f'"{ended.said}"' if ended.said else "nothing"

@@ -1,13 +1,12 @@
-"""The process that has the store open, and that is killed: it performs one request a line, and says what came of it.
+"""A server whose processes have a store open, perform one request for each line, and can be killed.
 
     python -I -S store.py MEGABYTES SECONDS
 
-is a server at the Unix socket that is its standard input: it forks such a process for every connection that it is sent,
-with the kind and the folder of the store, and answers with the number of the process. Standard library only, and
-nothing of the lab, since it is forked some hundred times in a check; it ends, and its processes end, when the other
-side has closed.
-A statement of a learner may do what it likes to the database of its trial, and nothing to other files (`refuse`). This
-program must not know which requests are right.
+The server's standard input is a Unix socket. For every connection that it receives there, with the kind and the
+folder of the store, it forks a process and answers with the process's number. It uses only the standard
+library, because one check forks it some hundred times. It ends, and its processes end, when the other side
+closes. A learner's statement may do anything to the database of its trial, and nothing to other files
+(`refuse`).
 """
 
 import json
@@ -52,14 +51,14 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """No other file, no setting, no code: tables and rows only."""
+    """Allow only tables and rows: no other file, no setting, no code. This is SQLite's authorizer callback."""
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
 def opened() -> sqlite3.Connection:
-    """A connection in which every statement commits by itself, unless the sink begins a transaction."""
+    """Return a connection in which every statement commits by itself, unless the sink begins a transaction."""
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
     db.set_authorizer(refuse)
@@ -67,20 +66,20 @@ def opened() -> sqlite3.Connection:
 
 
 class Table:
-    """One connection to the database, as a sink has it."""
+    """A sink's connection to the database."""
 
     def __init__(self) -> None:
         self.db = opened()
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
-        """Runs one statement."""
+        """Run one statement."""
         rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         if len(rows) > MOST_ROWS:
             raise sqlite3.OperationalError(f"more than {MOST_ROWS} rows")
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
-        """What a reader sees, who begins to read at this moment."""
+        """Return the rows that a reader sees who starts now."""
         there = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not self.db.execute(there).fetchall():
             return []
@@ -89,47 +88,47 @@ class Table:
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
     def state(self) -> list[str]:
-        """Everything that is committed: two equal states go on equally."""
+        """Return all committed content; a sink continues in the same way from two equal states."""
         with sqlite3.connect("store.db") as db:
             return list(db.iterdump())
 
     def left_over(self) -> list[str]:
-        """Files that no reader knows."""
+        """Return no files, because a table leaves none."""
         return []
 
 
 class Folder:
-    """The folder itself: everything in it is there for everybody at once."""
+    """The folder itself, in which every change is visible to everybody at once."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
-        """`most`: letters that are read of a file; -1: all."""
+        """`most` is the number of characters read from a file; -1 for all."""
         self.root, self.most = Path(root), most
 
     def names(self) -> list[str]:
-        """All files, in order."""
+        """Return the names of all files, in order."""
         return sorted(path.name for path in self.root.iterdir())
 
     def read(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         with (self.root / named(name)).open(encoding="utf-8") as file:
             return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
-        """Makes or replaces a file; only this part of it, where the process dies in the middle."""
+        """Create or replace a file; write only `part` of the text if the process will be killed in the middle."""
         data = text.encode()
         with (self.root / named(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
 
     def rename(self, old: str, new: str) -> None:
-        """All or nothing."""
+        """Rename a file atomically."""
         (self.root / named(old)).replace(self.root / named(new))
 
     def remove(self, name: str) -> None:
-        """Removes a file."""
+        """Remove a file."""
         (self.root / named(name)).unlink()
 
     def listed(self) -> list[str]:
-        """The files that the manifest names: a reader knows no others."""
+        """Return the files in the manifest; a reader knows no others."""
         try:
             names = json.loads(self.read("manifest.json"))
         except FileNotFoundError:
@@ -139,7 +138,7 @@ class Folder:
         return names
 
     def see(self) -> list[list[Any]]:
-        """What a reader sees at this moment."""
+        """Return the rows that a reader sees now."""
         found = []
         for name in self.listed():
             for line in filter(None, self.read(name).split("\n")):
@@ -148,23 +147,23 @@ class Folder:
         return found
 
     def state(self) -> list[list[str]]:
-        """Everything that is there: two equal states go on equally."""
+        """Return all files with their text; a sink continues in the same way from two equal states."""
         return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:
-        """Files that no reader knows."""
+        """Return the files that no reader knows."""
         return sorted({*self.names()} - {*self.listed(), "manifest.json"})
 
 
 def named(name: object) -> str:
-    """The name of a file of the folder. Raises `OSError` for a name that could be elsewhere."""
+    """Return the name if it is a file inside the folder. Raises `OSError` for a name that could point elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError("a name has letters, digits, _, - and dots; it begins with no dot, and names no folder")
     return name
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
-    """What came of one request."""
+    """Perform one request and return its result."""
     name, *arguments = request
     if name == "ready":
         return ["gave", None]
@@ -185,7 +184,7 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
 
 
 def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int) -> None:
-    """Answers one request a line until the other side has closed."""
+    """Answer one request for each line until the other side closes."""
     size = megabytes * 2**20
     for what, most in (
         (resource.RLIMIT_FSIZE, size),
@@ -210,7 +209,7 @@ def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, sec
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Forks a process for every connection, until the other side has closed."""
+    """Fork a process for every connection, until the other side closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
     control = socket.socket(fileno=0)
     while True:

@@ -1,8 +1,9 @@
-"""One trial of a learner's sink: a simulated engine hands it batches, a real process has its store, and dies.
+"""One trial of a learner's sink: a simulated engine hands it batches, and a real process with its store is killed.
 
-The engine is Spark's rule in a few lines: a batch that is not noted as finished comes again after a restart, under its
-number, with the same rows in any order. The process with the store is `store`, and it gets a real SIGKILL. Another one
-reads after every request, as a reader who connects at that moment. What was read is judged by `labkit.core.judge`.
+The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the
+same number, with the same rows in any order. The process with the store is `store`, and it gets a real SIGKILL.
+After every request another process reads, like a reader who connects at that moment. `labkit.core.judge` judges
+the rows read.
 """
 
 import json
@@ -28,25 +29,26 @@ from labkit.teach.exercises.contract import Answer, Plain
 
 PROGRAM = Path(__file__).with_name("store.py")
 MEGABYTES = 16
-"""Of the largest file of a store; its process may have sixteen times as much memory."""
+"""The size of a store's largest file; its process may use sixteen times as much memory."""
 PROCESSOR_SECONDS = 2
-"""Of one process; an endless statement ends with them, however busy the machine is."""
+"""The CPU seconds of one process, which end an endless statement even on a busy machine."""
 LONGEST = 60.0
-"""Seconds of one request: longer than a machine is ever busy with something else."""
+"""The number of seconds that a request may take, even on a busy machine."""
 LOCKED = 1.0
-"""Seconds until a lock that nobody takes back counts as held for ever."""
+"""The number of seconds after which a lock counts as never released."""
 MOST_REQUESTS = 40
-"""Requests of one batch."""
+"""The largest number of requests in one batch."""
 TORN = 0.5
-"""The part of a file that is written when a kill comes in the middle of it; nothing of it in batches behind the first.
+"""The part of a file that is written before a kill in the middle of it; in batches after the first, nothing is
+written.
 """
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
-"""How many arguments each request of a store has."""
+"""The number of arguments of each request, by kind of store."""
 Row = dict[str, Plain]
 Batches = Sequence[Sequence[Row]]
 WITHOUT = "without a crash"
 FENCED, WRITTEN = "fenced", "written"
-"""What a sink returns to a writer that is not the newest any more, and to the newest; only writers have epochs."""
+"""The text that a sink returns to an older writer and to the newest one; only writers with epochs get it."""
 
 
 CHANGES = (
@@ -57,30 +59,30 @@ CHANGES = (
 
 @dataclass(frozen=True)
 class Steps:
-    """An answer whose calls are steps of a sink, for `Asker`."""
+    """An answer whose calls are steps of a sink, for use by `Asker`."""
 
     answer: Answer
 
     def value(self) -> Plain:
-        """The constant, which a sink is not."""
+        """Return the constant, although a sink is none."""
         return self.answer.value()
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """What the sink asks for next."""
+        """Return the sink's next request."""
         return self.answer.step(kind, known, arguments)
 
     def call(self, *arguments: Plain) -> Plain:
-        """The same, for who knows calls only."""
+        """Return the sink's next request, through the interface that `Asker` uses."""
         kind, known, given = arguments
         return self.answer.step(str(kind), known, given)
 
 
 class Broken(Exception):
-    """A trial that cannot go on through the sink's fault; the message is a sentence without its end."""
+    """A trial cannot continue because of the sink; the message is a sentence without full stop."""
 
 
 class StoreServer:
-    """Forks processes that have a store open. Whatever ends this process ends them all."""
+    """Forks processes that have a store open. They all end with this process, however it ends."""
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
@@ -94,7 +96,7 @@ class StoreServer:
             )
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
-        """A new process with this store."""
+        """Start another process with this store."""
         ours, theirs = socket.socketpair()
         with theirs:
             asked = json.dumps([kind, str(folder)]).encode()
@@ -106,7 +108,7 @@ class StoreServer:
         return StoreProcess(ours, int(said))
 
     def close(self) -> None:
-        """Ends the server; every process that it has forked ends with its connection."""
+        """End the server; every process that it forked ends when its connection closes."""
         self._control.close()
         self._process.wait()
 
@@ -121,7 +123,9 @@ class StoreProcess:
         self.ask("ready")
 
     def ask(self, *request: Plain) -> list[Any]:
-        """What came of a request. Raises `Broken` where nothing comes: it took too long, or too much."""
+        """Return the result of a request. Raises `Broken` if the request took too long or used too much memory or
+        CPU time.
+        """
         end = time.monotonic() + LONGEST
         try:
             self._connection.settimeout(LONGEST)
@@ -144,7 +148,7 @@ class StoreProcess:
         return said
 
     def kill(self) -> None:
-        """A real SIGKILL; returns when the process is gone, and its locks with it."""
+        """Send a real SIGKILL, and return when the process and its locks are gone."""
         if self._connection.fileno() < 0:  # it is gone already
             return
         with suppress(ProcessLookupError):
@@ -162,16 +166,18 @@ class StoreProcess:
                 time.sleep(0.0001)
 
     def stop(self) -> None:
-        """A real SIGSTOP: its files, locks and transaction stay as they are."""
+        """Send a real SIGSTOP: files, locks and transaction stay as they are."""
         os.kill(self._pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """A real SIGCONT."""
+        """Send a real SIGCONT."""
         os.kill(self._pid, signal.SIGCONT)
 
 
 def _said(request: Sequence[Plain]) -> str:
-    """A request as a learner wrote it, without what would only repeat the rows."""
+    """Return a request as a learner wrote it; for a statement, without its parameters, because they only repeat
+    the rows.
+    """
     name, *arguments = request
     if name == "execute":
         return str(arguments[0])
@@ -179,40 +185,40 @@ def _said(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """Where the process dies: before request `at` of a delivery of `batch`; behind the last one: the sink has
-    returned.
+    """A place for a kill: before request `at` of a delivery of `batch`, or after the sink has returned if no
+    request follows.
     """
 
     batch: int
     at: int
     torn: bool = False
-    """In the middle of that request, which writes a file."""
+    """Whether the kill happens in the middle of that request, if it writes a file."""
 
 
 @dataclass
 class Story:
-    """What happened in one trial."""
+    """The events of one trial."""
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
-    """What the sink raised twice for the same batch; empty: it went on."""
+    """The sink's error that stopped the job; empty if the job continued."""
     told_wrong: str = ""
-    """Which writer got another text back than it should; empty: none, or only one writer was there."""
+    """A sentence on a writer that got the wrong text back; empty if there is none."""
     unreadable: str = ""
-    """Why a reader could not read; empty: it could."""
+    """The error that a reader got; empty if there was none."""
     left_over: list[str] = field(default_factory=list)
     deliveries: list[int] = field(default_factory=list)
-    """The number of requests of each delivery of a batch, in order."""
+    """The number of requests of each completed delivery of a batch, in order."""
     requests: list[str] = field(default_factory=list)
-    """Everything that was asked for and performed, in order, in words."""
+    """All performed requests as text, in order."""
     kills: list[str] = field(default_factory=list)
-    """Each kill in words."""
+    """Each kill as text."""
     states: list[str] = field(default_factory=list)
-    """What the store held behind each kill, as JSON."""
+    """The content of the store after each kill, as JSON."""
 
 
 class Ended(NamedTuple):
-    """How a delivery ended."""
+    """The end of a delivery."""
 
     how: str
     """`returned`, `raised`, `killed` or `stopped`."""
@@ -229,11 +235,11 @@ class Delivery:
 
     @property
     def number(self) -> int:
-        """The number of requests that were performed."""
+        """The number of requests performed so far."""
         return len(self._known)
 
     def next(self) -> list[Any] | None:
-        """The next request; None: there is none any more, see `ended`. Raises `Unusable`."""
+        """Return the next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
         ask, kind = self.trial.ask, self.trial.kind
         said = ask(kind, [*self._known], [*self._arguments])
         if not isinstance(said, list) or not said:
@@ -253,14 +259,14 @@ class Delivery:
         return request
 
     def finish(self) -> Ended:
-        """Performs whatever the sink still asks for."""
+        """Perform all remaining requests of the sink."""
         while (request := self.next()) is not None:
             self.perform(request)
         assert self.ended is not None
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Has the store do it, and notes the answer for the sink. Raises `Broken`."""
+        """Let the store perform a request, and keep the answer for the sink. Raises `Broken`."""
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
             raise Broken(f"{_said(request)} failed: {answer[2]}")
@@ -270,7 +276,7 @@ class Delivery:
 
 
 def _is_request(kind: str, request: Plain) -> bool:
-    """Whether a store of this kind does it. What a sandbox says may be anything."""
+    """Return whether a store of this kind can perform it. The value comes from a learner's code and may be anything."""
     if not isinstance(request, list) or not request or type(request[0]) is not str:
         return False
     return ALLOWED[kind].get(request[0]) == len(request) - 1
@@ -289,29 +295,29 @@ class Trial:
         self._process: StoreProcess | None = None
 
     def start(self) -> StoreProcess:
-        """One more process with this store, which lives until the trial is over at most."""
+        """Start another process with this store, which `close` ends at the latest."""
         started = self._server.start(self.kind, self.folder)
         self._started.append(started)
         return started
 
     def process(self) -> StoreProcess:
-        """The process of the driver that runs now."""
+        """Return the process of the current driver."""
         self._process = self._process or self.start()
         return self._process
 
     def restart(self) -> None:
-        """Kills the process; the next batch is handed over in a new one."""
+        """Kill the process; the next batch is delivered in a new one."""
         if self._process is not None:
             self._process.kill()
             self._process, self._driver = None, self._driver + 1
 
     def close(self) -> None:
-        """Ends every process."""
+        """Kill every process of the trial."""
         for each in self._started:
             each.kill()
 
     def look(self, moment: str = "") -> None:
-        """Reads as somebody would who connects now. Raises `Broken` where that is not possible."""
+        """Read as a client would that connects now. Raises `Broken` if that is impossible."""
         said = self._reader.ask("see")
         if said[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
@@ -327,7 +333,7 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> Ended:
-        """Hands a batch to the sink, which is killed where `kill` says so."""
+        """Hand a batch to the sink, and kill its process at the place that `kill` names."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
@@ -352,7 +358,9 @@ class Trial:
         self.story.states.append(json.dumps(self._reader.ask("state")))
 
     def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
-        """Hands over the batches from `first` on, each until it is noted as finished. False: the job is stuck."""
+        """Deliver the batches from `first` on, each until it is recorded as finished. Return False if the job is
+        stuck.
+        """
         waiting, raised, again = list(kills), 0, False
         number = first
         while number < len(batches):
@@ -379,7 +387,7 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """The story, with what everybody can read in the end."""
+        """Read once more and return the story. Raises `Broken` if a lock keeps the reader from reading."""
         end = time.monotonic() + LOCKED
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
@@ -393,7 +401,7 @@ class Trial:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """A row as the judge knows it; one of other types is a row that nobody has sent."""
+    """Return a row as the judge needs it; a row with other types becomes one that nobody sent."""
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)
@@ -401,7 +409,7 @@ def _row(row: Sequence[Any]) -> Seen:
 
 @contextmanager
 def stores() -> Iterator[StoreServer]:
-    """A server for the trials of one check."""
+    """Yield a server for the trials of one check, and close it afterwards."""
     server = StoreServer()
     try:
         yield server
@@ -411,7 +419,7 @@ def stores() -> Iterator[StoreServer]:
 
 @contextmanager
 def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
-    """A trial on an empty store; nothing is left of it."""
+    """Yield a trial on an empty store, and remove everything afterwards."""
     with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
         begun = Trial(server, ask, kind, Path(folder))
         try:
@@ -421,7 +429,7 @@ def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
 
 
 def verdict_of(story: Story, batches: Batches) -> Verdict:
-    """What the one judge says of a story in which these batches were handed over."""
+    """Return the judge's verdict on a story in which these batches were delivered."""
     rows = Rows(
         [
             [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
@@ -434,38 +442,40 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
 
 
 class Tried(NamedTuple):
-    """One trial that is over."""
+    """A finished trial."""
 
     what: str
-    """What was done to the job, in words."""
+    """A description of the failures in this trial."""
     story: Story
     due: Batches
-    """All batches that were handed over, in order."""
+    """All batches that were delivered, in order."""
 
 
 Runs = dict[tuple[int, tuple[Kill, ...]], Tried]
-"""Runs of one query that were made already, by the number of its batches and the kills: the same run comes out the
-same.
+"""Finished runs of one query, by the number of its batches and the kills, because the same run gives the same
+result.
 """
 
 
 class Bench(NamedTuple):
-    """What every trial of one check needs."""
+    """The common input of all trials of one check."""
 
     server: StoreServer
     ask: Asker
     kind: str
     batches: Batches
     query: Sequence[Plain]
-    """What a sink is told before the number of a batch: the query, and a writer's epoch before it."""
+    """The arguments of a sink before the number of a batch: the query, preceded by the epoch if the sink has
+    writers.
+    """
     others: Batches
     """The batches of another query."""
     other: Sequence[Plain]
     known: Runs
-    """Several axes look at the same runs."""
+    """Finished runs, because several axes use the same ones."""
 
     def run(self, kills: Sequence[Kill] = ()) -> Tried:
-        """One query from its first batch to its last, killed at these places."""
+        """Run one query from its first batch to its last, with kills at these places."""
         key = len(self.batches), tuple(kills)
         if key not in self.known:
             with trial(self.server, self.ask, self.kind) as begun:
@@ -475,7 +485,7 @@ class Bench(NamedTuple):
 
 
 def told(begun: Trial, due: Batches) -> Tried:
-    """A trial that is over."""
+    """Finish a trial and return its result."""
     story = begun.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
     return Tried(what, story, due)
