@@ -13,9 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a walk: the cost of checkpoints, the contents of the latest complete one, and the
-    counts.
-    """
+    """Return the figures of a walk: the cost of checkpoints, the contents of the latest complete one, and counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

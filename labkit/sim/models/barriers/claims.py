@@ -81,9 +81,7 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that the checkpoint holds as received but not as sent; empty if there is
-        none.
-        """
+        """Return a sentence on a record that a checkpoint holds as received but not as sent; empty if there is none."""
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -94,9 +92,7 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a sent record that is not received or in flight exactly as often; empty if there is
-        none.
-        """
+        """Return a sentence on a record that is sent, but not received or in flight equally often; empty if none is."""
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -177,9 +173,7 @@ Reason = Callable[[State], str]
 
 
 class Ends:
-    """The judge's verdict on the visible rows: each row is the output of one record. Equal sets of rows are judged
-    once.
-    """
+    """The judge's verdict on the visible rows; each row is the output of one record. Equal rows are judged once."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

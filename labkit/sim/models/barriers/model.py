@@ -96,9 +96,7 @@ class Tasks(RuleModel[State]):
         return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
 
     def _inject(self, state: State, task: int) -> State:
-        """Return the state after a source has sent its next barrier, the oldest that the coordinator still waits
-        for.
-        """
+        """Return the state after a source has sent a barrier, the oldest that the coordinator still waits for."""
         coordinator, sources, operators, visible, prepared, faults = state
         if task >= len(sources):
             return self._seal_last(state)
@@ -127,9 +125,7 @@ class Tasks(RuleModel[State]):
     def _ahead(
         self, coordinator: Coordinator, operator: Operator, into: int, barrier: bytes, channel: int
     ) -> tuple[Coordinator, Operator]:
-        """Return coordinator and operator after a barrier has overtaken the waiting records, which the checkpoint
-        saves.
-        """
+        """Return coordinator and operator after a barrier has overtaken waiting records, which the checkpoint saves."""
         after, records = self._overtake(operator, into, barrier)
         if records and self.settings.rules.saves:
             coordinator = self._logged(coordinator, barrier[0] - BARRIER, channel, records)
@@ -157,9 +153,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """Return the state after a task has taken the next item of a channel (record, barrier or end) and passed
-        it on.
-        """
+        """Return the state after a task has taken the next item of a channel (record, barrier, end) and sent it on."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
         after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
@@ -175,9 +169,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
-        """Return the state after a task's step that concerns the coordinator: a copy, saved records, or the task's
-        end.
-        """
+        """Return the state after a step that concerns the coordinator: a copy, saved records, or the task's end."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
         after, sent, sealed, copied, whole, number, ended, _ = taken
@@ -279,15 +271,11 @@ class Barriers(Tasks):
         return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
 
     def _complete(self, state: State, number: int) -> State:
-        """Return the state after the coordinator has stored the checkpoint; this decides that its transactions
-        commit.
-        """
+        """Return the state after the coordinator has stored a checkpoint, which decides that transactions commit."""
         return as_state((self._completed(state.coordinator, number), *state[1:]))
 
     def _announce(self, state: State, _: int) -> State:
-        """Return the state after the notification has reached the sink, which commits everything up to the
-        checkpoint.
-        """
+        """Return the state after the sink was notified and has committed everything up to the checkpoint."""
         visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
         return state._replace(visible=visible, prepared=prepared)
 
@@ -314,9 +302,7 @@ class Barriers(Tasks):
         return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _which: int) -> State:
-        """Return the state after somebody has cancelled the job. Unlike a crash, this may also delete its
-        checkpoints.
-        """
+        """Return the state after somebody has cancelled the job, which, unlike a crash, may delete its checkpoints."""
         coordinator, _, _, visible, prepared, faults = state
         down = self._crashed(coordinator)
         if not self.settings.keeps_cancelled:

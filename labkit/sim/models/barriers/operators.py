@@ -122,9 +122,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return a new checkpoint. It contains the last state of tasks that have ended; the other tasks must send
-    theirs.
-    """
+    """Return a new checkpoint with the last state of tasks that have ended; the other tasks must send theirs."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -155,9 +153,7 @@ def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coo
 
 
 def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
-    """Return the coordinator with one pending checkpoint changed; it stays the same if that one is no longer
-    pending.
-    """
+    """Return the coordinator with one checkpoint changed, or the same if that one is not pending any more."""
     pending = coordinator.pending
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
@@ -190,9 +186,7 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coordinator:
-    """Return the coordinator after a task has ended: checkpoints newer than `since` get its last state as
-    acknowledged.
-    """
+    """Return the coordinator after a task has ended: all checkpoints after `since` get its last state, acknowledged."""
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
             coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, is_stored=True)
@@ -227,9 +221,7 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint of all states at one moment, without barriers; its offsets follow the last rows of the
-    sink.
-    """
+    """Return a checkpoint of all states at one moment, without barriers; its offsets follow the sink's last rows."""
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -243,9 +235,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after all transactions up to a checkpoint have committed, and the remaining
-    transactions.
-    """
+    """Return the visible rows after every transaction up to a checkpoint has committed, and the other transactions."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

@@ -25,9 +25,7 @@ def play(model: Barriers, script: str) -> Replay:
 
 
 def _first_unasked(enabled: list[Action]) -> Action:
-    """Return the first action that starts no checkpoint, so that running ones end first; if none exists, the first
-    one.
-    """
+    """Return the first action that starts no checkpoint, so that running ones end first, or else the first action."""
     return next((each for each in enabled if each.name not in _ASKED), enabled[0])
 
 

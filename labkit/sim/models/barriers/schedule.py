@@ -90,9 +90,7 @@ class Schedule:
                 enabled += of_operator(operator, task)
 
     def _is_due(self, state: State) -> bool:
-        """Return whether a checkpoint is due, including the last one after the end of the input if the sink must
-        commit.
-        """
+        """Return whether a checkpoint is due. If the sink must commit, one more is due after the end of the input."""
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True

@@ -231,9 +231,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """How tasks treat barriers: copy at the first or the last one, block channels, let barriers overtake, save
-    records.
-    """
+    """How tasks treat barriers: when they copy, what they block, whether barriers overtake, and what they save."""
 
     at_first: bool
     aligns: bool

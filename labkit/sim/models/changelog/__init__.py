@@ -11,9 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Run the steps, then go on to the end; the consumer acts before the query, so that it reads each change at
-    once.
-    """
+    """Run the steps, then go on to the end; the consumer acts before the query, so it reads each change at once."""
     return go_on(play(model, steps), model, _last)
 
 

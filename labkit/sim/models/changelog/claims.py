@@ -13,9 +13,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether both processes are up, the query has repeated all lost work, and every message is read and
-    noted.
-    """
+    """Return whether both processes are up, the query has repeated lost work, and all messages are read and noted."""
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 
@@ -31,9 +29,7 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: equality after every prefix and in the end, one row a key, right totals, and possible
-    events.
-    """
+    """Return the claims: equality after every prefix and at the end, one row a key, totals, and possible events."""
     properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
         properties.append(_one_row())
@@ -131,9 +127,7 @@ def _deletes(settings: Settings) -> bool:
 
 
 def _has_gap(state: State) -> bool:
-    """Return whether the consumer has read only the first half of a change, so that the key is missing from its
-    table.
-    """
+    """Return whether the consumer has read only half of a change, so that the key is missing from its table."""
     table, _, _, position, has_deleted = state.consumer
     if has_deleted:
         return True

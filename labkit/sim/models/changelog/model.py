@@ -182,9 +182,7 @@ class Changelog(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the record's word if the number of an action is an offset, and the key if it is the number of a
-        key.
-        """
+        """Return the word of the record and the key that the number of an action can refer to."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

@@ -45,9 +45,7 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
 
 @lru_cache(maxsize=1_000)
 def batch(settings: Settings, records: int) -> Table:
-    """Return the batch query's result for the first records; for an append-only stream every count that a key has
-    had.
-    """
+    """Return the batch query's result for the first records; for an append-only stream every count that a key had."""
     words = settings.words[:records]
     if settings.encoding is Encoding.APPEND:
         so_far: Counter[str] = Counter()

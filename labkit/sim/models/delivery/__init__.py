@@ -1,4 +1,4 @@
-"""The delivery model: records go down a chain of processes over a network that cannot be trusted."""
+"""The simulator of delivery: records pass through a chain of processes over an unreliable network."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """The judge's verdict, who worked how often on what, and who waited how long."""
+    """Return the figures of a walk: the verdict, each process's executions of each record, and the waiting times."""
     records = int(walk.model.values["records"])
     worked = [count for counts in executions(walk.states) for count in counts]
     return {

@@ -1,6 +1,6 @@
-"""Delivery's claims and words: the output that a reader saw, the judge's verdict on it, and the cost of a whole walk.
+"""The claims of the delivery simulator, its texts, and the figures of a walk: executions and waiting times.
 
-`labkit.core.judge` alone counts lost and duplicate records, as for real runs: a state becomes a History here.
+`labkit.core.judge` alone counts lost and duplicate records, as for real runs: `Judge` turns a state into a History.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,36 +15,39 @@ from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed, members, to_come
 
 KEY = "hello"
-"""The key of every record, so that records which change places are seen to go back."""
+"""The key of every record; with one key for all, a reader sees reordered records as a value that goes back."""
 
 SAID = {
     "no_loss": "In the end no record is lost.",
     "no_duplicate": "No record comes out twice.",
     "no_regression": "The key is not seen to go back.",
 }
-"""What is claimed of the judge's properties."""
+"""The sentence of the claim for each of the judge's properties."""
 
 
 def is_over(state: State) -> bool:
-    """Whether nobody has anything left to do; only a crash can still come, and changes nothing."""
+    """Return whether no process has anything left to do; only a crash can follow, and it changes nothing."""
     idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
 
 class Judge(StateJudge[State]):
-    """Judges what has come out."""
+    """The judge of the records that have come out of the chain."""
 
     def __init__(self, records: int) -> None:
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """What an outside reader saw, with a look at the end. There are no batches; an attempt ends with a crash."""
+        """Return the rows that an outside reader saw, with a reading at the end.
+
+        There are no batches, and each crash begins a new incarnation.
+        """
         rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """What the judge says; where senders repeat, that every record stays durable; that it can end and does."""
+    """Return the claims: the judge's properties, durability if senders repeat, recovery, and that the run ends."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SAID]
     if settings.retry:
@@ -59,7 +62,10 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """What came out twice, or too late, stays so: only of a loss nobody can say before the end that it is one."""
+    """Return the claim for one property of the judge.
+
+    A duplicate or a regression can be claimed at any time, because it stays one; a loss only at the end.
+    """
 
     def because(state: State) -> str:
         return _TOLD[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
@@ -123,7 +129,7 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """For every process but the source, how often it worked on each record. Effects are the judge's business."""
+    """Return for each process but the source how often it worked on each record. The judge counts the effects."""
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
@@ -134,13 +140,13 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 
 
 def waited(states: Sequence[State]) -> tuple[int, ...]:
-    """For every process the number of steps for which it had something that it must be able to send again."""
+    """Return for each process the number of steps in which it kept something that it may have to send again."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """What an action means under these settings, where that is not what its rule says; empty: it is."""
+    """Return the sentence of an action under these settings; an empty string if the rule's own sentence is right."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
@@ -166,7 +172,7 @@ def _with_its_id(settings: Settings) -> str:
 
 
 def text(state: State) -> str:
-    """Processes, what is under way, what came out, and what may still go wrong."""
+    """Return a state in one line: processes, messages under way, output, and the remaining faults."""
     processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
     parts += [_hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()]
@@ -194,7 +200,7 @@ def _hop(number: int, hop: Hop) -> str:
 
 
 def _message(message: Message) -> str:
-    """The record, with its id where it is another number."""
+    """Return a record in words, with its id if the two numbers differ."""
     return str(message.record) + (f"#{message.name}" if message.name != message.record else "")
 
 

@@ -1,13 +1,14 @@
-"""A chain of processes that hand records on over a network which loses, doubles, delays and reorders them.
+"""The simulator of a chain of processes over a network that loses, duplicates, delays and reorders records.
 
-A sender cannot know whether its record has arrived, so it repeats it until it is acknowledged, and the receiver must
-know it again by its id. Retry and deduplication are settings; so is when a process acknowledges. Strong and weak
-productions are those of MillWheel (Akidau et al., 2013): strong writes id and output durably in one step before
-anything is sent on, weak sends first, without that write, and waits until everything downstream is done; without
-deduplication the latter is the older design in which every process waits for all those after it.
-A connection here deduplicates while it lives, as TCP does, and is gone with either of its ends.
-The model leaves out what a record does to a process beside its output: only the output at the end of the chain counts.
-Hop h leads from process h to process h + 1.
+A sender cannot know whether its record has arrived, so it repeats the record until it is acknowledged, and the
+receiver must recognise duplicates by their id. Settings choose whether senders retry, how receivers
+deduplicate, and when a process acknowledges. Strong and weak productions are those of MillWheel (Akidau et al.,
+2013). A strong production writes id and output durably in one step before it sends anything on. A weak one
+sends on first, without that write, and waits until all downstream processes are done. Weak productions without
+deduplication are the older design, in which every process waits for all those after it. A connection
+deduplicates here while it lives, as TCP does, and ends when the process at either end crashes. The only effect
+of a record is the output at the end of the chain; the model has no other state. Hop h leads from process h to
+process h + 1.
 """
 
 from collections.abc import Sequence
@@ -40,18 +41,21 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """One fault of this kind fewer may follow."""
+    """Return the state with one fault less of this kind."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
 def send(state: State, hop: int, message: Message) -> State:
-    """A record is under way."""
+    """Return the state after a record has entered a hop."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop((*forward, message), back, ids))
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """The next record is taken; a connection that remembers ids keeps its own."""
+    """Return the state after the next record has left a hop, and this record.
+
+    If `remembers`, the connection keeps the id of the record.
+    """
     forward, back, ids = state.hops[hop]
     message = forward[0]
     ids |= 1 << message.name if remembers else 0
@@ -59,40 +63,40 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
-    """An acknowledgement is under way."""
+    """Return the state after an acknowledgement has entered a hop."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def hear(state: State, hop: int) -> tuple[State, int]:
-    """The next acknowledgement is read."""
+    """Return the state after the next acknowledgement has left a hop, and the id in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
 
 def drop(state: State, hop: int) -> State:
-    """The next record is lost."""
+    """Return the state after the next record of a hop is lost."""
     return less(take(state, hop, remembers=False)[0], "drops")
 
 
 def drop_ack(state: State, hop: int) -> State:
-    """The next acknowledgement is lost."""
+    """Return the state after the next acknowledgement of a hop is lost."""
     return less(hear(state, hop)[0], "drops")
 
 
 def duplicate(state: State, hop: int) -> State:
-    """The next record is there a second time, behind all others."""
+    """Return the state after a copy of the next record has joined the end of its hop."""
     return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
 
 
 def reorder(state: State, hop: int) -> State:
-    """The second record overtakes the first."""
+    """Return the state after the second record of a hop has overtaken the first."""
     (first, second, *rest), back, ids = state.hops[hop]
     return less(_with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders")
 
 
 def cut(state: State, process: int) -> State:
-    """The connections of a process are gone, with what they carried and what they remembered."""
+    """Return the state after both connections of a process have closed and lost their messages and their ids."""
     for hop in (process - 1, process):
         if 0 <= hop < len(state.hops):
             state = _with_hop(state, hop, Hop())
@@ -100,7 +104,7 @@ def cut(state: State, process: int) -> State:
 
 
 class Guards(RuleModel[State]):
-    """The questions that decide what may happen next in a chain."""
+    """The conditions under which each action of the chain is enabled."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -108,7 +112,7 @@ class Guards(RuleModel[State]):
         self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Every process as receiver and as sender, then what goes wrong with it and on the way to it."""
+        """Return the enabled actions: each process as receiver and as sender, then the faults of processes and hops."""
         enabled: list[Action] = []
         for which, process in enumerate(state.processes):
             if process.stage is Stage.DOWN:
@@ -165,16 +169,18 @@ class Guards(RuleModel[State]):
             enabled.append(of["crash"][which])
 
     def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """What this process may have under way on its hop."""
+        """Return the records that a process may have under way on its hop at the same time."""
         process = state.processes[which]
         if which and self.settings.weak:
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """The oldest record of which nothing is under way, so that its timeout is right, and the oldest of the others.
+        """Return the oldest record with nothing under way and the oldest with something under way, None if there
+        is none.
 
-        That a timeout is right is what a real sender cannot know; here a timeout that is not is a fault of its own.
+        A timeout is right for the first and too early for the second. A real sender cannot know which of the
+        two it is; here a timeout that comes too early counts as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -196,11 +202,14 @@ class Guards(RuleModel[State]):
         return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
 
     def _waits(self, which: int) -> bool:
-        """Whether this process acknowledges only when everything after it is done."""
+        """Return whether a process acknowledges only after everything downstream is done."""
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """The noted ids that may be forgotten: real systems decide by age, here it is known whether that is right."""
+        """Return the noted ids that a process may forget.
+
+        Real systems decide by age; the simulator can see whether the id may still arrive.
+        """
         if not self.settings.collects and self.settings.broken != "collect_early":
             return 0
         process = state.processes[which]
@@ -209,7 +218,7 @@ class Guards(RuleModel[State]):
 
 
 def _still_to_come(state: State, which: int) -> Ids:
-    """The ids of everything that anybody before this process still has, or that is under way to them or to it."""
+    """Return the ids that may still reach a process: those that earlier processes hold, and those under way."""
     ids = 0
     for process, hop in zip(state.processes[:which], state.hops, strict=False):
         for message in (*process.outbox, *hop.forward, process.held, process.output):
@@ -219,12 +228,12 @@ def _still_to_come(state: State, which: int) -> Ids:
 
 
 class Delivery(Guards):
-    """One configuration of the chain."""
+    """The simulator of one configuration of the chain."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """The source has every record in its log; nobody else has anything."""
+        """Return the first state: the source has every record in its log, and the other processes have none."""
         records = tuple(Message(record, record) for record in range(self.settings.records))
         others = (Process(stage=Stage.IDLE),) * self.settings.last
         productions = self.settings.records if self.settings.fresh else 0
@@ -257,7 +266,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(outbox=left))
 
     def _settled(self, state: State, which: int, process: Process) -> State:
-        """A weak production has arrived at the end: now its input's id is noted, and its sender may be told."""
+        """Return the state after a weak production was acknowledged, so the id of its input is noted."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
         return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
@@ -275,12 +284,12 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """A record that it knows is acknowledged again: its first acknowledgement may have been lost."""
+        """Return the state after a known record was acknowledged again, as its first acknowledgement may be lost."""
         state, message = self._taken(state, which)
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:
-        """Id and output become durable in one write; at the end of the chain the output is what everybody sees."""
+        """Return the state after one durable write of id and output; the last process's output is visible to all."""
         process = state.processes[which]
         held = process.held
         assert held is not None
@@ -295,7 +304,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _finished(self, process: Process) -> Process:
-        """The process after its note: it is idle where nobody waits for an acknowledgement."""
+        """Return a process after its note: idle if no sender waits for an acknowledgement."""
         is_over = not self.settings.retry or self.settings.broken == "ack_early"
         return _idle(process) if is_over and process.stage is Stage.DONE else process
 
@@ -306,7 +315,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
     def _named(self, state: State, held: Message) -> tuple[State, Message]:
-        """The production that a process makes of a record, with its id."""
+        """Return the state and the production that a process makes of a record, with the production's id."""
         if not self.settings.fresh:
             return state, held
         return state._replace(productions=state.productions + 1), Message(held.record, state.productions)
@@ -316,7 +325,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _noted(self, process: Process) -> Process:
-        """The process with the id of its record in the table, if there is one."""
+        """Return a process with the id of its record in its table, if it has one."""
         assert process.held is not None
         outbox, ids, memory, stage, held, output = process
         if self.settings.dedup == "durable":
@@ -360,15 +369,15 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of every end, and that no record is ever without a durable place."""
+        """Return the claims: the judge's, and that every record always has a durable place."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Processes, network, what came out."""
+        """Return a state in one line: processes, network and output."""
         return text(state)
 
     def template(self, action: Action) -> str:
-        """The rule's sentence, or what the settings make of the action."""
+        """Return the sentence of an action: the rule's, or another one that the settings require."""
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
@@ -403,6 +412,6 @@ def _idle(process: Process) -> Process:
 
 
 def _with_process(state: State, which: int, process: Process) -> State:
-    """Built by position: `_replace` would take three times as long."""
+    """Return the state with one process replaced; `_replace` would take three times as long."""
     at, hops, out, productions, faults = state
     return State((*at[:which], process, *at[which + 1 :]), hops, out, productions, faults)

@@ -1,6 +1,6 @@
-"""Runs of the chain that have a name, each with what to watch for.
+"""The named runs of the delivery simulator, each with a sentence on what to watch for.
 
-What goes wrong is given action by action; after that all simply go on, and nothing more goes wrong.
+A scenario lists its faults action by action; after them the run goes on to its end without further faults.
 """
 
 from labkit.sim.blueprint import Scenario

@@ -1,6 +1,6 @@
-"""Delivery's parameters and states: processes in a chain, the hops between them, their output, and what may go wrong.
+"""The parameters and states of the delivery simulator: processes in a chain, hops, output, and the remaining faults.
 
-The classes declare what a crash keeps and what it drops.
+The fields declare what survives a crash.
 """
 
 from typing import NamedTuple
@@ -11,52 +11,52 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 
 
 class Stage(Word):
-    """What a process is doing with the record that it has taken from its channel."""
+    """How far a process has come with the record that it has taken from its channel."""
 
     DOWN = "down"
     IDLE = "idle"
-    """It has none. The source, which takes records from nobody, is always idle."""
+    """The process has no record. The source is always idle, because no process sends it records."""
     WORKING = "working"
-    """It has worked on it in memory; nobody knows of it yet."""
+    """The process has worked on the record in memory, and nothing of this has left the process."""
     WAITING = "waiting"
-    """A weak production was made: it waits until everything downstream is done."""
+    """The process has made a weak production and waits until everything downstream is done."""
     STORED = "stored"
-    """What came of it is durable or out, but its id is not noted: only where broken=note_late."""
+    """The output is durable or visible, but the id is not noted (only with broken=note_late)."""
     DONE = "done"
-    """What came of it is durable or out, and its id is noted; its sender does not know."""
+    """The output is durable or visible and the id is noted, but the sender has no acknowledgement yet."""
 
 
 class Message(NamedTuple):
-    """A record on one hop. `name` is its id there: what a receiver keeps to know it again."""
+    """A record on one hop. `name` is its id there, by which the receiver recognises duplicates."""
 
     record: int
     name: int
 
 
 Ids = int
-"""A set of ids, as bits."""
+"""A set of ids, one bit for each."""
 
 
 class Process(NamedTuple):
     """One process of the chain."""
 
     outbox: Durable[tuple[Message, ...]] = ()
-    """What it must still bring to the next process, oldest first. Of the source, which reads a log: all records."""
+    """The records to send to the next process, oldest first. The source, which reads a log, starts with all records."""
     ids: Durable[Ids] = 0
-    """The ids that it has noted in its store."""
+    """The ids that the process has noted in its durable store."""
     memory: Volatile[Ids] = 0
-    """The ids that it has noted in memory."""
+    """The ids that the process has noted in memory."""
     stage: Volatile[Stage] = Stage.DOWN
     held: Volatile[Message | None] = None
-    """What it works on."""
+    """The record that the process works on."""
     output: Volatile[Message | None] = None
-    """The weak production that it made of it."""
+    """The weak production that the process has made of this record."""
 
 
 class Hop(NamedTuple):
     """The network between two processes: records forward, acknowledgements (ids) back.
 
-    `known` are the ids that the living connection has delivered; empty where connections do not deduplicate.
+    `ids` are those that the open connection has delivered; it stays empty if connections do not deduplicate.
     """
 
     forward: tuple[Message, ...] = ()
@@ -65,14 +65,14 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that came out at the end of the chain, for everybody to see, and after how many crashes."""
+    """A record that came out at the end of the chain, visible to all, and the number of crashes before that."""
 
     record: int
     crashes: int
 
 
 class Faults(NamedTuple):
-    """How often each thing may still go wrong."""
+    """The number of times that each fault may still happen."""
 
     drops: int
     duplicates: int
@@ -82,9 +82,9 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """Processes, and the environment: the network, what came out, and what may still go wrong.
+    """The processes and their environment: the network, the output, and the remaining faults.
 
-    `productions` counts the productions, so that each can get a fresh id; it stays 0 where ids are derived.
+    `productions` counts the productions, so that each can get a fresh id; it stays 0 if ids are derived from records.
     """
 
     processes: tuple[Process, ...]
@@ -133,11 +133,11 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 TABLES = ("volatile", "durable")
-"""Where there is a table of seen ids."""
+"""The values of `dedup` with which a process keeps a table of the ids that it has seen."""
 
 
 class Settings(NamedTuple):
-    """The parameters, understood."""
+    """The typed parameters."""
 
     retry: bool
     dedup: str
@@ -152,12 +152,12 @@ class Settings(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The process at the end of the chain, whose output everybody sees."""
+        """The number of the last process of the chain, whose output is visible to all."""
         return self.processes - 1
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
         raise InvalidInput("retry=false: nobody acknowledges then, and productions=weak waits for it; use strong.")

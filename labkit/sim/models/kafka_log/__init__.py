@@ -1,4 +1,4 @@
-"""Kafka's log with transactions, written by a job with checkpoints and read at both isolation levels."""
+"""The simulator of Kafka's log: a checkpointing job writes transactions, and readers read at both isolation levels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,23 +14,23 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay, reader: int = 0) -> Judge:
-    """The judge of what a reader has in a walk through the log."""
+    """Return the judge for the records that one reader has returned in a walk."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings, reader)
 
 
 def history(walk: Replay) -> History:
-    """What the first reader has handed on in a walk through the log."""
+    """Return the records that the first reader has returned in a walk."""
     return judge_of(walk).history(walk.state)
 
 
 def expected(walk: Replay) -> Sequence[Record]:
-    """What should come out of a walk through the log."""
+    """Return the records that should come out of a walk."""
     return judge_of(walk).expected
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """The judge's verdict on what the first reader has at the end."""
+    """Return the figures of a walk: the judge's verdict on the records that the first reader has at the end."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

@@ -1,7 +1,8 @@
-"""The log's claims and words: what a reader saw of a state, the judge's verdict on it, and claims about every state.
+"""The claims of the log simulator, its texts, and the judge for the records that a reader has returned.
 
-`labkit.core.judge` alone counts lost, duplicate and early rows: what one reader handed on becomes a History here.
-The claims in the mood "always" speak of the first reader: read_committed, unless read_uncommitted is alone.
+`labkit.core.judge` alone counts lost, duplicate and early rows: `Judge` turns the records of a reader into a
+History. The claims about every state concern the first reader. It reads at read_committed, unless
+read_uncommitted is alone.
 """
 
 from collections import Counter
@@ -34,7 +35,7 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """What should come out: every input record with the running count of its partition, then everybody else's."""
+    """Return the expected records: the input with the running count of each partition, then all plain records."""
     counts: Counter[str] = Counter()
     records = []
     for record in range(settings.records + settings.budget.others):
@@ -46,7 +47,7 @@ def expected(settings: Settings) -> list[Record]:
 
 
 def is_over(state: State) -> bool:
-    """Whether everything that was to come has come: nobody is down, nothing is on its way."""
+    """Return whether the job has ended, all processes are up, and no request, marker or plain record is to come."""
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
     if job.phase is not Phase.ENDED or zombie != NOBODY or requests or budget.others or not coordinator.is_up:
         return False
@@ -54,7 +55,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """Judges what one reader saw, the first unless another is named."""
+    """The judge of the records that one reader has returned; by default the first reader."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
         super().__init__(expected(settings), self._view_of)
@@ -64,7 +65,7 @@ class Judge(StateJudge[State]):
         return state.partitions, state.sights[self._reader]
 
     def is_over(self, state: State) -> bool:
-        """Whether a reader has also read everything that it may."""
+        """Return whether nothing is left to do, and every reader has read as far as it may."""
         return is_over(state) and all(
             position == end_of(self._settings, which, partition)
             for which, reader in enumerate(state.readers)
@@ -72,7 +73,7 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """What the reader has handed on, with a look at the end, and what an open transaction hides from it."""
+        """Return the records that the reader has returned, a reading at the end, and the rows still hidden from it."""
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -107,7 +108,7 @@ SAID = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """What the judge says of every end; rules of the protocol; what can be seen on the way; that the job ends."""
+    """Return the claims: the judge's at the end, the protocol's rules, possible readings, and that the job ends."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()]
     properties.append(_nothing_open(judged))
@@ -170,7 +171,7 @@ def _decided_first() -> Property[State]:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """What can be seen, and would be missed if the model could not do its work."""
+    """Yield the claims that some event is possible, which would fail if the model could not do its work."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -211,7 +212,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """What comes of a request to commit, where it is not that the coordinator decides; empty: that is it."""
+    """Return the sentence on a commit request that decides nothing; an empty string if the coordinator does decide."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
@@ -221,7 +222,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
 
 
 def refused(action: Action) -> str:
-    """What a write does that Kafka refuses."""
+    """Return the sentence on a write that Kafka refuses."""
     why = "its producer is fenced, or its transaction is over"
     if action.name == "zombie_write":
         return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."
@@ -229,7 +230,7 @@ def refused(action: Action) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Job, coordinator, partitions, readers, and what may still happen."""
+    """Return a state in one line: job, coordinator, partitions, readers, and the remaining faults."""
     parts = [_job(state.job)]
     if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")

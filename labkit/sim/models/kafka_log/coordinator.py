@@ -1,11 +1,12 @@
-"""Kafka's transaction coordinator (initialise an id, add partitions, decide, write markers, time out) and its readers.
+"""Kafka's transaction coordinator (initialise ids, add partitions, decide, write markers, time out) and the readers.
 
-PrepareCommit or PrepareAbort in its log is the decision; markers follow, one partition after the other, and EndTxn is
-answered before they are written (Kafka, TransactionCoordinator). Version 1 keeps one epoch for all transactions of a
-producer; version 2 raises it with every end of a transaction (KIP-890).
+An entry PrepareCommit or PrepareAbort in the coordinator's log is the decision. The markers follow, one
+partition after the other, and the coordinator answers EndTxn before it writes them (Kafka,
+TransactionCoordinator). Version 1 keeps one epoch for all transactions of a producer; version 2 raises it at
+the end of each transaction (KIP-890).
 
-A reader at read_uncommitted (Kafka's default) gets every record up to the end; one at read_committed gets no record
-from the last stable offset on, and none of an aborted transaction.
+A reader at read_uncommitted (Kafka's default) gets every record up to the end. One at read_committed gets no
+record from the last stable offset on, and none of an aborted transaction.
 """
 
 from typing import NamedTuple
@@ -28,24 +29,24 @@ from labkit.sim.models.kafka_log.state import (
 )
 
 PREPARED = (Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT)
-"""Decided, with markers to come: whoever asks for this id must try again later (CONCURRENT_TRANSACTIONS)."""
+"""The stages with a decision but missing markers; requests for such an id must wait (CONCURRENT_TRANSACTIONS)."""
 
 
 UNUSED = Entry(Stage.EMPTY, -1)
-"""In the place of an id that was passed over: its checkpoint had nothing of its own to commit."""
+"""The entry of an id that was skipped because its checkpoint had nothing of its own to commit."""
 
 
 class Answer(Word):
-    """What the coordinator says to a request to commit."""
+    """The coordinator's answer to a request to commit."""
 
     DONE = "done"
-    """Decided now, or decided and complete before."""
+    """The commit is decided, now or earlier."""
     REFUSED = "refused"
-    """PRODUCER_FENCED or INVALID_TXN_STATE: there is nothing under this epoch that could be committed."""
+    """PRODUCER_FENCED or INVALID_TXN_STATE: no transaction with this epoch could be committed."""
 
 
 class Rules(NamedTuple):
-    """What a configuration says of the coordinator. `forgets`: it answers before its decision is logged."""
+    """The coordinator's part of a configuration. If it `forgets`, it answers before its decision is in the log."""
 
     bumps_epoch: bool = False
     fences: bool = True
@@ -53,26 +54,29 @@ class Rules(NamedTuple):
 
 
 def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
-    """What is logged of an id; None for one that was never initialised."""
+    """Return the log entry of an id; None if the id was never initialised."""
     entry = coordinator.log[name] if name < len(coordinator.log) else UNUSED
     return None if entry == UNUSED else entry
 
 
 def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
-    """The coordinator with a new last entry for an id."""
+    """Return the coordinator with a new last entry for an id."""
     log, is_up, marked = coordinator
     log = (*log, *(UNUSED,) * (name - len(log)))
     return Coordinator((*log[:name], entry, *log[name + 1 :]), is_up, marked)
 
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
-    """Whether markers of this id are still to be written."""
+    """Return whether some markers of an id are not yet written."""
     entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """InitProducerId: raises the epoch, which fences every holder of an older one; aborts first what is open."""
+    """Return the coordinator after InitProducerId, which first aborts an open transaction and raises the epoch.
+
+    The new epoch fences every producer with an older one.
+    """
     entry = entry_of(coordinator, name)
     if entry is None:
         return put(coordinator, name, Entry())
@@ -82,7 +86,7 @@ def initialise(coordinator: Coordinator, name: int) -> Coordinator:
 
 
 def expire(coordinator: Coordinator, name: int) -> Coordinator:
-    """The timeout of an open transaction: aborts it and fences its producer."""
+    """Return the coordinator after it has aborted a transaction that timed out, which also fences the producer."""
     return _abort(coordinator, name, coordinator.log[name])
 
 
@@ -92,7 +96,10 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
-    """AddPartitionsToTxn: the first one opens the transaction and starts its clock. None: the producer is fenced."""
+    """Return the coordinator after AddPartitionsToTxn; None if the producer is fenced.
+
+    The first partition opens the transaction and starts its timeout.
+    """
     stage, epoch, partitions, age = coordinator.log[handle.name]
     if handle.epoch != epoch and rules.fences:
         return None
@@ -102,7 +109,10 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """EndTxn with commit, for an id whose markers are all written. Whoever holds the handle may send it."""
+    """Return the coordinator after EndTxn with a commit, and its answer.
+
+    All markers of the id must be written. Every process that has the handle may send this request.
+    """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
         return coordinator, Answer.DONE
@@ -117,7 +127,7 @@ def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
-    """(id, partition) of every marker that is decided and not known to be written."""
+    """Return (id, partition) of every decided marker that the coordinator does not know to be written."""
     return [
         (name, partition)
         for name, (stage, _, partitions, _) in enumerate(coordinator.log)
@@ -128,7 +138,7 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """After a marker was written; after the last of them the transaction is complete."""
+    """Return the coordinator after a marker was written; the last marker completes the transaction."""
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))
@@ -140,7 +150,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """One tick for every open transaction, up to its timeout."""
+    """Return the coordinator with every open transaction one tick older, at most as old as the timeout."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING
@@ -151,7 +161,10 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 
 
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
-    """The coordinator's crash: its log stays. One that answers before it logs forgets what it had decided."""
+    """Return the coordinator after a crash, which only its log survives.
+
+    If it answers before it logs, it loses the decisions whose markers are not all written.
+    """
     if rules.forgets:
         log = tuple(
             entry._replace(stage=Stage.ONGOING) if entry.stage is Stage.PREPARE_COMMIT else entry
@@ -162,7 +175,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
-    """Up to which position this reader may read."""
+    """Return the position up to which a reader may read a partition."""
     if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)
@@ -171,7 +184,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """What a poll from this position hands on."""
+    """Return the records that a poll returns to a reader from this position on."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -186,17 +199,17 @@ def _is_undecided(coordinator: Coordinator, name: int) -> bool:
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
-    """The reader after a poll of one partition."""
+    """Return the reader after a poll of one partition."""
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)
 
 
 def restarted(reader: Reader) -> Reader:
-    """A reader that starts again reads on from what it has stored."""
+    """Return the reader after a restart: it reads on from its stored positions."""
     return Reader(reader.stored, is_up=True, positions=reader.stored)
 
 
 def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
-    """What was handed on, with more of one partition."""
+    """Return the records that a reader has returned, with more records of one partition."""
     return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

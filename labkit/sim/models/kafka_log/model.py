@@ -1,8 +1,8 @@
-"""Kafka's log as a model: who may act when, in a fixed order, and what each action changes.
+"""The simulator of Kafka's log: the enabled actions of a state, in a fixed order, and what each of them changes.
 
-Time is counted in ticks and never measured: a tick is an action, and the timeout of a transaction counts those after
-its first write. With an interval of 0 anything may take any time; with another one the job is punctual, which means
-that no tick passes while a step of its own is due.
+Time is counted in ticks and not measured. A tick is an action, and the timeout of a transaction counts the
+ticks since its first write. With an interval of 0 any step may take any time. With a larger interval the job is
+punctual: no tick passes while one of its own steps is due.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The coordinator, the partitions and the readers of one configuration."""
+    """The actions of the coordinator, the partitions and the readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -142,14 +142,14 @@ class Broker(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""Failures of the job after which nobody starts it again: enough to see that it would go on for ever."""
+"""After this number of failures nobody restarts the job; two are enough to see that it would go on for ever."""
 
 TEN = 10
-"""A marker's action names id and partition in one number: ten times the id, plus the partition."""
+"""The factor by which a marker's action combines two numbers: ten times the id, plus the partition."""
 
 
 def enabled(rules: Settings, state: State) -> list[Action]:
-    """The actions that can be taken."""
+    """Return the enabled actions of a state."""
     actions: list[Action] = []
     _job_actions(rules, state, actions)
     _coordinator_actions(rules, state, actions)
@@ -171,7 +171,7 @@ def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
-    """What a job that is alive may do next."""
+    """Append the next steps of a running job to `actions`."""
     job, coordinator = state.job, state.coordinator
     if coordinator.is_up and work.may_fence(rules, job) and not kafka.is_busy(coordinator, job.to_fence[0]):
         actions.append(Action("fence", job.to_fence[0]))
@@ -190,7 +190,7 @@ def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
-    """Whether a write gets an answer: a partition that is new to the transaction needs the coordinator first."""
+    """Return whether a write can succeed now; the coordinator must first add a new partition to the transaction."""
     assert job.current is not None
     name, where = job.current.name, rules.partition_of(job.offset)
     if job.added >> where & 1:
@@ -249,7 +249,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Whether time may pass. It does so only where somebody's clock runs, and past nothing that is due."""
+    """Return whether time may pass: only if some clock runs, and not while a step of a punctual job is due."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -262,12 +262,12 @@ def _may_tick(rules: Settings, state: State) -> bool:
 
 
 class KafkaLog(Broker):
-    """One configuration of the log."""
+    """The simulator of one configuration of the log."""
 
     name, version, parameters = "kafka_log", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Empty partitions; everybody is up, and the job is about to start."""
+        """Return the first state: empty partitions, all processes up, and a job about to start."""
         count, readers = self.settings.partitions, len(self.settings.readers)
         start = (0,) * count
         return State(
@@ -282,7 +282,7 @@ class KafkaLog(Broker):
         )
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The job, a job that was thought dead, requests, the coordinator, readers; then what goes wrong, and time."""
+        """Return the enabled actions: job, zombie job, coordinator and its requests, readers, then faults and time."""
         return enabled(self.settings, state)
 
     # The job.
@@ -321,9 +321,9 @@ class KafkaLog(Broker):
         return job._replace(offset=job.offset + 1, added=added)
 
     def _written(self, state: State, job: Job) -> State | None:
-        """The state with the next record of this job in its partition. None: the write is refused.
+        """Return the state after the job's next record is in its partition; None if the write is refused.
 
-        A partition takes a record only of a transaction that is open there, or that the coordinator has just opened.
+        A partition accepts a record only if its transaction is open there, or if the coordinator has just opened it.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None
@@ -374,20 +374,20 @@ class KafkaLog(Broker):
         return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of what readers saw, and rules of the protocol."""
+        """Return the claims: the judge's verdicts on the readers' records, and the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Job, coordinator, partitions, readers."""
+        """Return a state in one line: job, coordinator, partitions and readers."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """The id and the partition of a marker, which its action names in one number."""
+        """Return the id and the partition that the number of a marker's action combines."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """What an action does, and why not what it set out to do."""
+        """Return the sentence on an action in this state, which also says why a request or a write is refused."""
         if action.name == "deliver":
             handle, _ = state.requests[action.which]
             coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)

@@ -1,7 +1,6 @@
-"""Runs of the log that have a name, each with what to watch for.
+"""The named runs of the log simulator, each with a sentence on what to watch for.
 
-A scenario gives the steps that matter; then everybody goes on, and nothing more goes wrong, until all is done. This
-module must not know what should come out.
+A scenario lists the steps that matter; after them the run goes on to its end without further faults.
 """
 
 from labkit.sim.blueprint import Scenario
@@ -10,7 +9,7 @@ _QUIET = {"crashes": 0}
 _ONE = {"partitions": 1}
 _COMMITTED = "begin(0) write(0) pre_commit(0) complete(0) send_commit(0) deliver(0) mark(0)"
 _FIVE_SECONDS = {"crashes": 0, "interval": 2, "timeout": 1, "checkpoint_timeout": 1}
-"""Ticks of five seconds: a transaction timeout of 5 s, and a checkpoint every 10 s."""
+"""The parameters of a job with ticks of five seconds: a transaction timeout of 5 s, and a checkpoint every 10 s."""
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "kafka_to_kafka": Scenario(

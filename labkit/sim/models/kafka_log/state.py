@@ -1,10 +1,10 @@
-"""Kafka's log: its parameters and states: partitions, the transaction coordinator, a job, readers, requests.
+"""The parameters and states of the log simulator: partitions, transaction coordinator, job, readers and requests.
 
-The classes declare what a crash keeps and what it drops. The last stable offset is the position before the first record
-of an open transaction (Kafka, `isolation.level`); a reader at read_committed gets nothing from there on, not even what
-is committed. Left out: the producer id, since each transactional id has one; the groups of readers; the replicas of a
-partition. A search builds a state for every step, so the functions at the end build it from all its fields at once
-(`labkit.sim.model.from_fields`).
+The fields declare what survives a crash. The last stable offset is the position before the first record of an
+open transaction (Kafka, `isolation.level`); a reader at read_committed gets nothing from there on, not even
+committed records. The model has no producer ids, since each transactional id has exactly one, no consumer
+groups, and no replicas. A search builds a state for every step, so the functions at the end build it from all
+its fields at once (`labkit.sim.model.from_fields`).
 """
 
 from functools import lru_cache
@@ -15,10 +15,10 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole
 from labkit.sim.rules import one_less
 
 COMMIT, ABORT = -1, -2
-"""What a marker holds in place of a record."""
+"""The values in place of a record that mean a commit marker and an abort marker."""
 
 PLAIN = -1
-"""In place of a transactional id: written without a transaction."""
+"""The value in place of a transactional id for a record that was written without a transaction."""
 
 
 class Slot(NamedTuple):
@@ -29,30 +29,30 @@ class Slot(NamedTuple):
     """The transactional id."""
     epoch: int
     batch: int = -1
-    """The checkpoint that the writer meant to commit it with."""
+    """The checkpoint with which the writer intends to commit the record."""
     attempt: int = 0
-    """The incarnation of the job that wrote it."""
+    """The incarnation of the job that wrote the record."""
 
 
 Partition = tuple[Slot, ...]
 
 
 class Stage(Word):
-    """How far the last transaction of an id has come, under the names of Kafka's TransactionState."""
+    """The stage of an id's last transaction, named as in Kafka's TransactionState."""
 
     EMPTY = "empty"
     ONGOING = "ongoing"
     PREPARE_COMMIT = "prepare_commit"
-    """Decided and logged; the markers are still to be written."""
+    """The commit is decided and logged, but some markers are not yet written."""
     PREPARE_ABORT = "prepare_abort"
     COMPLETE_COMMIT = "complete_commit"
     COMPLETE_ABORT = "complete_abort"
 
 
 class Entry(NamedTuple):
-    """What the coordinator's log says of one transactional id. `partitions` is a set, as bits.
+    """The last log entry of one transactional id. `partitions` is a set, one bit for each partition.
 
-    `age` counts the ticks since the first partition was added, which is when the clock of the timeout starts.
+    `age` is the number of ticks since the first partition was added; then the timeout starts.
     """
 
     stage: Stage = Stage.EMPTY
@@ -62,16 +62,16 @@ class Entry(NamedTuple):
 
 
 class Coordinator(NamedTuple):
-    """Kafka's transaction coordinator: its log by transactional id, and the markers that are known to be written."""
+    """Kafka's transaction coordinator: its last log entry for each id, and the markers that it knows to be written."""
 
     log: Durable[tuple[Entry, ...]] = ()
     is_up: Volatile[bool] = False
     marked: Volatile[tuple[tuple[int, int], ...]] = ()
-    """(id, partition); after a crash it writes these markers again."""
+    """(id, partition) of these markers; after a crash the coordinator writes them again."""
 
 
 class Handle(NamedTuple):
-    """The name by which any process can end a transaction: transactional id and epoch."""
+    """The transactional id and the epoch, with which any process can end a transaction."""
 
     name: int
     epoch: int
@@ -81,7 +81,7 @@ class Handle(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint: the next input record, and the transactions that are to be committed once it is complete."""
+    """A checkpoint: the offset of the next input record, and the transactions to commit when it is complete."""
 
     number: int
     offset: int
@@ -89,14 +89,14 @@ class Checkpoint(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A transaction whose commit is decided, and whether this incarnation has asked the coordinator for it."""
+    """A transaction whose commit is decided, and whether this incarnation has requested it from the coordinator."""
 
     handle: Handle
     is_sent: bool = False
 
 
 class Phase(Word):
-    """What the job is doing."""
+    """The phase of the job."""
 
     DOWN = "down"
     RECOVERING = "recovering"
@@ -105,34 +105,34 @@ class Phase(Word):
 
 
 class Job(NamedTuple):
-    """The job that writes: source, sink with its producer, and the store of completed checkpoints."""
+    """The writing job: source, sink with its producer, and the store of completed checkpoints."""
 
     checkpoints: Durable[tuple[Checkpoint, ...]] = ()
-    """The completed ones: each is a decision."""
+    """The completed checkpoints; each is the decision to commit its transactions."""
     incarnation: Durable[int] = 0
     phase: Volatile[Phase] = Phase.DOWN
     number: Volatile[int] = -1
-    """The last checkpoint that was triggered or restored."""
+    """The number of the last checkpoint that was triggered or restored."""
     offset: Volatile[int] = 0
-    """The next input record."""
+    """The offset of the next input record."""
     current: Volatile[Handle | None] = None
-    """The producer's transaction, open or to be opened by the next record."""
+    """The producer's transaction, already open or to be opened by the next record."""
     added: Volatile[int] = 0
-    """The partitions that the producer has added to it, as bits; 0: nothing is written."""
+    """The partitions that the producer has added to this transaction, one bit for each; 0 if nothing is written."""
     pending: Volatile[tuple[Handle, ...]] = ()
-    """Pre-committed; no completed checkpoint names them."""
+    """The pre-committed transactions that no completed checkpoint contains."""
     triggered: Volatile[Checkpoint | None] = None
     """The checkpoint that is under way."""
     due: Volatile[tuple[Due, ...]] = ()
     to_fence: Volatile[tuple[int, ...]] = ()
-    """The ids that recovery has still to initialise, which aborts what is open under them."""
+    """The ids that recovery must still initialise, which aborts their open transactions."""
 
 
 NOBODY = Job()
 
 
 class Reader(NamedTuple):
-    """A reader of all partitions: the positions that it would start from, and those that it has come to."""
+    """A reader of all partitions: the positions from which it would restart, and its current ones."""
 
     stored: Durable[tuple[int, ...]] = ()
     is_up: Volatile[bool] = False
@@ -140,25 +140,25 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A position of a partition whose record a reader has handed on. `early`: its transaction was undecided then."""
+    """The position of a record that a reader has returned; `early` if the transaction was undecided at that moment."""
 
     position: int
     early: bool
 
 
 Sight = tuple[tuple[ReadRecord, ...], ...]
-"""What one reader has handed on, by partition."""
+"""The records that one reader has returned, by partition."""
 
 
 class Request(NamedTuple):
-    """A request to commit on its way to the coordinator, from one incarnation of the job."""
+    """A commit request on its way to the coordinator, from one incarnation of the job."""
 
     handle: Handle
     attempt: int
 
 
 class Budget(NamedTuple):
-    """How often each thing may still happen."""
+    """The number of times that each event may still happen."""
 
     crashes: int = 0
     retries: int = 0
@@ -170,9 +170,9 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """Processes, then the environment: what readers have handed on, requests on their way, budgets, time.
+    """The processes, then their environment: the records returned by readers, requests, remaining events, and time.
 
-    `since` are the ticks since the last checkpoint was triggered, or since the job is down.
+    `since` is the number of ticks since the last checkpoint was triggered, or since the job went down.
     """
 
     job: Job
@@ -185,7 +185,7 @@ class State(NamedTuple):
     budget: Budget
     since: int = 0
     failures: int = 0
-    """How often the job has failed by itself."""
+    """The number of times that the job has failed by itself, without a crash from the budget."""
 
 
 VERSION = 1
@@ -251,7 +251,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Settings(NamedTuple):
-    """The parameters, understood."""
+    """The typed parameters."""
 
     records: int
     partitions: int
@@ -268,12 +268,12 @@ class Settings(NamedTuple):
     broken: str
 
     def partition_of(self, record: int) -> int:
-        """The partition that an input record goes to."""
+        """Return the partition of an input record."""
         return record % self.partitions
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood."""
+    """Return the settings for parameter values."""
     isolation = str(values["isolation"])
     return Settings(
         records=int(values["records"]),
@@ -293,7 +293,7 @@ def settings(values: Values) -> Settings:
 
 
 class Fate(Word):
-    """What has become of a record."""
+    """The outcome of a record's transaction."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -302,7 +302,7 @@ class Fate(Word):
 
 @lru_cache(maxsize=100_000)
 def fates(partition: Partition) -> tuple[Fate | None, ...]:
-    """The fate of every position; None for a marker."""
+    """Return the outcome for each position of a partition, None for a marker."""
     backwards: list[Fate | None] = []
     ends: dict[int, Fate] = {}
     for slot in reversed(partition):
@@ -315,13 +315,13 @@ def fates(partition: Partition) -> tuple[Fate | None, ...]:
 
 
 def last_stable_offset(partition: Partition) -> int:
-    """The position before the first record of an open transaction; the end, if none is open."""
+    """Return the position of the first record of an open transaction; the end of the partition if none is open."""
     fate_of = fates(partition)
     return fate_of.index(Fate.OPEN) if Fate.OPEN in fate_of else len(fate_of)
 
 
 def open_epoch(partition: Partition, name: int) -> int:
-    """The epoch of the open transaction of an id in this partition; -1: none is open."""
+    """Return the epoch of an id's open transaction in this partition, or -1 if none is open."""
     for slot in reversed(partition):
         if slot.name == name:
             return slot.epoch if slot.record >= 0 else -1
@@ -332,26 +332,27 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """The state with this job; `since` counts the ticks since its last checkpoint was triggered, or since it
-    is down.
+    """Return the state with another job.
+
+    `since` is the number of ticks since its last checkpoint was triggered, or since it went down.
     """
     return as_state((job, *state[1:8], since, state.failures))
 
 
 def with_coordinator(state: State, coordinator: Coordinator) -> State:
-    """The state with this coordinator."""
+    """Return the state with another coordinator."""
     return as_state((*state[:2], coordinator, *state[3:]))
 
 
 def with_reader(state: State, which: int, reader: Reader) -> State:
-    """The state with this reader in the place of another."""
+    """Return the state with one reader replaced."""
     at = state.readers
     readers = (*at[:which], reader, *at[which + 1 :])
     return as_state((*state[:4], readers, *state[5:]))
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """The state with this reader, and with all that it has been handed so far."""
+    """Return the state with one reader replaced, and with all records that it has returned so far."""
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
     handed = (*sights[:which], sight, *sights[which + 1 :])
@@ -359,7 +360,7 @@ def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
 
 
 def appended(state: State, where: int, slot: Slot) -> State:
-    """The state with one more slot at the end of a partition."""
+    """Return the state with one more slot at the end of a partition."""
     at = state.partitions
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
@@ -367,10 +368,10 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """The state in which this fault may happen once less."""
+    """Return the state with one fault less of this kind."""
     return state._replace(budget=one_less(state.budget, fault))
 
 
 def failed(state: State) -> State:
-    """The state after the job has failed by itself: its crash is none of those that were budgeted."""
+    """Return the state after the job has failed by itself; this uses up none of the crashes in the budget."""
     return with_job(state, crash(state.job), 0)._replace(failures=state.failures + 1)

@@ -1,8 +1,8 @@
-"""Whether three timeouts fit together: of a checkpoint, of the producer's transaction, and the broker's maximum.
+"""The check whether three timeouts fit together: the checkpoint's, the transaction's, and the broker's maximum.
 
-What is commonly said is timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is too
-short where a checkpoint may take longer than (tolerated failures + 1) intervals, and never too short otherwise;
-`longest_open` is what the exhaustive search of this model confirms.
+A common rule is: timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is too
+short if a checkpoint may take longer than (tolerated failures + 1) intervals, and otherwise long enough. An
+exhaustive search of the simulator confirms `longest_open` instead.
 """
 
 from enum import StrEnum
@@ -12,22 +12,22 @@ from labkit.core.errors import InvalidInput
 
 
 class Timeouts(NamedTuple):
-    """A configuration, in seconds. `pause` is the least time between the end of a checkpoint and the next start."""
+    """A configuration, in seconds. `pause` is the least time from the end of a checkpoint to the next start."""
 
     interval: float
     checkpoint: float
     transaction: float
     maximum: float = 900.0
-    """transaction.max.timeout.ms of the broker; 15 minutes by default."""
+    """The broker's transaction.max.timeout.ms, 15 minutes by default."""
     pause: float = 0.0
     tolerated: int = 0
-    """Checkpoints in a row that may expire before the job is given up."""
+    """The number of checkpoints in a row that may expire before the job is given up."""
     downtime: float = 0.0
-    """The longest time from a crash until the restarted job has committed what was decided."""
+    """The longest time from a crash until the restarted job has committed all decided transactions."""
 
 
 class Fit(StrEnum):
-    """What can become of a configuration."""
+    """The possible results of an examination."""
 
     SAFE = "safe"
     LOSES = "can lose data"
@@ -35,7 +35,7 @@ class Fit(StrEnum):
 
 
 class Examination(NamedTuple):
-    """The answer, with the least timeout that is safe (more than `needed` seconds) and one sentence why."""
+    """The result, the limit in seconds that the transaction timeout must exceed (`needed`), and the reason."""
 
     fit: Fit
     needed: float
@@ -43,17 +43,21 @@ class Examination(NamedTuple):
 
 
 def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
-    """How long a transaction can be open, from its first record to its commit, in the unit of the arguments.
+    """Return the longest time that a transaction can be open, from its first record to its commit.
 
-    The first record comes right after a barrier. The next checkpoint starts after `interval`, or when the one before
-    is over if that takes longer; `tolerated` checkpoints may expire, and their transactions ride along; the last one
-    takes all of `checkpoint_timeout`; then the job is down. A transaction timeout must be longer than this.
+    The unit is that of the arguments. In the worst case the first record comes right after a barrier. The next
+    checkpoint starts after `interval`, or when the one before ends if that takes longer. `tolerated`
+    checkpoints expire and pass their transactions on. The last one takes all of `checkpoint_timeout`, and then
+    the job is down for `downtime`. A transaction timeout must be longer than this sum.
     """
     return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 
 
 def examine(timeouts: Timeouts) -> Examination:
-    """Says whether a job so configured starts, and whether it can lose data. Raises `InvalidInput`."""
+    """Return whether a job with these timeouts starts, and whether it can lose data.
+
+    Raises `InvalidInput` if a value is negative, or 0 where it must not be.
+    """
     _check(timeouts)
     interval = max(timeouts.interval, timeouts.checkpoint + timeouts.pause) if timeouts.pause else timeouts.interval
     needed = longest_open(interval, timeouts.checkpoint, timeouts.tolerated, timeouts.downtime)

@@ -1,4 +1,4 @@
-"""The order of writes of one step as a simulator: which durable writes, in which order, and what recovery reads."""
+"""The simulator of the durable writes of one step: which writes, in which order, and what recovery reads."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
-"""A design's claims and words: what a reader saw of a state, and the judge's verdict on it.
+"""The claims about a design of writes, the judge of its rows, and the simulator's texts.
 
-`labkit.core.judge` alone counts lost, duplicate and wrong rows: a state becomes a History here.
+`labkit.core.judge` alone counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -27,20 +27,20 @@ KEY = "hello"
 
 
 def expected(rows: int) -> list[Record]:
-    """What should come out: the running count of one word."""
+    """Return the expected records: one word with its running count."""
     return [Record(offset, KEY, offset + 1) for offset in range(rows)]
 
 
 def is_done(settings: Settings, state: State) -> bool:
-    """Whether the process is up and has nothing left to do."""
+    """Return whether the process is up and has nothing left to do."""
     process = state.process
     return process.place is Place.IDLE and process.job.start >= settings.rows
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """What was seen, with a look at each crash and at the end.
+    """Return the visible rows as a history, with a reading at each crash and at the end.
 
-    Where a step may take other rows, no part of a batch can be told from a whole one.
+    If a rerun may take other rows (`bounds_change`), the history has no batches, because they have no fixed bounds.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
@@ -65,14 +65,14 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """Judges what readers saw."""
+    """The judge of the rows that readers saw."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.rows), _view)
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """What an outside reader saw, with a look at the end."""
+        """Return the rows that an outside reader saw, with a reading at each crash and at the end."""
         settings = self._settings
         return history_of(
             state.seen,
@@ -87,17 +87,17 @@ ENDS = {
     "no_duplicate": "When all is done, no row is there twice.",
     "no_unexpected": "When all is done, every value is right.",
 }
-"""What the guarantee is told from."""
+"""The claims about the end, from which the guarantee of a design follows."""
 
 MEANWHILE = {
     "no_regression": "No value is seen to go back.",
     "no_fractured_read": "At no crash is part of a step visible.",
 }
-"""What a reader can meet though the end is right."""
+"""The claims about readings before the end; a design can break them although its end is right."""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """The judge's properties when all is done and on the way, and that all can come out at all."""
+    """Return the claims: the judge's properties at the end and before it, and that all rows can come out."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:
@@ -112,7 +112,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _is_down(state: State) -> bool:
-    """Whether nobody is there to complete what a reader sees."""
+    """Return whether the process is down, so that a half-visible step stays as it is."""
     return state.process.place is Place.DOWN
 
 
@@ -125,11 +125,11 @@ WRITTEN = {
     Write.DECISION: "the decision that it is done",
     Write.NOTICE: "the notice to somebody else",
 }
-"""Each write as a thing that becomes durable."""
+"""The name of each write in a sentence."""
 
 
 def set_in_words(writes: Sequence[Write]) -> str:
-    """What happens when these writes are made."""
+    """Return the sentence on one atomic set of writes."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
     said = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
@@ -137,14 +137,14 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Which rows a step takes, and whether a plan says so."""
+    """Return the sentence on the rows that a step takes, which also says whether they come from a plan."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
 
 def skipped_in_words(process: Process) -> str:
-    """Why output is left out."""
+    """Return the sentence that says why the output of a step is left out."""
     return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
 
 
@@ -159,7 +159,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """What a restart read, and where it goes on."""
+    """Return the sentence on a restart: what the process read, and where it goes on."""
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
     dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""
@@ -171,7 +171,7 @@ def started_in_words(recovery: Recovery, before: Process, after: Process) -> str
 
 
 def text(state: State) -> str:
-    """The stores, the memory, what was seen, and what may still come."""
+    """Return a state in one line: stores, memory, visible rows, and the remaining crashes."""
     process = state.process
     parts = [
         f"plans {_all(f'{each.step}:{each.start}-{each.end}' for each in process.plans)}",

@@ -1,7 +1,7 @@
-"""A design as a model: a process takes step after step, makes the writes in their order, and may die between any two.
+"""The simulator of a design: a process runs steps, makes the writes of each in order, and may die between any two.
 
-The process is sequential: a step begins when the writes of the step before are made. `resumed` alone knows the meaning
-of a design's recovery: what a restart reads, and where it goes on.
+The process is sequential: a step begins after all writes of the step before. Only `next_job` and `to_finish`
+know how a design recovers: what a restart reads, and where it goes on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ from labkit.sim.writes import AtomicSet, Leftover, Output, Start, Write
 
 
 def next_job(settings: Settings, process: Process) -> Job:
-    """The step that runs next after a restart, still without rows."""
+    """Return the step that runs next after a restart, still without rows."""
     note = _note(settings.design.recovery.start, process)
     offset = note.end
     if settings.world is World.GONE:
@@ -66,7 +66,7 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """The running count before a step. A design without state derives each value from its row alone."""
+    """Return the running count before a step. A design that stores no state derives each value from its row alone."""
     design = settings.design
     if Write.STATE not in design.writes:
         return offset
@@ -77,7 +77,7 @@ def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
 
 
 def to_finish(settings: Settings, process: Process) -> Job:
-    """The staged step that a restart goes on with; `NO_JOB`: there is none, and staged output is dropped."""
+    """Return the staged step that a restart finishes; `NO_JOB` if there is none or if it drops staged output."""
     leftover, staged = settings.design.recovery.leftover, process.staged
     if staged is NO_JOB or leftover is Leftover.DROPPED:
         return NO_JOB
@@ -87,7 +87,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """The durable plan of a step, as far as its input is still there."""
+    """Return the durable plan of a step; None if there is none or if all its rows are gone."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -99,12 +99,12 @@ _state = from_fields(State)
 
 
 def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[State]]:
-    """A rule for every write. An atomic set goes by the name of its last one."""
+    """Return one rule for each kind of write. An atomic set uses the rule of its last write."""
     return {write.value: Rule(effect, "Step {which}: {what}.") for write in Write}
 
 
 class Orders(RuleModel[State]):
-    """One design in one world."""
+    """The simulator of one design with one kind of input."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 
@@ -116,12 +116,12 @@ class Orders(RuleModel[State]):
         self._by_row = self.design.output is not Output.TRANSACTION
 
     def initial(self) -> State:
-        """The stores are empty, and the process waits for its first step."""
+        """Return the first state: the stores are empty, and the process waits for its first step."""
         process = Process(place=Place.IDLE, job=Job(0, 0, 0, 0))
         return State(process, crashes=self.settings.crashes)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The next step's input, the next write, or the restart; then the crash."""
+        """Return the enabled actions: the next step's input, the next write, or the restart; then the crash."""
         process = state.process
         if process.place is Place.DOWN:
             return [Action("restart", state.life + 1)]
@@ -134,7 +134,7 @@ class Orders(RuleModel[State]):
         return enabled
 
     def _ends(self, process: Process) -> list[int]:
-        """The offsets at which the next step may end."""
+        """Return the offsets at which the next step may end."""
         job, rows = process.job, self.settings.rows
         if job.start >= rows:
             return []
@@ -184,7 +184,7 @@ class Orders(RuleModel[State]):
         return self._made(state, ())
 
     def _made(self, state: State, writes: AtomicSet) -> State:
-        """The state after these writes at once, with the process at its next write, its next step, or its next note."""
+        """Return the state after an atomic set of writes; the process goes on to its next set or to its next step."""
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -226,19 +226,19 @@ class Orders(RuleModel[State]):
         return State(process, state.seen, life, state.crashes)
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of every end, and of every reading on the way."""
+        """Return the claims: the judge's verdicts on every end, and on the readings before it."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Stores, memory, reader."""
+        """Return a state in one line: stores, memory and visible rows."""
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """The writes that are made at once with the one that an action names."""
+        """Return the words for the whole atomic set that an action's name stands for."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """What an action does in this state."""
+        """Return the sentence on an action in this state."""
         process = state.process
         if action.name == "take":
             return rows_in_words(process.job._replace(end=action.which), planned(process, process.job))
@@ -265,7 +265,7 @@ def _row(state: State, offset: int) -> Seen:
 
 
 def written(process: Process, write: Write) -> Process:
-    """The process after one write other than visible output, which the step in work makes."""
+    """Return the process after one write of its current step, any kind but visible output."""
     job = process.job
     if write is Write.PLAN:
         kept = tuple(each for each in process.plans if each.step < job.step)

@@ -1,4 +1,4 @@
-"""The parameters of a design and its world, and the states: stores, the process's memory, and what a reader saw."""
+"""The parameters of a design and of its input, and the states: stores, memory of the process, and visible rows."""
 
 import re
 from typing import NamedTuple
@@ -23,35 +23,35 @@ from labkit.sim.writes import (
 VERSION = 1
 
 ROWS_OF_A_STEP = 2
-"""Rows of a step whose bounds nobody changes: enough for a crash between two rows."""
+"""The number of rows of a step with fixed bounds; two are enough for a crash between two rows."""
 
 
 class World(Word):
-    """What the input gives to a step that runs again."""
+    """The rows that the input gives to a step that runs again."""
 
     SAME = "same"
     """The same rows as before."""
     OTHER = "other"
-    """As many rows as there happen to be, unless a plan says which."""
+    """Any number of rows, unless a plan fixes them."""
     GONE = "gone"
-    """The same rows, but those that the source was told of are gone."""
+    """The same rows, except those that the source has dropped after a notice."""
 
 
 _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
 
 
 def short(order: str) -> str:
-    """The text of an order as it may stand in a trace."""
+    """Return the text of an order in the form that a trace may contain."""
     return order.replace("+", "_").replace(" > ", "-")
 
 
 def _long(order: str) -> tuple[AtomicSet, ...]:
-    """The atomic sets of a text that `short` gave. Raises `InvalidInput`."""
+    """Return the atomic sets of a text from `short`. Raises `InvalidInput` if it is no order."""
     return parse_order(order.replace("_", "+").replace("-", ">"))
 
 
 def _order(text: str) -> str:
-    """An order with its sets in the order of `Write`. Raises `Unfit` for a text that is none."""
+    """Return an order with each set sorted as in `Write`. Raises `Unfit` if the text is no order."""
     remedy = f"write each of {', '.join(Write)} at most once, as in plan-visible_marker-decision."
     if not _SHORT.fullmatch(text):
         raise Unfit(remedy)
@@ -102,7 +102,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters, understood."""
+    """The typed parameters."""
 
     design: Design
     world: World
@@ -111,7 +111,7 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood. Raises `InvalidInput` for a design that makes no sense."""
+    """Return the settings for parameter values. Raises `InvalidInput` if the design makes no sense."""
     recovery = Recovery(
         Start(str(values["start"])), bool(values["newest"]), bool(values["skips"]), _LEFTOVERS[str(values["leftover"])]
     )
@@ -123,7 +123,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """What is chosen of the simulator to run a design in a world."""
+    """Return the parameters with which the simulator runs a design on an input."""
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {
@@ -138,18 +138,18 @@ def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object
 
 
 class Note(NamedTuple):
-    """A note that a step is done: its number, and the input offset behind its last row."""
+    """A note that a step is done: the number of the step, and the input offset after its last row."""
 
     step: int
     end: int
 
 
 NOTHING = Note(-1, 0)
-"""No step was noted."""
+"""The note of a process that has noted no step."""
 
 
 class Snapshot(NamedTuple):
-    """The running count behind a step."""
+    """The running count after a step."""
 
     step: int
     end: int
@@ -166,12 +166,12 @@ class Job(NamedTuple):
 
     @property
     def note(self) -> Note:
-        """What is noted when the step is done."""
+        """The note to write when the step is done."""
         return Note(self.step, self.end)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state behind the step."""
+        """The state after the step."""
         return Snapshot(self.step, self.end, self.base + self.end - self.start)
 
 
@@ -183,17 +183,17 @@ class Place(Word):
 
     DOWN = "down"
     IDLE = "idle"
-    """The next step has not been taken."""
+    """The process has not yet taken the input of its next step."""
     WORKING = "working"
     FINISHING = "finishing"
-    """The process was restarted and goes on with what is staged."""
+    """The process was restarted and finishes a staged step."""
 
 
 class Process(NamedTuple):
-    """What lies in stores, then the memory of the process."""
+    """The contents of the stores, then the memory of the process."""
 
     plans: Durable[tuple[Job, ...]] = ()
-    """The planned steps by number; of a plan the count is not kept."""
+    """The planned steps by number; a plan does not contain the running count."""
     states: Durable[tuple[Snapshot, ...]] = ()
     staged: Durable[Job] = NO_JOB
     marker: Durable[Note] = NOTHING
@@ -201,17 +201,17 @@ class Process(NamedTuple):
     notice: Durable[Note] = NOTHING
     place: Volatile[Place] = Place.DOWN
     job: Volatile[Job] = NO_JOB
-    """The step in work; while idle the next one, which has no rows yet."""
+    """The current step; while the process is idle, the next one, still without rows."""
     at: Volatile[int] = 0
-    """The number of the atomic set that comes next."""
+    """The number of the next atomic set."""
     shown: Volatile[int] = 0
-    """Rows of the step that were made visible one by one."""
+    """The number of rows of the step that were made visible one by one."""
     is_marked: Volatile[bool] = False
-    """Whether the store's marker named the step when the process looked, before it wrote anything."""
+    """Whether the store's marker named this step already before the step's first write."""
 
 
 class Seen(NamedTuple):
-    """A row that became visible; offset -1: the process crashed here."""
+    """A row that became visible; with offset -1 a crash of the process."""
 
     offset: int
     value: int
@@ -220,7 +220,7 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The process with its stores, then the environment: what readers saw, the process's lives, crashes to come."""
+    """The process with its stores, then its environment: visible rows, number of starts, and remaining crashes."""
 
     process: Process
     seen: tuple[Seen, ...] = ()
