@@ -1,7 +1,7 @@
-"""The test of a whole pipeline, of whatever language and engine: killed at its own system calls, judged by its rows.
+"""The test of a whole pipeline in any language: kill it at its system calls, restart it, and judge the rows it left.
 
-`settings` holds the user's options, `reading` gets rows, `expectation` says which rows are due, `execution` makes one
-start, `runs` one run, `points` chooses where to kill, `outage` builds what a loss of power leaves, `seeing` checks how
-much was seen, `campaign` is the whole test. `xray` only watches: the order of durable effects, without a kill. This
-package must not ask a pipeline to be written for it.
+`settings` holds the user's options, `reading` reads rows, `expectation` says which rows are due, `execution`
+performs one start, `runs` one run, `points` chooses where to kill, `outage` builds what a loss of power leaves,
+`seeing` checks whether the test saw every write, and `campaign` is the whole test. `xray` only records the
+order of durable effects, without a kill. A pipeline needs no changes to be tested.
 """

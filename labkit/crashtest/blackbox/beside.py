@@ -1,8 +1,9 @@
-"""Records of several pipelines on one page: the same lanes in the same order, so that their protocols can be compared.
+"""Compare the durable effects of several pipelines on one page, so that their commit protocols can be compared.
 
-A record is what `labkit effects --out DIR` keeps as `effects.json`. Names are masked, since ids and temporary names
-tell nothing about a protocol, and writes of a file are one effect, since how often a buffer is full tells nothing
-either. Each pipeline keeps its own order.
+A record is the file `effects.json` that `labkit effects --out DIR` writes. Ids and temporary names are masked,
+and all writes of a file up to its next other effect count as one, because neither the names nor the number of
+buffers written belongs to a protocol. The lanes have the same order for all pipelines; the effects keep each
+pipeline's own order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,15 +24,15 @@ from labkit.view.spacetime import Diagram, body, size
 from labkit.view.svg import document, number, words
 
 COLUMN = 76
-"""Characters of a pipeline's column, its lane included."""
+"""The width of a pipeline's column in characters, including the name of the lane."""
 _TEXT = 40
-"""Characters that the text keeps beside a long name of a lane; the column grows."""
+"""The minimum width of the text in characters; a column with long names of lanes becomes wider instead."""
 _BETWEEN = "  |  "
 _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One effect of a record, with the fields that a comparison needs."""
+    """One durable effect of a record, with the fields that the comparison needs."""
 
     lane: str
     name: str
@@ -42,24 +43,26 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The kind and the file, without the number among effects of that kind on that file."""
+        """Return the kind and the file, without the effect's number among those of its kind on that file."""
         return without_number(self.name)
 
     @property
     def file(self) -> str:
-        """The file or peer, by the name that it has after the effect."""
+        """Return the file or the server, by the name that it has after the effect."""
         return self.target or self.path
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The record of one run of a pipeline without a crash."""
+    """The recorded effects of one pipeline that ran without a crash."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """The effects in order; writes of a file up to the next other effect on it stand at the place of the first."""
+        """Return the effects in order, with the writes of a file merged into the first until another effect
+        touches the file.
+        """
         kept: list[Seen] = []
         writing: dict[str, int] = {}
         for each in self.effects:
@@ -78,7 +81,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Reads the record in a file, or in a folder of `--out`. Raises `InvalidInput` if there is none."""
+    """Read the record from a file, or from a folder that `--out` wrote. Raises `InvalidInput` if there is none."""
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -96,7 +99,7 @@ class Beside:
     """The comparison of several records on one page."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        """Raises `InvalidInput` for fewer than two."""
+        """Take the records to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
             raise InvalidInput("--beside: name two records or more, as --beside spark --beside flink.")
         self._records = records
@@ -109,7 +112,7 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """A column for each pipeline: how much of each lane is synced, then the effects in order."""
+        """Return a column for each pipeline: how many effects of each lane are synced, then the effects in order."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
@@ -124,18 +127,18 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """The lines of one cell, the lane before the first of them."""
+        """Return the lines of one cell; the first line begins with the lane."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-        """The lines of one row; all columns are equally wide."""
+        """Yield the lines of one row; all columns are equally wide."""
         for line in zip_longest(*cells, fillvalue=""):
             yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data."""
+        """Return the comparison as plain data."""
         return {
             "lanes": self._lanes,
             "pipelines": [
@@ -150,7 +153,10 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """A diagram for each pipeline, one below the other, all with the same lanes; then every effect in words."""
+        """Return an SVG document: a diagram for each pipeline, one below the other, then every effect in words.
+
+        All diagrams have the same lanes.
+        """
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(names, tuple(drawn(each.lane, _told(each), synced=each.synced) for each in effects[:MOST_STEPS]))
@@ -200,7 +206,7 @@ def _told(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """How many effects of a lane there are, and how many of those that a power cut may take are synced."""
+    """Return how many effects a lane has, and how many of those that a power cut could lose are synced."""
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

@@ -1,10 +1,10 @@
-"""A whole test of a pipeline: a run without a crash, the places that it shows, a run for each of them, second crashes.
+"""The whole test of a pipeline: one run without a crash, a run for each chosen point of it, then second crashes.
 
     from labkit.crashtest.blackbox.campaign import crash_test_pipeline
     report = crash_test_pipeline("./job.sh", reader="rows.py:read", expected="rows.jsonl")
 
-This module decides what is run and in which order; the runs are `labkit.crashtest.blackbox.runs`, the judge is
-`labkit.core.judge`.
+This module decides what is run and in which order; `labkit.crashtest.blackbox.runs` performs the runs, and
+`labkit.core.judge` judges them.
 """
 
 import difflib
@@ -58,14 +58,14 @@ from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
 
 QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
-"""What all runs may take, unless those that are planned need more."""
+"""The budget of seconds for all runs, with and without `--quick`; raised if the planned runs need more."""
 
 STARTS = 2.5
-"""How many runs without a crash a run with one may take."""
+"""The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
 
 class Made(NamedTuple):
-    """A run that was made, and what came out of it."""
+    """A finished run and its result."""
 
     job: Job
     run: PipelineRun
@@ -73,30 +73,35 @@ class Made(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the run says what it would have said alone: runs beside it may take what it waits for."""
+        """Return whether the result would be the same if this run had been the only one.
+
+        An unknown or stuck result may come from parallel runs, which take the machine's time.
+        """
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
+    """One test. Call `healthy` first, then run the jobs of `jobs` in any order."""
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
         most = QUICK_SECONDS if settings.quick else WHOLE_SECONDS
         self.ledger = Ledger(settings.seconds or most, tell)
         self.points: dict[str, Point] = {}
-        """Every place of the run without a crash, by name."""
+        """Every point of the run without a crash, by name."""
         self.found = 0
-        """How many places there are, those at logs apart."""
+        """The number of points, without those at log files."""
         self.pairs_found = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
-        """Copies of the user's folder in which runs are made side by side; none: one run at a time."""
+        """Copies of the user's folder for parallel runs; empty if runs go one at a time."""
         self._stories: dict[str, list[Line]] = {}
 
     def healthy(self) -> Result:
-        """The recorded run. Raises `InvalidInput` if pipeline or reader do not even do without a crash."""
+        """Perform and judge the run without a crash. Raises `InvalidInput` if the pipeline or the reader fails
+        even there.
+        """
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
         run = self._healthy.run
@@ -114,7 +119,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """What there is to be run after the run without a crash, second crashes apart."""
+        """Return the jobs that follow the run without a crash, except second crashes."""
         most = QUICK_POINTS if self.settings.quick else POINTS
         effects = without(self._seen.effects, self.harness.logs)
         plan = choose(effects, self._seen.showing, most)
@@ -126,8 +131,9 @@ class Campaign:
         return jobs
 
     def second_crashes(self) -> list[Job]:
-        """What the single crashes have shown: pairs, found in their recoveries, and places at files that are
-        no logs.
+        """Return the jobs that only the single crashes made known.
+
+        These are second crashes during a recovery, and points at files that were taken for logs until a run read them.
         """
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         showing = families(self._seen.effects, self._seen.showing)
@@ -135,7 +141,7 @@ class Campaign:
         return [*self._recalled(), *map(pair_job, chosen)]
 
     def outages(self) -> list[Job]:
-        """Places at which the power fails, if that was asked for."""
+        """Return a job for each point at which the power fails; none without `--power-cut`."""
         if not self.settings.power_cut:
             return []
         most = QUICK_OUTAGES if self.settings.quick else OUTAGES
@@ -143,7 +149,9 @@ class Campaign:
         return [outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
-        """The runs from each state that a loss of power at a point may leave, judged; none where all was synced."""
+        """Perform and judge a run from each state that a loss of power at a point may leave; none if everything
+        was synced.
+        """
         if self.ledger.is_over():
             self.ledger.planned += 1
             return [self.ledger.skip(job)]
@@ -164,23 +172,23 @@ class Campaign:
         return self.ledger.results[kept:]
 
     def large_jobs(self) -> Iterator[Job]:
-        """None: rows are the user's own, so no run has more of them than the others."""
+        """Yield nothing: the rows are the user's, so the test cannot make a run with more of them."""
         yield from ()
 
     @property
     def results(self) -> list[Result]:
-        """What came out of the runs so far."""
+        """Return the results of the runs so far."""
         return self.ledger.results
 
     def run(self, job: Job) -> Result:
-        """One run, judged."""
+        """Perform one run and return its judged result."""
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
         return self._keep(self._made(job, self.harness))
 
     def _made(self, job: Job, harness: Harness) -> "Made":
-        """One run in the folder of a harness, made once more if it did not pass its point."""
+        """Perform one run in the folder of a harness, and repeat it once if it did not reach its point."""
         made = self._try(job, harness)
         if NEVER_REACHED in made.result.unknown:
             note = "the first run did not pass the point and was made once more"
@@ -200,14 +208,16 @@ class Campaign:
         return Made(job, run, self._judged(job, run))
 
     def _keep(self, made: "Made") -> Result:
-        """Takes in what came out of a run."""
+        """Store the result of a run, and after a single crash the effects of its recovery."""
         job, run, result = made
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[self.points[job.id]] = effects_of(run, 2)
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Sequence[Job]) -> None:
-        """Runs of which none depends on another one: side by side, where that is possible."""
+        """Run jobs that do not depend on each other: in parallel if there are copies of the folder, else one at a
+        time.
+        """
         if len(jobs) > 1 and self._copies:
             self._run_beside(jobs)
         else:
@@ -218,9 +228,9 @@ class Campaign:
                     self.run(job)
 
     def _run_beside(self, jobs: Sequence[Job]) -> None:
-        """Results are kept in the order of the jobs, as if each had waited for the one before.
+        """Run jobs in parallel, and keep their results in the order of the jobs.
 
-        What proves nothing or is stuck may be so because of the others, so it is made once more when none of them runs.
+        A result that is unknown or stuck may come from the parallel runs, so that job is repeated alone.
         """
         free: SimpleQueue[Copy] = SimpleQueue()
         for each in self._copies:
@@ -294,7 +304,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=said), explanation=explanation)
 
     def everything(self) -> Report:
-        """Runs all that was asked for."""
+        """Run every job that the settings ask for, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -315,7 +325,7 @@ class Campaign:
 
     @contextmanager
     def _beside(self, runs: int) -> Iterator[None]:
-        """Copies of the user's folder for runs side by side, for a block; none where that is not possible."""
+        """Provide copies of the user's folder for parallel runs within a `with` block, if the pipeline allows it."""
         count = min(how_many(self.settings), runs)
         with ExitStack() as stack:
             if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
@@ -332,7 +342,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Groups of jobs; none depends on another one of its group."""
+        """Yield groups of jobs; the jobs of one group do not depend on each other."""
         if not self.settings.only:
             yield jobs
             yield list(self._recalled())
@@ -344,7 +354,7 @@ class Campaign:
                 yield [job]
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        """Refuses a name before the first run is paid for. Raises `InvalidInput`."""
+        """Raise `InvalidInput` for a name of `--only` that no point has, before any time is spent on runs."""
         if any(job.id == name for job in jobs):
             return
         place = name.partition(THEN)[0]
@@ -356,7 +366,7 @@ class Campaign:
             raise InvalidInput(f"--only {name}: the run without a crash has no such point{or_else}")
 
     def _recalled(self) -> Iterator[Job]:
-        """Places at files that were taken for logs, and that somebody read after all."""
+        """Yield jobs for points at files that were taken for logs until a later run read them."""
         harness = self.harness
         harness.logs -= harness.recalled
         effects = without(self._seen.effects, harness.logs)
@@ -369,7 +379,7 @@ class Campaign:
                 yield single_job(self.points[point.name])
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        """What has to be run for one name: of a second crash the first one alone, too."""
+        """Yield the jobs for one name of `--only`; a second crash also needs the job of the first crash alone."""
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
             yield named
@@ -389,7 +399,7 @@ class Campaign:
             yield pair_job(Pair(point, recovered[second]))
 
     def report(self) -> Report:
-        """What is known so far."""
+        """Return the report on the runs so far."""
         unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
         summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
         harness = self.harness
@@ -405,7 +415,7 @@ class Campaign:
 def pipeline_campaign(
     settings: PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> Iterator[Campaign]:
-    """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
+    """Prepare a test within a `with` block; afterwards the store is emptied and no process of the test runs."""
     if why := supported():
         raise ServiceUnavailable(why)
     with ExitStack() as stack:
@@ -425,9 +435,9 @@ def _empty(aids: Aids) -> None:
 
 
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Tests a pipeline; `more` is what `labkit.crashtest.blackbox.settings.pipeline_settings` takes.
+    """Test a pipeline and return the report; `more` are the options of `pipeline_settings`.
 
-    Raises `InvalidInput` for a command, a reader or a store that cannot be tested, in one sentence.
+    Raises `InvalidInput`, in one sentence, if the command, the reader or the store cannot be tested.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

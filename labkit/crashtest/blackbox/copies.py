@@ -1,8 +1,9 @@
-"""Runs of a pipeline side by side, each in a copy of the user's folder, where the pipeline keeps to its folder.
+"""Run a pipeline several times in parallel, each time in its own copy of the user's folder, if the pipeline allows
+it.
 
-Whether it does is tried, not believed: it runs without a crash in all copies at the same time. It may neither send to a
-server nor touch a file that another copy touches, and every reader must find the rows of its own copy, and none once
-that was emptied.
+A trial decides: the pipeline runs in all copies at the same time without a crash. It must not send to a server
+or touch a file that another copy touches. Every reader must return the rows of its own copy, and none after
+that copy was emptied.
 """
 
 import os
@@ -30,23 +31,27 @@ from labkit.host.cores import cores
 from labkit.host.syscalls.calls import Call, CallKind
 
 FEWEST_RUNS = 4
-"""For fewer runs the trial of the copies costs more than they save."""
+"""The smallest number of runs for which copies are made; for fewer, the trial of the copies costs more than it
+saves.
+"""
 BYTES = 2_500_000_000
-"""Memory for each run, in bytes: an engine of the JVM, with its workers."""
+"""The memory reserved for each run in bytes, enough for an engine on the JVM with its workers."""
 MOST_FILES, MOST_BYTES = 2_000, 200_000_000
-"""A folder with more than this is not copied."""
+"""The largest folder that is copied: its number of files, and their size in bytes."""
 NOT_THE_SAME = "in a copy of this folder it does not do the same"
 CACHES = "__pycache__"
-"""Python replaces these files by a rename each, and whoever reads one compares it with its source."""
+"""The folder of Python's bytecode caches. Copies may share them: each file is replaced by a rename and checked
+when read.
+"""
 
 
 class Shared(Exception):
-    """Why runs of a pipeline cannot be made side by side."""
+    """The reason why runs of a pipeline cannot go in parallel."""
 
 
 @dataclass
 class Copy:
-    """A copy of the user's folder, with a reader of its own."""
+    """A copy of the user's folder, with its own reader."""
 
     settings: PipelineSettings
     aids: Aids
@@ -54,13 +59,13 @@ class Copy:
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """How many runs are made side by side, if the pipeline allows it."""
+    """Return how many runs may go in parallel: `--parallel`, or else as many as cores and memory allow."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """The same settings for a copy in another folder. Raises `Shared` where a path of theirs lies outside."""
+    """Return the settings with all paths moved to a copy in another folder. Raises `Shared` if a path lies outside."""
 
     def there(path: Path, option: str) -> Path:
         if not path.is_relative_to(settings.folder):
@@ -81,9 +86,10 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Copy]]:
-    """So many copies, for a block. Raises `Shared` where runs in them would meet each other.
+    """Provide `count` copies of the user's folder within a `with` block. Raises `Shared` if parallel runs would
+    interfere.
 
-    `apart`: the test's own folder, which is no part of the user's.
+    `apart` is the test's own folder, which is not copied.
     """
     settings = main.settings
     moved(settings, apart)
@@ -119,7 +125,7 @@ def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: 
 
 
 def _measure(folder: Path, apart: Path) -> None:
-    """Raises `Shared` for a folder that is too large to be copied."""
+    """Raise `Shared` if a folder is too large to be copied."""
     files = size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if Path(place, each) != apart]
@@ -143,7 +149,7 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
 
 
 def _check(main: Harness, healthy: Healthy, made: Sequence[Copy]) -> None:
-    """Runs the pipeline in all copies at the same time, without a crash. Raises `Shared` where they meet."""
+    """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
     with ThreadPoolExecutor(len(made)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), made))
     times = Counter(place for each in tried for place in each.places)
@@ -162,16 +168,16 @@ def _check(main: Harness, healthy: Healthy, made: Sequence[Copy]) -> None:
 
 @dataclass
 class Tried:
-    """What a run without a crash in a copy has shown."""
+    """The findings of a run without a crash in one copy."""
 
     places: set[str]
-    """Where it wrote outside of its copy."""
+    """The files outside its copy, and the servers, to which the run wrote."""
     why: str = ""
-    """Why it was not as usual; empty if it was."""
+    """The reason why the run differed from the one in the user's folder; empty if it did not."""
 
 
 def _tried(copy: Copy, healthy: Healthy) -> Tried:
-    """Runs the pipeline in one copy, without a crash."""
+    """Run the pipeline in one copy, without a crash, and compare that with the run in the user's folder."""
     places: set[str] = set()
 
     def meet(call: Call) -> None:
@@ -217,7 +223,7 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """A result with the user's folder in its sentences and evidence, instead of the copy."""
+    """Return a result whose texts and evidence name the user's folder instead of the copy."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

@@ -1,7 +1,6 @@
-"""Names why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
+"""Name the reason why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
 
-The crashes that go wrong lie between two effects: had these been one, nothing would have happened. This module reads
-results only.
+Each harmful crash lies between two effects; if these two were atomic, the crash would do no harm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,19 +42,21 @@ SYNC = Recipe(
 
 
 class Stretch(NamedTuple):
-    """Neighbouring places at which a crash does the same harm."""
+    """Neighbouring points at which a crash does the same harm."""
 
     opened: str
-    """The effect just before the first of these places; empty: the command's start."""
+    """The effect just before the first of these points; empty for the command's start."""
     closing: str
-    """The effect just after the last of these places; `exit`: the command's end."""
+    """The effect just after the last of these points; `exit` for the command's end."""
 
     def __str__(self) -> str:
         return f"[{self.opened or 'the start'}] and [{self.closing}]"
 
 
 def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
-    """The diagnosis of the weakest result; None if no result is weak. `points`: those of single crashes, by name."""
+    """Return the diagnosis of the weakest result, or None if no result is weak. `points` are the single crashes,
+    by name.
+    """
     weakest = summary.weakest
     if weakest is None:
         return None
@@ -70,7 +71,7 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """The first stretch of neighbouring places that violate an axis, among the places that were tried."""
+    """Return the first stretch of neighbouring tried points whose results violate the property `axis`."""
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.found(axis)) for each in ordered]
     first = last = flags.index(True)
@@ -81,7 +82,7 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
 
 
 def _alone(weakest: Result) -> Diagnosis:
-    """The diagnosis of harm that no single crash has shown."""
+    """Return the diagnosis of harm that no single crash caused."""
     if weakest.group is Group.POWER:
         return Diagnosis("not synced", f"{weakest.title}: {weakest.because}", SYNC)
     if weakest.group is Group.PAIR:

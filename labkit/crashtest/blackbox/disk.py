@@ -1,8 +1,8 @@
-"""A model of folders on a disk: what programs see now, and what of it the disk itself already has.
+"""A model of folders on a disk: what programs see, and what has already reached the disk.
 
-A file's contents reach the disk when the file is synced; a name does when a folder in which it was made, moved or
-removed is synced. Until then each is on its way. That is POSIX's word; LazyFS (Ramos et al., PVLDB 17(11), 2024) and
-ALICE (Pillai et al., OSDI 2014) go by it, too.
+The contents of a file reach the disk when the file is synced. The creation, rename or removal of a name reaches
+it when the folder is synced. Until then each may be lost. POSIX guarantees no more; LazyFS (Ramos et al., PVLDB
+17(11), 2024) and ALICE (Pillai et al., OSDI 2014) use the same rules.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,26 +13,26 @@ from typing import NamedTuple
 from labkit.host.syscalls.calls import Call, CallKind
 
 Content = bytes | Path
-"""The contents of a file: its bytes, or the path of a copy that has them."""
+"""The contents of a file: its bytes, or the path of a copy of it."""
 
 
 def bytes_of(content: Content) -> bytes:
-    """The bytes of a file's contents."""
+    """Return the bytes of a file's contents."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
 class Written(NamedTuple):
-    """A write of a file that is not on the disk yet."""
+    """A write to a file that has not reached the disk yet."""
 
     number: int
-    """The number of the call."""
+    """The number of the system call in the run."""
     offset: int
     size: int
     before: Content
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """The file with only the first half of the write."""
+        """Return the file's contents with only the first half of the write."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -40,12 +40,12 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file, whatever its names. Two files are equal only if they are the same object."""
+    """A file, whatever names it has. Two files are equal only if they are the same object."""
 
     now: Content = b""
     on_disk: Content = b""
     newest: "Written | None" = None
-    """The newest write that has not reached the disk."""
+    """The latest write that has not reached the disk."""
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(eq=False)
 class Folder:
-    """A folder: names now, and names on the disk."""
+    """A folder: the names that programs see now, and the names that have reached the disk."""
 
     now: dict[str, "Node"] = field(default_factory=dict)
     on_disk: dict[str, "Node"] = field(default_factory=dict)
@@ -67,7 +67,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A name in a folder and the node behind it; None: the name is gone."""
+    """A name in a folder and the file, link or folder that it refers to; None if the name is removed."""
 
     folder: Folder
     name: str
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """One change of names, which reaches the disk as a whole or not at all: a creation, a removal, a rename."""
+    """A creation, removal or rename, which reaches the disk as a whole or not at all."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -83,20 +83,23 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """A call whose outcome the model does not know."""
+    """A system call whose outcome the model does not know."""
 
 
 class Disk:
-    """The model of some folders, brought forward call by call."""
+    """The model of several folders, updated with each system call."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """`copies`: for each folder a copy from before the run, when all of its contents had reached the disk."""
+        """Load a copy of each folder from before the run; everything in it counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """Applies a call, or notes that it is not modelled. `brought`: contents of a file from outside the folders."""
+        """Apply a system call, or note that the model does not know it.
+
+        `brought` is the content of a file that the call moves or links into the folders from outside.
+        """
         try:
             self._take(call, brought)
         except NotModelled as why:
@@ -179,7 +182,7 @@ class Disk:
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
-        """Puts pending changes of names on the disk: those of one folder, or all (None)."""
+        """Write the pending changes of names of one folder, or of all folders (None), to the disk."""
         pending = []
         for naming in self.on_its_way:
             if folder is None or any(each.folder is folder for each in naming.entries):
@@ -192,7 +195,9 @@ class Disk:
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """The node that programs see at a path now; None if there is none, or if the path lies elsewhere."""
+        """Return the file, link or folder that programs see at a path, or None if there is none or the path lies
+        outside.
+        """
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
                 node: Node | None = top
@@ -202,7 +207,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Every file that has a name now, or has one on the disk."""
+        """Yield every file that has a name now or on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:

@@ -1,8 +1,8 @@
-"""Finds out which effect of a run survives a loss of power, and from which later effect on.
+"""Find the sync after which each effect of a run survives a loss of power.
 
-By POSIX's word alone: contents of a file last when the file was synced, names in a folder when the folder was. File
-systems often give more; a program that relies on that loses data elsewhere. A SIGKILL loses none of it. This module
-must not look at any disk.
+POSIX alone decides: the contents of a file are durable when the file was synced, its name when its folder was.
+Many file systems guarantee more, but a program that relies on that loses data on others. A SIGKILL loses none
+of it.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,14 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """For each effect the SYNC that makes it last (for a durable write the write itself); None: there was none."""
+    """Return for each effect the SYNC that makes it durable, or None. A write with O_SYNC or the like is its own
+    sync.
+    """
     return Syncs(effects).found
 
 
 class Syncs:
-    """Finds the sync of each effect, in one pass over the effects of a run."""
+    """The search for the sync of each effect, in one pass over the effects of a run."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.found: list[Effect | None] = [None] * len(effects)
@@ -55,7 +57,9 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """Moves what waits for a sync of a file to the file's new name; the same for everything in a folder."""
+        """Let effects that wait for the sync of a renamed file, or of anything in a renamed folder, wait under its
+        new path.
+        """
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):
             if path == old or path.startswith(f"{old}/"):

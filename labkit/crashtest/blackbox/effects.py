@@ -1,9 +1,10 @@
-"""Names for the durable effects of a pipeline that are the same in every run that does the same.
+"""Name the durable effects of a pipeline, so that the same effect has the same name in every run.
 
-A name is what was done, to which file or peer with ids masked, and which one of that kind it is. Masked is what differs
-from run to run: ids, process numbers, times, temporary names, and the number of an entry of a log (`offsets/3`), whose
-place in the order says as much. Numbers that tell files of one step apart (`part-00001`) stay: the order of such files
-is chance. A message for a server is told by what it is, where its first bytes say so.
+A name consists of the kind of call, the file or server, and the number among calls of that kind there. Whatever
+differs from run to run is masked: ids, process numbers, times, temporary names, and the numbers of log entries
+(`offsets/3`), because the order shows them anyway. Numbers that distinguish files of one step (`part-00001`)
+stay, because chance decides the order of such files. A message for a server gets its name from its first bytes,
+if they are recognised.
 """
 
 import fnmatch
@@ -20,24 +21,27 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0
 _TEMPORARY = re.compile(
     r"(?<![A-Za-z0-9])(?:tmp(?!_[a-z_]+$)[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{10}|sed[A-Za-z0-9]{6}$)(?![A-Za-z0-9_])"
 )
-"""As Python's `tempfile`, `mktemp` and `sed -i` name files."""
+"""The names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""
 _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
 _LONG = re.compile(r"(?<!\d)[1-9]\d{7,}(?!\d)")
 _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
-"""The number of an entry of a log: the whole name, up to what follows a dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
+"""The number in the name of a log entry, up to the first dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
 _SUPER_JOURNAL = re.compile(r"(?<=-mj)[0-9A-F]{6}9[0-9A-F]{2}$")
-"""As SQLite names the file that commits a transaction of several databases."""
+"""The random part in the name of SQLite's super-journal, which commits a transaction over several databases."""
 _CHECKPOINT = re.compile(r"(?<=^chk-)\d+$")
 _SAVEPOINT = re.compile(r"^savepoint-[0-9a-f]{6}-[0-9a-f]{12}$")
-"""As Flink names a folder: six digits of the job's id, and twelve by chance."""
+"""The name of a Flink savepoint's folder: six digits of the job's id, then twelve random ones."""
 _ATTEMPT = re.compile(r"(?<=_)(attempt_<n>_\d+_[mr]_\d+_)\d+|^(\d{5}-)\d+(?=-<uuid>)")
-"""Which try of a task it was: Hadoop's committers, and data files of Iceberg."""
+"""The number of a task's attempt in file names of Hadoop's committers and of Iceberg."""
 _SMALLEST_PID = 100
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
-    """A path with what differs from run to run masked. `entries`: also numbers of entries; `pids`: process numbers."""
+    """Return a path in which everything that differs from run to run is masked.
+
+    `entries` masks the numbers of log entries too; `pids` are process numbers to mask.
+    """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = text.split("/")
     parts = [_mask(part, own) for part in folders]
@@ -62,56 +66,62 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """What files have in common that are alike, whatever their numbers."""
+    """Return a masked path with all numbers replaced by `<n>`, which is the same for files that differ in numbers
+    only.
+    """
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """The name of an effect without its number among those of its kind: `rename offsets/<n>`."""
+    """Return the name of an effect without its number among those of its kind: `rename offsets/<n>`."""
     return name.rpartition(" #")[0] or name
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A call with a name that is the same in every run that does the same."""
+    """A system call with a durable effect, and with a name that is the same in every run."""
 
     call: Call
     where: str
-    """The masked path below its watched folder (of a rename the new one); of a SEND the peer and what its first bytes
-    say, as `127.0.0.1:5432 COMMIT`; empty of EXIT."""
+    """The masked path below its watched folder, after a rename the new one.
+
+    For a SEND, the server and the name of the message, as in `127.0.0.1:5432 COMMIT`; for EXIT, empty.
+    """
     occurrence: int
-    """From 1, of this kind at this place in this run."""
+    """The number among effects of this kind at this place in the run, from 1."""
     file: str = ""
-    """What `where` was masked from; empty of SEND and EXIT."""
+    """The path in `where` before it was masked; empty for SEND and EXIT."""
 
     @property
     def kind(self) -> CallKind:
-        """What was done."""
+        """Return the kind of system call."""
         return self.call.kind
 
     @property
     def name(self) -> str:
-        """As `rename offsets/<n> #2`."""
+        """Return the name of the effect, such as `rename offsets/<n> #2`."""
         if self.kind is CallKind.EXIT:
             return "exit"
         return f"{self.kind} {self.where} #{self.occurrence}"
 
     @property
     def family(self) -> str:
-        """As `rename offsets/<n>`: what of many alike has in common, other numbers in the path included."""
+        """Return the name without any numbers, such as `rename offsets/<n>`; similar effects share it."""
         place = self.where if self.kind is CallKind.SEND else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Names the calls of one run, in their order."""
+    """Names the system calls of one run, in their order."""
 
     def __init__(
         self, folders: Sequence[Path], ignored: Sequence[str] = (), numbered: frozenset[str] = frozenset()
     ) -> None:
-        """`ignored`: patterns of names, of paths below a folder, or of peers that are no part of the pipeline.
+        """Prepare to name the calls in these folders.
 
-        `numbered`: what `unordered` gave for a run before: places at which the numbers of entries stay.
+        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
+        pipeline. `numbered` is the result of `unordered` for an earlier run: the places where numbers of
+        entries stay in the name.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._ignored = ignored
@@ -120,7 +130,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """The effect that a call is; None if it lies in no watched folder, or is to be ignored."""
+        """Return the effect of a call, or None if it lies in no watched folder or is ignored."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)
@@ -158,9 +168,9 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Places at which a masked name hides an order that is chance: entries out of order, or of several threads.
+    """Return the places at which masking would hide that chance decided the order.
 
-    Whoever names another run of the same pipeline hands them to its `Namer`.
+    The entries there were out of order, or several threads wrote them. Give the result to the `Namer` of a later run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

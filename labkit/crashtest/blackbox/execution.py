@@ -1,8 +1,8 @@
-"""One start of the pipeline under watch: its effects, where it is killed, and when it is over.
+"""One start of the pipeline under observation: record its effects, kill it at a point, and decide when it is over.
 
-A start is over when its command has ended. If a command never ends by itself, its start is over when every row that is
-due is there and nothing happens any more. Either start is over when nothing has happened for too long. This module must
-not judge, and must not choose where to kill.
+A start is over when its command has ended. If the command never ends by itself, the start is over when every
+row that is due can be read and nothing happens any more. Any start is over when nothing has happened for too
+long.
 """
 
 import os
@@ -25,15 +25,15 @@ from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 
 SETTLE_SECONDS = 1.0
-"""Seconds without an effect, at least, after which a command that never ends counts as done."""
+"""The minimum seconds without an effect after which a command that never ends counts as done."""
 PATIENCE = 3.0
-"""Factor on the longest silence of the run without a crash, which a later start may keep."""
+"""A later start may be silent for this multiple of the longest silence of the run without a crash."""
 EFFECTLESS = 4.0
-"""Factor on the limit, for a command that goes on making calls and has no effect."""
+"""A command that makes calls without an effect may go on for this multiple of `--limit`."""
 
 
 class Over(Enum):
-    """Why a start of the pipeline is over."""
+    """The reason why a start of the pipeline is over."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its point"
@@ -49,21 +49,23 @@ class Silence:
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Takes in the silence between two effects, given by their seconds; `earlier` is 0.0 for the start."""
+        """Record the silence between two effects, given by their seconds; `earlier` is 0.0 for the start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Seconds of silence after which a command that never ends counts as done. `begun`: it had an effect."""
+        """Return the seconds of silence after which a command that never ends counts as done. `begun`: it had an
+        effect.
+        """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
 
 @dataclass
 class Start:
-    """One start of the pipeline that is over."""
+    """One start of the pipeline, after it is over."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -74,36 +76,36 @@ class Start:
 
 @dataclass
 class Expected:
-    """The facts with which a start is compared while it goes on."""
+    """The facts of the run without a crash that decide when a later start is over."""
 
     misses_nothing: Callable[[], bool]
-    """Whether every row that is due can be read. May raise `ReaderFailed`: then nothing is known now."""
+    """Returns whether every row that is due can be read. `ReaderFailed` means that this is not known at the moment."""
     endless: bool | None = None
-    """Whether the command never ends by itself; None: not known yet."""
+    """Whether the command never ends by itself; None before the first run."""
     silence: Silence = field(default_factory=Silence)
-    """The silences of the run without a crash."""
+    """The longest silences of the run without a crash."""
 
 
 Ask = Callable[[Effect], None]
-"""A function that gets each effect before it happens, while it is held."""
+"""A function that receives each effect before it happens, while its process is stopped."""
 
 
 class Stopped(LabError):
-    """The test was stopped while one of its runs was under way."""
+    """The test was stopped during one of its runs."""
 
 
 @dataclass
 class Beside:
-    """What runs beside each other have to do with each other."""
+    """The connection between runs that go on in parallel."""
 
     meet: Callable[[Call], None] | None = None
-    """Gets every call that lasts, wherever it leads."""
+    """Receives every durable call, in whatever folder or to whatever server."""
     stop: Event = field(default_factory=Event)
-    """Ends every run of the test."""
+    """Ends every run of the test once it is set."""
 
 
 class Execution:
-    """One start of the pipeline that is under way."""
+    """One start of the pipeline, while it goes on."""
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class Execution:
         self._last_call = self._last_effect = self._looked = self._begun
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
-        """Starts the command and waits until the start is over."""
+        """Start the command, wait until the start is over, and return its record."""
         watched = watch(
             self._command,
             folder=self._settings.folder,
@@ -138,7 +140,7 @@ class Execution:
 
     @contextmanager
     def recorded(self, environment: Mapping[str, str], log: Path) -> Iterator[tuple[Start, Journal]]:
-        """Does as `run`, within a `with` block that also has everything that a loss of power may leave."""
+        """Start the command as `run` does; the `with` block also gets the journal of what a loss of power may leave."""
         with recorded(
             self._command,
             self._settings.watched,
@@ -160,7 +162,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence)
 
     def decide(self, call: Call) -> Answer:
-        """Whether a call may happen; keeps its effect."""
+        """Record the effect of a call, and answer whether the call may happen."""
         self._last_call = time.monotonic()
         if self._beside.meet is not None:
             self._beside.meet(call)
@@ -179,7 +181,7 @@ class Execution:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Whether to wait on, or to kill because all is done or nothing has happened for too long."""
+        """Answer whether to go on, or to kill because all is done or nothing has happened for too long."""
         now, limit = time.monotonic(), self._settings.limit
         if self._beside.stop.is_set():
             raise Stopped("stopped")
@@ -197,7 +199,9 @@ class Execution:
         return max(limit, PATIENCE * usual)
 
     def _is_done(self, now: float) -> bool:
-        """Whether a command that never ends has done all. The reader is asked once in each span of silence."""
+        """Return whether a command that never ends has delivered all rows. It reads at most once in each span of
+        silence.
+        """
         if self._expected.endless is False:
             return False
         allowed = self._settings.limit
@@ -216,14 +220,16 @@ class Execution:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Whether a start was killed at its point. For a command that never ends, the end is reached when all was done."""
+    """Return whether a start was killed at its point. A command that never ends reaches its end when all rows are
+    there.
+    """
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """The proof of a crash as plain data: the call that was held, and the processes that were killed then."""
+    """Return the proof of a crash as plain data: the call that was stopped, and the processes that were then killed."""
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

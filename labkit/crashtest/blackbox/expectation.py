@@ -1,7 +1,7 @@
-"""The rows that are due, and the identity of each row that a reader returns: a user's rows have any columns.
+"""The rows that are due, and the expected row that each row of a reader matches; a user's rows may have any columns.
 
-A row is due as often as it was expected. All columns together identify a row; where a reader returns the last row of
-each key, or one number for each name, the key or the name does.
+A row is due as often as it was expected. All columns together identify a row. If a reader returns only the last
+row of each key, the key identifies it; if a reader returns one number for each name, the name does.
 """
 
 import json
@@ -16,31 +16,31 @@ from labkit.core.records import PlannedBatch
 from labkit.crashtest.rows import Rows, Seen, Shape
 
 SHOWN = 60
-"""Characters of a row that a sentence quotes."""
+"""The number of characters of a row that a message quotes."""
 
 
 class WholeRows(Rows):
     """Rows whose division into batches is unknown."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """No batch, so no part of a batch can be told from all of it."""
+        """Return no batches, so that nothing is judged as a partly visible batch."""
         return []
 
 
 class Total(NamedTuple):
-    """A name and a number: a count or a sum of that name."""
+    """A name and a number: the count or sum for that name."""
 
     name: str
     number: int
 
 
 def text(value: Any) -> str:
-    """A row as text, which is the same for the same columns in any order."""
+    """Return a row as JSON text that does not depend on the order of its columns."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def total(value: Any) -> Total | None:
-    """The row as a total, if it has one text and one whole number above 0, and nothing else."""
+    """Return the row as a total if it has exactly one text and one positive whole number; else None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -51,7 +51,7 @@ def total(value: Any) -> Total | None:
 
 
 def key(value: Any) -> str | None:
-    """The row's column `key`, if it has one."""
+    """Return the row's column `key`, or None if it has none."""
     named = value.get("key") if isinstance(value, dict) else None
     return None if named is None else str(named)
 
@@ -66,28 +66,30 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """The shape of a run's history: there a total is a row that may come twice."""
+        """Return the shape of a run's history: there a total is a row that may occur twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """The rows that were read, each with the index of its expected row; -1 for a row that nobody expects."""
+        """Return the rows that were read, each with the index of its expected row, or -1 if none matches."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """How many rows that are due were not read."""
+        """Return how many rows that are due were not read."""
         ids = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
-        """The indices of the rows that should be there in the end: of several with one key the last."""
+        """Return the indices of the rows that must be there at the end; if the last row of a key counts, only those."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Matches rows. Equal rows that are due are taken in order; any row beyond them is the last one again."""
+        """Match rows. Equal expected rows are matched in order; every further equal row matches the last of them
+        again.
+        """
         places = _places(self.values)
         times: Counter[str] = Counter()
         for row in values:
@@ -103,7 +105,7 @@ class Expectation:
             yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Matches totals. Too small a number misses its row; too large a number has it twice."""
+        """Match totals. A number that is too small misses its row; one that is too large counts as that row twice."""
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
         read: dict[str, list[Any]] = defaultdict(list)
@@ -134,7 +136,7 @@ def _places(values: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """The expectation, in the shape of the rows of a run without a crash. Raises `InvalidInput` if none is due."""
+    """Return the expectation in the shape of rows of a run without a crash. Raises `InvalidInput` if no row matches."""
     shape = _shape(values, read)
     rows = [
         {"id": place, "key": (key(row) if shape is Shape.LAST else None) or text(row), "amount": 0}
@@ -147,7 +149,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raises `InvalidInput` where no row that was read is of the kind that was expected."""
+    """Raise `InvalidInput` unless the rows that were read are totals that are all too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -176,7 +178,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """The values of JSON Lines. Raises `InvalidInput` that names the line without a JSON value."""
+    """Return the values of JSON Lines. Raises `InvalidInput` with the number of a line that is not JSON."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
@@ -189,7 +191,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    """A value with its whole numbers as integers: 1.0 and 1 are one number."""
+    """Return a value in which whole numbers are integers, because 1.0 and 1 are the same number."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -198,6 +200,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """A few rows, quoted for a sentence."""
+    """Return a few rows as text, to be quoted in a message."""
     quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted
