@@ -24,10 +24,13 @@ CORE = ("core", "sim")
 PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy"),
     *("dataclasses", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
-    *("heapq", "inspect", "itertools", "json", "math", "operator", "re", "shlex", "string", "struct"),
+    *("heapq", "importlib", "inspect", "itertools", "json", "math", "operator", "re", "shlex", "string", "struct"),
     *("textwrap", "types", "typing", "zlib"),
 }
-"""Of the standard library, what the core may use: no clock, no chance, no files, no processes, no network."""
+"""The parts of the standard library that the core may use: no clock, no chance, no files, no processes, no network.
+
+`importlib` is for registries that import a model when it is looked up, and for naming a missing extra.
+"""
 ONLY_IN = {
     "pyspark": ("spark", "runs", "crashtest"),
     "py4j": ("spark", "runs"),

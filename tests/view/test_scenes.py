@@ -199,7 +199,8 @@ def test_a_picture_stands_alone():
 def test_the_stills_of_the_readme_are_in_step_and_need_nothing_else():
     """After a change that is meant: python tools/build_pictures.py --stills, and look at what it drew."""
     drawn = stills()
-    assert {path.name for path in STILLS.glob("*.svg")} == set(drawn)
+    by_hand = {"one_kill.svg"}
+    assert {path.name for path in STILLS.glob("*.svg")} == set(drawn) | by_hand
     for name, text in drawn.items():
         assert (STILLS / name).read_text(encoding="utf-8") == text
         assert "light-dark" not in text  # not every renderer of a page knows it
