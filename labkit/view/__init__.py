@@ -1,1 +1,1 @@
-"""Seeing: text, pages and pictures of what a run or a model did. It draws what others found out and decides nothing."""
+"""Views: text, pages and pictures of runs and models. They draw results that other packages computed."""

@@ -1,4 +1,4 @@
-"""The files of the player that lie in the wheel: style sheets and the one ESM module."""
+"""Read the player's static files from the installed package: style sheets and ESM modules."""
 
 from functools import cache
 from importlib.resources import files
@@ -6,5 +6,5 @@ from importlib.resources import files
 
 @cache
 def asset(name: str) -> str:
-    """The text of one file of `labkit/view/static`."""
+    """Return the text of one file of `labkit/view/static`."""
     return files("labkit.view").joinpath("static", name).read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The frame of a card: a result in a notebook as HTML that needs no script, and the same as a few lines of text.
+"""Build cards: a result in a notebook as HTML without scripts, and the same as a few lines of text.
 
-Every part escapes what it is given; only what these functions made is taken as it is. A card says what it was handed.
+Every function escapes plain text and takes over only `Html`, which other functions of this module made.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,24 +10,24 @@ from typing import NamedTuple
 from labkit.view.assets import asset
 
 MOST_LINES = 12
-"""Lines of a card's plain text."""
+"""The largest number of lines of a card's plain text."""
 LONGEST_LINE = 400
-"""Characters of one line of plain text."""
+"""The largest number of characters in one line of plain text."""
 MOST_BYTES = 50_000
-"""Of a card's HTML."""
+"""The largest size of a card's HTML in bytes."""
 
 GOOD, BAD, DIM = "good", "bad", "dim"
-"""The tones of a large word: all is well, something is wrong, nothing is known."""
+"""The tones of a large word: the result is good, bad, or unknown."""
 
 
 class Html(str):
-    """Text that is markup already, because a function of this module made it."""
+    """A string that is markup already and must not be escaped again."""
 
     __slots__ = ()
 
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
-    """An element. Text inside and attributes are escaped; `class_` is the attribute `class`."""
+    """Return an element. Text and attribute values are escaped; `class_` is the attribute `class`."""
     said = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
     )
@@ -35,29 +35,29 @@ def tag(name: str, /, *inside: str, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Several pieces one behind the other, text among them escaped."""
+    """Return the parts concatenated, with plain text escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(part, quote=False) for part in parts))
 
 
 def para(*inside: str, kind: str = "") -> Html:
-    """A paragraph."""
+    """Return a paragraph."""
     return tag("p", *inside, class_=kind)
 
 
 def code(text: str) -> Html:
-    """Lines of a program or a file, as they are."""
+    """Return lines of a program or a file, preformatted."""
     return tag("pre", tag("code", text))
 
 
 class Cell(NamedTuple):
-    """A cell of a table that has a tone of its own."""
+    """A table cell with a tone of its own."""
 
     text: str
     tone: str = ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """A table whose first column names its rows; without any heading there is no head."""
+    """Return a table whose first column names its rows; without any heading it has no head."""
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
     return tag(
@@ -77,17 +77,19 @@ def _cells(row: Sequence[str | Cell]) -> Iterable[Html]:
 
 
 def items(entries: Iterable[str], kind: str = "") -> Html:
-    """A list of sentences."""
+    """Return a list of sentences."""
     return tag("ul", *(tag("li", each) for each in entries), class_=kind)
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """What is shown only when it is asked for."""
+    """Return a `details` element: the parts are shown after a click on the summary."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Several folds in one line, as long as they are closed. Whichever do not fit into a card are left out."""
+    """Return several folds, which are in one line while they are closed. Folds that do not fit into a card are
+    left out.
+    """
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -97,12 +99,12 @@ def folds(each: Iterable[Html]) -> Html:
 
 
 def section(title: str, *inside: str) -> Html:
-    """Parts of a page under a heading."""
+    """Return parts of a page under a heading."""
     return joined([tag("h2", title), *inside])
 
 
 def document(title: str, style: str, *parts: str) -> str:
-    """A whole page with its style sheet: one file without a script, which asks nothing of another host."""
+    """Return a whole page with its style sheet: one file without scripts that loads nothing from other hosts."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{style}</style>{joined(parts)}</html>\n"
@@ -110,12 +112,12 @@ def document(title: str, style: str, *parts: str) -> str:
 
 
 def beside(*parts: str) -> Html:
-    """Parts side by side, one below the other where there is no room."""
+    """Return the parts side by side, or one below the other if there is no room."""
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")
 
 
 class Card:
-    """One result: a large word, what is said under it, parts, folds, and all of it as text."""
+    """One result: a large word, a line under it, parts and folds, and the whole as text."""
 
     def __init__(
         self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
@@ -124,7 +126,7 @@ class Card:
         self.title, self.under, self.plain = title, under, plain
 
     def head(self) -> Html:
-        """Title, the large word and the line under it."""
+        """Return the title, the large word and the line under it."""
         return joined(
             [
                 para(self.title, kind="lkc-title") if self.title else Html(),
@@ -134,7 +136,7 @@ class Card:
         )
 
     def html(self) -> str:
-        """The card with its style sheet."""
+        """Return the card with its style sheet."""
         return framed(self.head(), *self.parts, label=self.title or self.word)
 
     def __str__(self) -> str:
@@ -147,7 +149,9 @@ class Card:
 
 
 def framed(*parts: str, label: str) -> str:
-    """Parts in a frame, with the style sheet. Folds give way where the card would become too large."""
+    """Return the parts in a frame, with the style sheet; the last parts are dropped if the card would become too
+    large.
+    """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
     while len(kept) > 1 and _bytes(start, kept) > MOST_BYTES:
@@ -162,7 +166,7 @@ def _bytes(start: str, parts: Iterable[str]) -> int:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Lines for a terminal: not more than `MOST_LINES`, and none that is endless."""
+    """Return the lines for a terminal: at most `MOST_LINES` lines of at most `LONGEST_LINE` characters."""
     kept = list(lines)
     if len(kept) > MOST_LINES:
         left = len(kept) - MOST_LINES + 1
@@ -171,16 +175,18 @@ def text(lines: Sequence[str]) -> str:
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
-    """What IPython asks a result for."""
+    """Return the MIME bundle that IPython shows for a result."""
     return {"text/html": html, "text/plain": plain}
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """`0 lost, 3 twice, 1 jump back`; the plural of a name stands behind a bar: `jump|jumps`."""
+    """Return counts in words, such as `0 lost, 3 twice, 1 jump back`; the plural of a name follows a bar:
+    `jump|jumps`.
+    """
     return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 
 def plural(name: str, number: int) -> str:
-    """The word for so many; `row|rows` gives both forms."""
+    """Return the singular or plural form for a number; `row|rows` contains both forms."""
     one, _, many = name.partition("|")
     return one if number == 1 or not many else many

@@ -1,6 +1,6 @@
-"""Figures of results: functions that return a matplotlib figure and the data that it shows, for tests and for tables.
+"""Draw results with matplotlib: each function returns the figure and its data, for tests and tables.
 
-Every mark has a shape beside its colour.
+Marks differ in shape as well as in colour.
 """
 
 import base64
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY, RED = "#0072b2", "#d55e00", "#666666", "#a3171f"
-"""Okabe and Ito's colours: told apart by the colour-blind, and in greyscale."""
+"""Colours of Okabe and Ito, distinct for colour-blind readers and in greyscale."""
 
 
 def png(figure: "Figure") -> bytes:
-    """A figure as a picture, on white, so that it can be read in a dark theme too."""
+    """Return the figure as PNG on a white background, so that it is readable in a dark theme too."""
     content = io.BytesIO()
     figure.savefig(content, dpi=110)
     return content.getvalue()
 
 
 def words(figure: "Figure") -> str:
-    """All words of a drawn figure, line by line: what is read to a person who cannot see it."""
+    """Return all words of a drawn figure, from top to bottom, as the text that screen readers read."""
     from matplotlib.text import Text
 
     places = {
@@ -41,7 +41,9 @@ def words(figure: "Figure") -> str:
 
 
 def chart(wide: float, high: float) -> "Figure":
-    """An empty figure of so many inches, which a notebook shows without pyplot; that would show it twice."""
+    """Return an empty figure, with its size in inches; it does not use pyplot, which would make a notebook show it
+    twice.
+    """
     from matplotlib.figure import Figure
 
     class Chart(Figure):
@@ -58,7 +60,7 @@ def chart(wide: float, high: float) -> "Figure":
 
 
 class Point(NamedTuple):
-    """One value as it could be seen: the place in the order of visibility, and whether a larger one came before."""
+    """One visible value: its place in the order of visibility, and whether a larger value was visible before."""
 
     place: int
     value: int
@@ -67,14 +69,16 @@ class Point(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What is shown of one run: the points of one key, and the places of the moments at which somebody looked."""
+    """The visible values of one key in one run, and the places of the moments at which a reader looked."""
 
     points: list[Point]
     moments: list[tuple[int, str]]
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """The steps of one key in several runs (`labkit.view.timeline.by_key`), the nth moment at the same place in all."""
+    """Return the values of one key in several runs (`labkit.view.timeline.by_key`), with the nth moment at the
+    same place in all of them.
+    """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
     starts = list(accumulate(longest, initial=0))
@@ -82,7 +86,7 @@ def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
 
 
 def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
-    """The steps in parts, each ended by its moment."""
+    """Return the steps in parts, each of which ends with a moment."""
     parts: list[list[Step]] = [[]]
     for step in steps:
         parts[-1].append(step)
@@ -104,11 +108,14 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
 
 
 Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
-"""A figure, and what it shows of each run."""
+"""A figure, and the data that it shows of each run."""
 
 
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
-    """What an outside reader could have seen of `key` in each run, one below the other, crash and jump back marked."""
+    """Draw the values of `key` that a reader could have seen in each run, one run below the other.
+
+    Crashes and jumps back are marked.
+    """
     data = tracks(runs)
     figure = chart(7.5, 0.8 + 1.2 * len(data))
     rows = figure.subplots(len(data), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -140,7 +147,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """The value beside its mark, and an arrow down where it went back."""
+    """Write the value next to its mark, and draw an arrow down if the value went back."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:
@@ -159,7 +166,7 @@ def _say(axes: "Axes", point: Point, before: int) -> None:
 
 
 def _mark_crash(axes: "Axes", place: int, label: str) -> None:
-    """A line where everything was dead; what is right of it came after the restart."""
+    """Draw a line at the moment when all processes were dead; the values to its right came after the restart."""
     axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
     for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
         at = (side, -10)
@@ -169,7 +176,7 @@ def _mark_crash(axes: "Axes", place: int, label: str) -> None:
 
 
 class Counted(NamedTuple):
-    """One record of a run: how often something was done for it outside, and how many rows of it are left."""
+    """One record of a run: how many outside effects it caused, and how many rows of it are left."""
 
     record: str
     done: int
@@ -177,11 +184,11 @@ class Counted(NamedTuple):
 
 
 Done: TypeAlias = "tuple[Figure, dict[str, list[Counted]]]"
-"""A figure, and what it shows of each run."""
+"""A figure, and the data that it shows of each run."""
 
 
 def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
-    """For each run and record two bars: what was done outside, and what a reader finds in the end."""
+    """Draw two bars for each record of each run: the outside effects, and the rows that a reader finds in the end."""
     figure = chart(7.5, 0.9 + 0.95 * len(runs))
     rows = figure.subplots(len(runs), 1, squeeze=False, sharey=True)[:, 0]
     kinds = (("mails sent", ORANGE, "//"), ("rows left", BLUE, ""))

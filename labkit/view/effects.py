@@ -1,6 +1,7 @@
-"""What a program did, from top to bottom, and the places at which it was killed, told apart by what came of it.
+"""Draw the effects of a program from top to bottom, and the places at which it was killed, with the result of each
+kill.
 
-Signs and words say what shades say, so that nothing is told by colour alone.
+Signs and words repeat the meaning of the shades, so that no reader depends on colour.
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ LANE = 18
 TEXT = 36
 SIZE = 13
 SPACE = 24
-"""Pixels: the height of a row, where the lane is and where its texts begin, their size, the space between columns."""
+"""Pixels: the height of a row, the position of the line, the left edge and size of texts, the space between columns."""
 
 HELD, BROKE = "nothing broke", "it breaks"
-"""What one kill shows, where a word for a guarantee would say too much: only some places were tried."""
+"""The words for the result of one kill. A guarantee would claim too much, because only some places were tried."""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
 SHADES |= {HELD: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
@@ -30,18 +31,20 @@ STYLE = (
     "text.fx-kill{font-size:12px}.fx-line{stroke:#999;stroke-width:2}.fx-lasting{fill:#0072b2}"
     ".fx-passing{fill:#fff;stroke:#777;stroke-width:1.5}.fx-bar{stroke:#777;stroke-width:2}"
 )
-"""Its names are its own: a picture in a notebook gets the styles of cards around it, too."""
+"""A style sheet with class names of its own, because a picture in a notebook also gets the styles of cards around
+it.
+"""
 
 
 class What(StrEnum):
-    """What a row shows."""
+    """The kind of a row."""
 
     EDGE = "edge"
-    """A call begins or ends, or the engine writes something down."""
+    """A call begins or ends, or the engine writes to its log."""
     LASTING = "lasting"
     """An effect that outlives the process."""
     PASSING = "passing"
-    """One that nothing outlives, yet."""
+    """An effect that is lost if the process dies now."""
     KILL = "kill"
     """A place at which the program was killed."""
 
@@ -52,13 +55,13 @@ class Row(NamedTuple):
     what: What
     said: str
     code: str = ""
-    """The line of the user's that does it, with its number."""
+    """The user's line of code that causes the effect, with its line number."""
     verdict: str = ""
-    """Of a kill: what came of it."""
+    """The result of a kill; empty for other rows."""
 
 
 def effect_line(rows: Sequence[Row], *, title: str) -> str:
-    """The rows as an SVG document."""
+    """Return the rows as an SVG document."""
     texts = [_text(row) for row in rows]
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)

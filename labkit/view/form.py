@@ -1,4 +1,4 @@
-"""The crash panel's shell in a notebook: an anywidget that shows what it is given and says what was clicked."""
+"""Show the crash panel in a notebook: an anywidget that displays given data and reports clicks."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,11 +9,11 @@ import traitlets
 _STATIC = Path(__file__).parent / "static"
 
 Heard = Callable[[Mapping[str, object]], None]
-"""Told what the browser asks for: `choose` and `value`, `run`, `cancel`, or `hello` when a view has opened."""
+"""A callback for messages of the browser: `choose` and `value`, `run`, `cancel`, or `hello` when a view has opened."""
 
 
 class Form(anywidget.AnyWidget):
-    """The panel as the browser shows it; `shown` is all that it knows."""
+    """The panel as the browser shows it; `shown` is all the data that the browser has."""
 
     _esm = _STATIC / "panel.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))

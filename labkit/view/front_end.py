@@ -1,7 +1,7 @@
-"""Whether a person looks at this output, and what is shown to one: a card once, or one line that changes.
+"""Detect whether a person looks at this output, and show a person a card, or one line that changes.
 
-A notebook that a program runs (nbval, papermill, nbconvert) gets plain text or nothing, so that what it prints is the
-same every time.
+A notebook that a program executes (nbval, papermill, nbconvert) gets plain text or nothing, so that its output
+is always the same.
 """
 
 import sys
@@ -13,21 +13,21 @@ from labkit.view.card import Card
 
 
 def is_watched() -> bool:
-    """Whether this is a notebook's kernel whose front end has a person who could be asked something.
+    """Return whether this is the kernel of a notebook that a person uses.
 
-    JupyterLab lets a cell ask for input; what runs notebooks by itself never does. Nothing else tells the two apart.
+    The only difference is that JupyterLab allows a cell to ask for input, and programs that execute notebooks do not.
     """
     kernel = kernel_here()
     return kernel is not None and bool(getattr(kernel, "_allow_stdin", False))
 
 
 def is_kernel() -> bool:
-    """Whether this is a notebook's kernel, whoever runs it."""
+    """Return whether this is a notebook's kernel, used by a person or a program."""
     return kernel_here() is not None
 
 
 def kernel_here() -> object | None:
-    """The kernel of the notebook; None in a terminal. A program that has not loaded IPython is none."""
+    """Return the kernel of the notebook, or None in a terminal or in a program that has not loaded IPython."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython
@@ -36,7 +36,7 @@ def kernel_here() -> object | None:
 
 
 def present(card: Card) -> bool:
-    """Shows a card to a person, if there is one; says whether it did, so that a caller can print elsewhere."""
+    """Show a card if a person looks at this output; return whether it was shown, so that a caller can print instead."""
     if not is_watched():
         return False
     from IPython.display import display
@@ -46,29 +46,29 @@ def present(card: Card) -> bool:
 
 
 class Line(Protocol):
-    """What changes while something runs: words, and how far it has come."""
+    """A line of text that changes while something runs, with a progress bar."""
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Puts these words and this bar in the place of what was shown."""
+        """Replace the line by these words and a bar for `done` of `of`."""
 
     def end(self, words: str) -> None:
-        """Leaves these words, without a bar; nothing where there are none."""
+        """Replace the line by these words without a bar; empty words remove it."""
 
 
 class DisplayedLine:
-    """One line with a bar in a notebook's output. `display` is IPython's, which gives a handle for later changes."""
+    """One line with a bar in a notebook's output. `display` is IPython's, whose handle can change the output later."""
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._display = display
         self._handle: Any = None
 
     def show(self, words: str, done: int, of: int) -> None:
-        """One line and its bar."""
+        """Replace the line by these words and a bar for `done` of `of`."""
         bar = f'<progress max="{of}" value="{min(done, of)}" aria-label="how far the run has come"></progress>'
         self._put(f"{bar} {escape(words, quote=False)}", words)
 
     def end(self, words: str) -> None:
-        """The last words."""
+        """Replace the line by these words without a bar; empty words remove it."""
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:
@@ -80,7 +80,7 @@ class DisplayedLine:
 
 
 def line() -> Line:
-    """A line in the output of the cell that runs."""
+    """Return a line in the output of the cell that runs."""
     from IPython.display import display
 
     return DisplayedLine(display)

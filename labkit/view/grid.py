@@ -1,7 +1,7 @@
-"""A grid whose every square is a run: the guarantee in it, how it was found out, and what happened, one click away.
+"""Show a grid in which every square is one or more runs: the guarantee, its evidence, and the steps after a click.
 
-Text and HTML that need no script: a square is a `details` element, so that it opens with the mouse, with the keyboard,
-in an exported page and in a notebook that nobody trusts; the first one is open.
+The grid is text and HTML without scripts. A square is a `details` element, which opens by mouse and keyboard,
+in an exported page and in an untrusted notebook. The first square is open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,16 @@ from labkit.view.card import Html, joined, para, tag
 from labkit.view.signs import LOOKS
 
 Name = tuple[str, str, str]
-"""Block, row and column."""
+"""The block, row and column of a square."""
 
 
 class Square(NamedTuple):
-    """What is to be said of one run, or of many: the guarantee, and below it how anybody knows.
+    """The result of one or many runs: the guarantee, and below it the evidence.
 
-    `meanwhile` is what a reader could see on the way although it came right in the end. `origin` says whether it was
-    simulated and how often, `real` what real runs say of the same (empty: none). `steps` are the sentences of one run
-    that shows it, `call` the Python call that repeats it.
+    `meanwhile` lists anomalies that a reader could see before the result became correct. `origin` says whether
+    and how often the runs were simulated, `real` what real runs of the same case showed (empty: there are
+    none). `steps` are the sentences of one run that shows the result, and `call` is the Python call that
+    repeats it.
     """
 
     guarantee: str
@@ -31,7 +32,7 @@ class Square(NamedTuple):
     real: str = ""
     steps: Sequence[str] = ()
     names: Sequence[str] = ()
-    """Who stands in this square."""
+    """The names of the items in this square, such as engines."""
 
 
 class Grid:
@@ -42,7 +43,7 @@ class Grid:
         self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
-        """The guarantees as text; an asterisk: real runs say the same."""
+        """Return the guarantees as text; an asterisk means that real runs agree."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))
@@ -60,7 +61,7 @@ class Grid:
         return square.guarantee + (" *" if square.real else "")
 
     def html(self) -> str:
-        """The grid as HTML that needs nothing else."""
+        """Return the grid as self-contained HTML."""
         head = joined(tag("th", column, scope="col") for column in self.columns)
         width, body = str(len(self.columns) + 1), []
         for block in self.blocks:

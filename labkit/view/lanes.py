@@ -1,6 +1,6 @@
-"""Lanes: the durable writes of one step of several engines, one engine below the other, with the decision marked.
+"""Draw the durable writes in one step of several engines, one engine below the other, with the decision marked.
 
-What each engine wrote, where it was killed and what came of it is given.
+The caller supplies the writes of each engine, the place of its kill, and the verdict.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,18 +12,18 @@ from labkit.view.signs import signed
 from labkit.view.svg import CLASSES, ICONS, document, number, words
 
 LEFT, BOX, GAP, HIGH, ROW = 246, 140, 24, 52, 92
-"""Pixels: the names, a box and what is between two, its height, and the height of a lane."""
+"""Pixels: the width of the names, the width of a box, the gap between boxes, the height of a box and of a lane."""
 TOP = 14
 LEGEND = "Thick frame with a tick: the engine has noted that the step is done. Cross: killed here."
 
 
 class Stage(NamedTuple):
-    """One box: writes that become durable together, and the file or request that makes them."""
+    """One box: writes that become durable together, and the file or request that makes them durable."""
 
     said: str
     by: str
     decides: bool = False
-    """Whether a restart goes on from here: the step is done."""
+    """Whether the step is done once this is durable, so that a restart continues after it."""
     shows: bool = False
     """Whether readers see the rows from here on."""
 
@@ -35,13 +35,13 @@ class Lane(NamedTuple):
     under: str
     stages: Sequence[Stage]
     killed: int = -1
-    """Before which box the process was killed; -1: nowhere."""
+    """The number of the box before which the process was killed, from 0; -1 if it was not killed."""
     verdict: str = ""
-    """What was left; empty: not told."""
+    """The verdict after the kill; empty if it is not shown."""
 
 
 def picture(lanes: Sequence[Lane], title: str) -> str:
-    """The lanes as SVG, with the same in words as its description."""
+    """Return the lanes as SVG, with their text form as its description."""
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20
@@ -51,7 +51,7 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """A line a lane: its writes in their order, the decision in brackets, a cross where it was killed."""
+    """Return one line for each lane: its writes in order, the decision in brackets, and a cross at the kill."""
     return "\n".join(_said(lane) for lane in lanes)
 
 
@@ -94,7 +94,7 @@ def _box(stage: Stage, left: float, top: float) -> str:
 
 
 def _cross(x: float, top: float) -> str:
-    """A red cross with the word, so that the place is found without colour."""
+    """Return a red cross with the word "killed", so that the place can be found without colour."""
     left, high = number(x - 7), number(top + HIGH / 2 - 7)
     style = "stroke:var(--bad);stroke-width:3.5;fill:none"
     move = f"translate({left} {high})"
@@ -105,7 +105,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """A name that fits into its box: its end tells more than its beginning."""
+    """Return a name cut at its beginning to fit into a box, because its end is more informative."""
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

@@ -1,7 +1,7 @@
-"""Where everything of a scene stands, and how large it is: one layout for all scenes of a run, so that nothing jumps.
+"""Compute the position and size of everything in a scene: one layout for all scenes of a run, so that nothing jumps.
 
-Columns of boxes from left to right; channels in the gutters between them. A channel's tokens wait in a line of their
-own in front of its reader, so that they cannot lie upon each other.
+Boxes are in columns from left to right, and channels are in the gutters between them. The tokens of a channel
+wait in a row of their own in front of its reader, so that they never overlap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from labkit.view.measure import width, wrap
 from labkit.view.scene import Box, Channel, Kind, Mark, Row, Scene, Shape, Token
 
 TITLE, TEXT, SMALL = 13.0, 11.5, 11.0
-"""Sizes of type, in pixels."""
+"""Font sizes in pixels."""
 
 PAD, ICON, GAP = 12.0, 20.0, 4.0
 LINE, TOKENS_LINE = 16.0, 27.0
@@ -22,15 +22,15 @@ NARROWEST, WIDEST = 150.0, 236.0
 FIRST_PORT, PORT = 34.0, 42.0
 EMPTY_GUTTER, BEND = 56.0, 64.0
 MOST_TOKENS = 5
-"""Tokens of a channel that are shown; the others are counted."""
+"""The largest number of a channel's tokens that are shown; further ones are only counted."""
 
 
 MEMORY = 20_000
-"""Parts whose size or drawing is remembered: from one step to the next most of them are the same."""
+"""The number of parts whose size or drawing is cached, because most of them stay the same from step to step."""
 
 
 class Rect(NamedTuple):
-    """A place in the picture, in pixels."""
+    """A rectangle of the picture, in pixels."""
 
     x: float
     y: float
@@ -38,13 +38,16 @@ class Rect(NamedTuple):
     height: float
 
     def overlaps(self, other: "Rect") -> bool:
-        """Whether the two have more than an edge in common."""
+        """Return whether the two rectangles have more than an edge in common."""
         apart = self.x + self.width <= other.x or other.x + other.width <= self.x
         return not (apart or self.y + self.height <= other.y or other.y + other.height <= self.y)
 
 
 class Route(NamedTuple):
-    """A channel: from the sender's edge to a knee, from there level to the reader's edge. A stub begins at the knee."""
+    """The line of a channel: from the sender's edge to a knee, and from there horizontally to the reader's edge.
+
+    A stub begins at the knee, with the sender's name as text.
+    """
 
     start: tuple[float, float]
     knee: tuple[float, float]
@@ -60,17 +63,17 @@ class Line(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """How a row is set: on one line with its content at the right, or label above content."""
+    """The setting of a row: on one line with its content at the right, or with its label above its content."""
 
     label: list[str]
     content: list[Line]
     is_level: bool
     beside: str = ""
-    """What stands at the right of a label that has tokens below it."""
+    """The text at the right of a label that has tokens below it."""
 
     @property
     def height(self) -> float:
-        """Pixels from top to bottom of its frame."""
+        """The height of its frame in pixels."""
         sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
         if self.is_level:
             return 10 + max([LINE, *sizes])
@@ -78,18 +81,18 @@ class Cell(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Every box and channel that any scene of a run has."""
+    """The positions of every box and channel that any scene of a run has."""
 
     boxes: Mapping[str, Rect]
     heads: Mapping[str, float]
-    """Of every box the height of its head: title, and what it says."""
+    """For each box, the height of its head: the title and the line below it."""
     routes: Mapping[str, Route]
     width: float
     height: float
 
 
 def token_width(token: Token) -> float:
-    """Pixels that a token takes."""
+    """Return the width of a token in pixels."""
     if token.shape is Shape.STOP:
         return 10.0
     if token.shape is Shape.SLIP:
@@ -98,7 +101,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens of a channel, the last ones counted where there are too many."""
+    """Return the tokens of a channel; if there are too many, one token with their number replaces the last ones."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -106,18 +109,18 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
-    """Pixels that the tokens of a channel take, one behind the other."""
+    """Return the width in pixels of a channel's tokens in a row."""
     return sum(token_width(token) + GAP for token in shown(tokens))
 
 
 def indent(row: Row) -> float:
-    """Pixels before the label of a row: a framed one begins with its sign."""
+    """Return the pixels before the label of a row: framed rows begin with a sign."""
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
 @lru_cache(maxsize=MEMORY)
 def cell(row: Row, inner: float) -> Cell:
-    """A row, set in a box of this inner width."""
+    """Return the setting of a row in a box with this inner width."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
     tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
     value = width(row.value, TEXT, bold=True)
@@ -143,25 +146,25 @@ def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
 
 
 def mark_width(mark: Mark) -> float:
-    """Pixels of a tag."""
+    """Return the width of a tag in pixels."""
     return width(mark.value, SMALL, bold=True) + 24
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """The lines of the title and of what a box says."""
+    """Return the lines of a box's title and of the text below it."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
 
 @lru_cache(maxsize=MEMORY)
 def head_height(box: Box, inner: float) -> float:
-    """Pixels down to the first row."""
+    """Return the pixels from the top of a box to its first row."""
     title, says = head(box, inner)
     return 8 + 17 * len(title) + 14 * len(says) + 6
 
 
 def layout(scenes: Sequence[Scene]) -> Layout:
-    """One layout for all of them. Boxes keep their place while others come and go."""
+    """Return one layout for all scenes. Boxes keep their place while others appear and disappear."""
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns = [
@@ -201,7 +204,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """The different forms of every box, in the order of their place."""
+    """Return the different forms of every box, in the order of the boxes' places."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -220,7 +223,7 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """The width at which a box would like to be: its rows on one line, but no wider than is pleasant to read."""
+    """Return the preferred width of a box: wide enough for its rows on one line, but at most `WIDEST`."""
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
@@ -240,12 +243,12 @@ Sides = Mapping[tuple[str, str], list[str]]
 
 
 def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    """Whether its ends are not side by side, so that it is drawn at its reader only."""
+    """Return whether the channel's boxes are not in neighbouring columns, so that it is drawn at its reader only."""
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Of every box and side the channels that end or begin there, from top to bottom."""
+    """Return for each box and side the channels that end or begin there, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []
@@ -265,7 +268,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The most that a channel ever has to show: its tokens, and its note, in pixels."""
+    """The largest widths that a channel needs in any scene, in pixels: of its tokens, and of its note."""
 
     tokens: float
     note: float
@@ -282,8 +285,8 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """The columns from which and to which a channel leads: all channels of one way have their knees below
-    each other.
+    """Return the columns of a channel's sender and reader; channels with the same pair have their knees below each
+    other.
     """
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
@@ -292,7 +295,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """For every way the room behind the knees, so that no slanting line crosses what waits in another channel."""
+    """Return for each pair of columns the room after the knees, so that no slanting line crosses another channel's
+    tokens.
+    """
     rooms: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)
@@ -303,7 +308,7 @@ def _room(
 def _gutters(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
-    """The room before the first column, between columns, and behind the last."""
+    """Return the room before the first column, between columns, and after the last."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():
         target = boxes[channel.target][0]

@@ -1,7 +1,7 @@
-"""The live shell: the player as an anywidget, where Python hears which action a learner chooses.
+"""Run the player as an anywidget, in which a learner chooses the next action of a model.
 
-The same ESM module as in a page; every choice goes to a `Session`, and what comes back is what is new. This module must
-not decide what is possible: the session asks the model.
+A page uses the same ESM module. Every choice goes to a `Session`, which asks the model whether it is possible,
+and the answer contains only the changes.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _KEYS = [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]
 
 
 class Explorer(anywidget.AnyWidget):
-    """A model that a learner steers. `session` has the same in Python; both stay in step.
+    """A model that a learner steers by clicks. `session` offers the same in Python, and both stay in step.
 
-    A view that opens asks for everything (`shown`); after that it is sent what each choice has changed. Versions say
-    whether it has missed anything: then it asks again.
+    A view that opens requests the whole state (`shown`); after that it receives the changes of each choice. A
+    version number tells a view whether it missed a message; then it requests the whole state again.
     """
 
     _esm = _STATIC / "stepper.js"
@@ -45,32 +45,32 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self.hear(message))
 
     def do(self, action: str) -> None:
-        """Takes an enabled action, as a click on it does. Raises `InvalidAction`."""
+        """Take an enabled action, as a click on it does. Raises `InvalidAction`."""
         self.session.do(action)
         self._tell("")
 
     def go(self, step: int) -> None:
-        """Looks at another step. Raises `InvalidAction`."""
+        """Go to another step of the run. Raises `InvalidAction`."""
         self.session.go(step)
         self._tell("")
 
     def undo(self) -> None:
-        """Takes the last choice back. Raises `InvalidAction`."""
+        """Undo the last choice. Raises `InvalidAction`."""
         self.session.undo()
         self._tell("")
 
     def redo(self) -> None:
-        """Takes the last undo back. Raises `InvalidAction`."""
+        """Redo the last choice that was undone. Raises `InvalidAction`."""
         self.session.redo()
         self._tell("")
 
     @property
     def trace(self) -> str:
-        """The whole run as text that `labkit.lab.show` takes."""
+        """The whole run as text for `labkit.lab.show`."""
         return str(self.session.trace)
 
     def hear(self, message: Mapping[str, Any]) -> None:
-        """What the browser asked for; whatever cannot be is answered with its sentence."""
+        """Handle a message of the browser; if it cannot be carried out, answer with the sentence of its error."""
         if "again" in message:
             self.send_state("shown")
             return
@@ -100,14 +100,14 @@ class Explorer(anywidget.AnyWidget):
         return ""
 
     def everything(self) -> dict[str, object]:
-        """Everything that a view shows, as plain data."""
+        """Return the whole state that a view shows, as plain data."""
         session, telling = self.session, self._now()
         self._version += telling.is_behind  # somebody steered the session itself: other views must ask as well
         whole = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
         return {**whole, **self._compared(), "version": self._version}
 
     def _tell(self, notice: str) -> None:
-        """Sends what is new."""
+        """Send the changes since the last message to all views."""
         session, base = self.session, self._version
         self._notice = notice
         self._version += 1
@@ -122,7 +122,7 @@ class Explorer(anywidget.AnyWidget):
         self.send(message)
 
     def _now(self) -> StoryUpdates:
-        """The telling of the session's story; a story of another model is told from the beginning."""
+        """Return the updates of the session's story; if the model has changed, they begin with a new story."""
         if self._telling.story is not self.session.story:
             self._telling = StoryUpdates(self.session.story, self._telling.generation + 1)
         return self._telling

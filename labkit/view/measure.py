@@ -1,7 +1,7 @@
-"""How wide text is, without a browser: a table of widths, so that no text overlaps another or is cut.
+"""Estimate the width of text without a browser, from a table of widths, so that no text overlaps another or is cut.
 
-The widths are those of DejaVu Sans, which is wider than almost every other sans-serif font, so an estimate errs to the
-safe side.
+The widths are those of DejaVu Sans, which is wider than almost every other sans-serif font, so texts are rarely
+wider than the estimate.
 """
 
 from functools import cache
@@ -18,18 +18,18 @@ _BOLD = (
 )
 _TABLES = tuple([int(width) for width in table.split()] for table in (_PLAIN, _BOLD))
 _OTHER = 105
-"""Hundredths of the font size for a character beyond ASCII: as wide as the widest of them in common use."""
+"""The width of a character outside ASCII in hundredths of the font size: that of the widest common one."""
 
 
 @cache
 def width(text: str, size: float, *, bold: bool = False) -> float:
-    """Pixels that the text takes at most."""
+    """Return an upper estimate of the text's width in pixels."""
     table = _TABLES[bold]
     return sum(table[ord(sign) - 32] if 32 <= ord(sign) < 127 else _OTHER for sign in text) * size / 100
 
 
 def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str]:
-    """The text in lines that are at most so wide; a word that is wider is broken."""
+    """Return the text in lines of at most `most` pixels; a word that is wider is broken."""
     lines: list[str] = []
     for word in text.split():
         together = f"{lines[-1]} {word}" if lines else word

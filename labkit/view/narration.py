@@ -1,6 +1,6 @@
-"""A walk as the player shows it: frames, sentences, verdicts and enabled actions as plain data, each thing said once.
+"""Turn a run of a simulator into the plain data that the player shows: frames, sentences, verdicts, enabled actions.
 
-Everything that a learner reads is worked out here, in Python; the player only shows it.
+Python computes every text that a learner reads, and the player only displays it. Equal texts are stored once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """Whether one property holds after one step, and the sentence that says why."""
+    """The outcome of one property after one step, and a sentence with the reason."""
 
     outcome: str
     because: str
 
 
 def _drawing(model: str) -> Drawing:
-    """How a model is drawn, or an open model, which is drawn like the models that it is made from."""
+    """Return the drawing of a model. An open model is drawn like the model that it completes."""
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS
@@ -35,9 +35,7 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator with everything that a player shows. It grows with the run and keeps what it has
-    worked out.
-    """
+    """A run of a simulator with everything that a player shows. It grows with the run and reuses earlier results."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -48,14 +46,12 @@ class Story:
         self.texts: list[list[str]] = []
         self.enabled: list[Sequence[Action]] = []
         self.verdicts: list[list[Verdict]] = []
-        """After every step, of every property: whether it holds, and why."""
+        """For each step, the verdicts on all properties."""
         self._settled: dict[str, tuple[int, Verdict]] = {}
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Brings the story up to the present end of the run; steps that both have in common are not worked
-        out again.
-        """
+        """Extend the story to the present end of the run; the steps that both have in common are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
@@ -69,7 +65,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Judges every step from the given one on; a verdict that was settled earlier is not judged again."""
+        """Evaluate every property from step `shared` on; verdicts that were final before that step stay."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
@@ -84,43 +80,43 @@ class Story:
 
     @property
     def trace(self) -> Trace:
-        """The walk as a trace."""
+        """The run as a trace."""
         return Trace.of(self.model, self.actions)
 
     @property
     def title(self) -> str:
-        """The model, as a person names it."""
+        """The model's name for people."""
         return self.model.name.replace("_", " ")
 
     @property
     def chosen(self) -> str:
-        """The parameters that differ from their defaults."""
+        """The parameters that differ from their defaults, as text."""
         parameters = self.trace.to_json()["parameters"]
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """The place of every step."""
+        """Return the place of every step: the box that acts, and the boxes that it reaches."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """The sentence of every step."""
+        """Return the sentence of every step."""
         return list(map(self.model.sentence_in, self.states, self.actions))
 
     def diagram(self) -> spacetime.Diagram:
-        """The walk as a space-time diagram."""
+        """Return the run as a space-time diagram."""
         return spacetime.of_walk(self.scenes, self.places(), self.sentences())
 
     def layout(self) -> Layout:
-        """One layout for all its states."""
+        """Return one layout for all scenes of the run."""
         return layout(self.scenes)
 
     def keys(self) -> list[str]:
-        """The keys of the records, where the model has records with keys."""
+        """Return the keys of the records, or nothing if the model has no records with keys."""
         words = self.model.values.get("words")
         return list(dict.fromkeys(str(words).split("-"))) if words else []
 
     def lines(self) -> Iterator[str]:
-        """The walk for a person who reads text."""
+        """Yield the run as lines of text: title, steps, and the verdicts after the last step."""
         yield f"{self.title} ({self.chosen}), {len(self.actions)} steps"
         if self.watch_for:
             yield f"watch for: {self.watch_for}"
@@ -132,9 +128,7 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """The verdict that no later step can change: the claim is broken by this state, or reached; None while it
-    is open.
-    """
+    """Return the verdict that no later step can change: the property is violated, or reached; None while it is open."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
@@ -155,7 +149,9 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """The first step in which two walks do different things, or, if none does, leave different states; 0: none."""
+    """Return the first step in which two runs take different actions, else the first that leaves different states;
+    0: none.
+    """
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step
@@ -177,7 +173,7 @@ FAULT_KEYS: Mapping[str, Event] = {
     "t": Event.TIMEOUT,
     "i": Event.OPERATOR,
 }
-"""The stepper's key for each kind of fault, and for a restart."""
+"""The player's key for each kind of fault, and for a restart."""
 
 KEYS_SAID: Sequence[tuple[str, str]] = (
     ("→ ←", "next step, step back"),
@@ -185,7 +181,7 @@ KEYS_SAID: Sequence[tuple[str, str]] = (
     ("Space", "play, or stop playing"),
     ("?", "show or hide this help"),
 )
-"""The keys of every player."""
+"""The keys of every player, with their help texts."""
 
 LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
     ("c", "crash"),
@@ -199,4 +195,4 @@ LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
     ("z", "undo"),
     ("x", "redo"),
 )
-"""The keys of a live session. A fault's key takes the first fault of its kind that can happen now."""
+"""The additional keys of a live session. A fault's key takes the first enabled fault of its kind."""

@@ -1,6 +1,7 @@
-"""One labelled picture of the pieces of a streaming job: who reads, who computes, who writes, and what a crash leaves.
+"""Draw the pieces of a streaming job in one labelled picture: readers, tasks, stores, and which of them survive a
+crash.
 
-Which piece is on disk and which in memory is said here once, for the picture and for its text.
+The picture and its text use the same list of pieces on disk and in memory.
 """
 
 from typing import NamedTuple
@@ -12,7 +13,7 @@ __all__ = ["Pieces"]
 
 
 class Piece(NamedTuple):
-    """One box: its name, its job in a few words a line, and whether a crash leaves it."""
+    """One box: its name, its job in a few words on each line, and whether it survives a crash."""
 
     name: str
     does: tuple[str, ...]
@@ -41,7 +42,7 @@ ARROWS = (
     ("M477 186V154", "M477 146l-5 9h10z"),
     ("M396 232H93V296", "M93 304l-5-9h10z"),
 )
-"""Where something goes, with the tip: records, results, orders to the task, and the driver's notes."""
+"""The arrows, each as a line and a tip: records, results, orders to the task, and the driver's notes."""
 
 
 class Pieces:
@@ -54,7 +55,7 @@ class Pieces:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The picture; its description says the same as the text."""
+        """Return the picture as SVG, with the text form as its description."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
         arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows

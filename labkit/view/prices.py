@@ -1,6 +1,6 @@
-"""The chart of waits against intervals: what was measured as marks, what was predicted as a dashed line.
+"""Draw the chart of waiting times against commit intervals: measurements as marks, the prediction as a dashed line.
 
-Each way has a shape beside its colour, and the numbers stand in the picture's description.
+Each sink has a mark of its own shape and colour, and the picture's description contains the numbers.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from labkit.view.svg import document, number, words
 
 WIDE, HIGH = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 44, 110, 20, 44
-"""Pixels of the picture, and of its margins; the right one is for names."""
+"""The margins of the picture in pixels; the right one is for names."""
 STEPS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25)
-"""Seconds between two numbers of an axis."""
+"""The possible distances between two numbers on an axis, in seconds."""
 PARTS = 4
-"""Such numbers of an axis, at most."""
+"""The largest number of such distances on an axis."""
 SHADES = (BLUE, ORANGE, GREY)
 STYLE = (
     "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"
@@ -25,30 +25,32 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """The waits of one way: interval and seconds, by interval."""
+    """The measured waits in one series, as pairs of interval and wait in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 class Plane(NamedTuple):
-    """Where seconds are in the picture."""
+    """The scale of the chart, from seconds to pixels."""
 
     longest: float
     highest: float
 
     def x(self, interval: float) -> float:
-        """Pixels from the left."""
+        """Return the distance from the left in pixels."""
         return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
 
     def y(self, wait: float) -> float:
-        """Pixels from the top; what is above the chart is at its edge."""
+        """Return the distance from the top in pixels; a wait above the chart is put at its upper edge."""
         high = min(max(wait, 0.0), self.highest) / self.highest
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """The chart as SVG. `predicted`: seconds of wait for each second of the interval; None draws no line."""
+    """Return the chart as SVG. `predicted` is the wait in seconds for each second of the interval; None draws no
+    line.
+    """
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.
     drawn = 0.5 * longest if predicted is None else min(predicted, 1.5) * longest
@@ -92,7 +94,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """The smallest step with which an axis reaches so far."""
+    """Return the smallest step with which an axis reaches `most`."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

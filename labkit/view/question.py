@@ -1,7 +1,7 @@
-"""A question in a notebook and on a page: an anywidget where a kernel listens, and the same form by script where none
-does.
+"""Show a question in a notebook or on a page: as an anywidget if a kernel runs, otherwise as the same form by
+script.
 
-Both are one ESM module (`static/question.js`) that draws what it is given.
+Both use one ESM module (`static/question.js`).
 """
 
 import hashlib
@@ -20,11 +20,11 @@ _STATIC = Path(__file__).parent / "static"
 _STYLES = ("scene.css", "question.css")
 
 Heard = Callable[[Mapping[str, Any]], None]
-"""Told what the browser asks for: `said` and `why`, `skip`, or `hello` when a view has opened."""
+"""A callback for messages of the browser: `said` and `why`, `skip`, or `hello` when a view has opened."""
 
 
 class QuestionForm(anywidget.AnyWidget):
-    """The question as the browser shows it; `shown` is all that it knows."""
+    """The question as the browser shows it; `shown` is all the data that the browser has."""
 
     _esm = _STATIC / "question.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
@@ -45,7 +45,7 @@ class QuestionForm(anywidget.AnyWidget):
 
 
 def page_of(shown: Mapping[str, object]) -> str:
-    """The question as HTML that needs neither a kernel nor a network; without scripts its text is left."""
+    """Return the question as HTML that needs neither a kernel nor a network; without scripts only its text is shown."""
     data = embedded(shown)
     name = f"lk-{hashlib.sha256(data.encode()).hexdigest()[:12]}"
     script = asset("question.js").replace("export default { render };", "")

@@ -1,7 +1,8 @@
-"""What to draw of a state: boxes with rows, channels with what is in them, and badges. Plain frozen data.
+"""Describe the picture of a state: boxes with rows, channels with tokens, and tags. All of it is plain frozen data.
 
-A scene says what a thing is, never how it looks: sizes and colours are `labkit.view.svg`. Whether a row is durable or
-volatile is read off the process's own class (`field`), so that a picture cannot promise what a crash would not keep.
+A scene says what a part means; `labkit.view.svg` decides sizes and colours. Whether a row is durable or
+volatile is read from the process's class (`field`), so a picture cannot show a field as durable that a crash
+would destroy.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,24 +14,24 @@ from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
-    """What a row of a box is; each has a frame, a sign and a word of its own."""
+    """The meaning of a box's row; each kind has its own frame, sign and word."""
 
     DURABLE = "durable"
-    """Survives a crash of its process."""
+    """The data survives a crash of its process."""
     VOLATILE = "volatile"
-    """A crash of its process takes it."""
+    """A crash of its process destroys the data."""
     OPEN = "open"
-    """In a transaction that has not been pre-committed."""
+    """The data is in a transaction that has not been pre-committed."""
     PREPARED = "prepared"
-    """In a transaction that is pre-committed: promised, and hidden."""
+    """The data is in a transaction that is pre-committed: promised, and hidden."""
     COMMITTED = "committed"
-    """In a transaction that has been committed."""
+    """The data is in a transaction that has committed."""
     ABORTED = "aborted"
-    """In a transaction that has been dropped."""
+    """The data is in a transaction that has been aborted."""
     VISIBLE = "visible"
-    """What an outside reader finds."""
+    """An outside reader sees the data."""
     PLAIN = "plain"
-    """A remark that is no state of its own."""
+    """A remark that is not part of the state."""
 
 
 class Mark(StrEnum):
@@ -44,7 +45,7 @@ class Mark(StrEnum):
 
 
 class Shape(StrEnum):
-    """What a token is. Records of different keys have different shapes as well as colours."""
+    """The shape of a token. Records of different keys differ in shape as well as in colour."""
 
     CIRCLE = "circle"
     SQUARE = "square"
@@ -55,23 +56,23 @@ class Shape(StrEnum):
     SLIP = "slip"
     """A message in words."""
     STOP = "stop"
-    """Up to here a reader may read."""
+    """The end of the part that a reader may read."""
 
 
 KEYS = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.HEXAGON)
-"""The shapes of records, by the place of their key."""
+"""The shapes of records, by the position of their key."""
 
 
 class Token(NamedTuple):
-    """One thing in a channel, a log or a transaction. `name` is what a listener hears."""
+    """One item in a channel, a log or a transaction. `name` is its text for screen readers."""
 
     shape: Shape
     label: str
     name: str
     faded: bool = False
-    """The token has been read, or does not count any more."""
+    """Whether the token was read, or no longer counts."""
     crossed: bool = False
-    """The token was dropped."""
+    """Whether the token was dropped."""
 
 
 class Row(NamedTuple):
@@ -84,7 +85,7 @@ class Row(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A process, a store or a reader. Boxes stand in columns, in the order in which they are given."""
+    """A process, a store or a reader. Boxes are in columns, in the order of the scene."""
 
     id: str
     column: int
@@ -93,9 +94,9 @@ class Box(NamedTuple):
     rows: tuple[Row, ...] = ()
     marks: tuple[Mark, ...] = ()
     tall: bool = False
-    """The box reaches down as far as the tallest column, so that its channels are straight."""
+    """Whether the box is as tall as the tallest column, so that its channels are straight."""
     lane: bool = True
-    """The box has a line of its own in the space-time diagram."""
+    """Whether the box has a line of its own in the space-time diagram."""
 
 
 class Channel(NamedTuple):
@@ -107,18 +108,18 @@ class Channel(NamedTuple):
     tokens: tuple[Token, ...] = ()
     note: str = ""
     held: bool = False
-    """The reader of the channel does not read it now."""
+    """Whether the reader of the channel does not read it now."""
     volatile: bool = False
-    """The messages in the channel are lost in a crash."""
+    """Whether the messages in the channel are lost in a crash."""
 
 
 class Scene(NamedTuple):
-    """One state as it is drawn."""
+    """The drawing of one state as data."""
 
     boxes: tuple[Box, ...]
     channels: tuple[Channel, ...] = ()
     left: str = ""
-    """What may still go wrong, in words."""
+    """The faults that may still happen, in words."""
 
 
 class Place(NamedTuple):
@@ -130,49 +131,49 @@ class Place(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """How one model is drawn."""
+    """The functions that draw one model."""
 
     scene: Callable[[Any, Any], Scene]
-    """Gives the scene of a state of a model."""
+    """Returns the scene of a model's state."""
     place: Callable[[Any, Action], Place]
-    """Gives the place of an action of a model."""
+    """Returns the place of a model's action."""
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """A row for a field of a process, of the kind that the process's class declares. Raises `KeyError`."""
+    """Return a row for a field of a process, of the kind that the process's class declares. Raises `KeyError`."""
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """A record whose shape says its key; `keys` are all of them, in order."""
+    """Return a token for a record, whose shape shows its key; `keys` are all keys, in order."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
 
 
 def slip(words: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """A message in words."""
+    """Return a token for a message in words."""
     return Token(Shape.SLIP, words, words, faded, crossed)
 
 
 def flag(label: str, name: str) -> Token:
-    """A barrier or a marker."""
+    """Return a token for a barrier or a marker."""
     return Token(Shape.FLAG, label, name)
 
 
 def listed(words: Iterable[object], none: str = "nothing") -> str:
-    """Words with commas between them."""
+    """Return the words with commas between them, or `none` if there are no words."""
     return ", ".join(map(str, words)) or none
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """What may still go wrong, in words."""
+    """Return the faults that may still happen, in words."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """The lines of a space-time diagram, from all scenes of a run: the boxes that have one, with their titles."""
+    """Return the lines of a run's space-time diagram: the boxes of all scenes that have one, with their titles."""
     order = sorted(
         {
             (box.column, place, box.id, box.title)
@@ -188,7 +189,7 @@ def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
 
 
 def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
-    """One state as a scene. Raises `ValueError` when two of its boxes or channels share a name."""
+    """Return the scene of one state. Raises `ValueError` if two of its boxes or channels share a name."""
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""What a reader saw of one key, as a small line with the kills marked, and as text."""
+"""Show what a reader saw of one key, as a small line chart with the kills marked, and as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -10,29 +10,31 @@ from labkit.view.svg import number
 from labkit.view.timeline import Step, by_key
 
 MOST_EVENTS = 400
-"""Events of a run that a card looks at; of a longer run it shows no line."""
+"""The largest number of a run's events for which a card shows a line."""
 MOST_POINTS = 40
-"""Values on one line."""
+"""The largest number of values on one line."""
 WIDE, HIGH, TOP = 240.0, 84.0, 22.0
 LABEL = 50.0
-"""The width of a mark's label."""
+"""The width of a mark's label in pixels."""
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """The steps of every key; None where there are more events than a card looks at."""
+    """Return the steps of every key, or None if there are more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """The key with most values, the first one of them by name; None where no key has two values."""
+    """Return the key with most values, on a tie the first; None if no key has two values or if they do not fit on
+    a line.
+    """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
     return key if key is not None and 2 <= values[key] <= MOST_POINTS else None
 
 
 def said(steps: Sequence[Step]) -> str:
-    """`1 2 | killed | 1 2`."""
+    """Return the values as text, such as `1 2 | killed | 1 2`."""
     words = [
         "| killed |" if step.value is None else str(step.value)
         for step in steps
@@ -42,7 +44,7 @@ def said(steps: Sequence[Step]) -> str:
 
 
 def line(steps: Sequence[Step], key: str) -> Html:
-    """The values of one key in the order in which they could be seen, as a picture with a text of its own."""
+    """Return the values of one key in the order of visibility, as a picture with alternative text."""
     track = tracks({key: steps})[key]
     alt = f"what a reader saw of {key:.40}: {said(steps)}"
     return tag(
@@ -63,7 +65,7 @@ def _caption(key: str) -> str:
 
 
 def _side(share: float) -> str:
-    """Left of its mark, where there is room."""
+    """Return the SVG attributes that put a label to the left of its mark if there is room, otherwise to the right."""
     return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
 
 

@@ -1,6 +1,6 @@
-"""A walk that a learner steers: any enabled action at any step, branches, undo and redo, one run kept beside another.
+"""A run that a learner steers: any enabled action at any step, branches, undo and redo, and a second run to compare.
 
-Everything that the live shell does is a method here, so that whoever prefers Python has the same.
+The live widget calls these methods, so Python users can do the same as clicks.
 """
 
 from labkit.core.errors import InvalidAction, InvalidInput
@@ -12,11 +12,11 @@ from labkit.sim.trace import Replay, Trace, blueprint, make, parse, replay
 from labkit.view.narration import Story, first_difference
 
 Memory = tuple[Trace, int, str]
-"""The state that undo restores: the run, the step that was looked at, and what to watch for in it."""
+"""The state that undo restores: the run, the current step, and the hint for what to watch."""
 
 
 class Session:
-    """A run, the step that is looked at, and the past for undo. A method raises a `LabError` for what is impossible."""
+    """A run, its current step, and a history for undo. Methods raise a `LabError` if a request is impossible."""
 
     def __init__(self, start: Trace, watch_for: str = "") -> None:
         self._before: list[Memory] = []
@@ -27,39 +27,39 @@ class Session:
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
-        """A fresh walk of a model. Raises `InvalidInput`."""
+        """Return a session with an empty run of a model. Raises `InvalidInput`."""
         return cls(Trace.of(make(model, parameters), ()))
 
     @property
     def trace(self) -> Trace:
-        """The whole walk."""
+        """The whole run."""
         return self.story.trace
 
     @property
     def enabled(self) -> list[str]:
-        """What can happen at the step that is looked at."""
+        """The actions that are possible at the current step."""
         return [str(action) for action in self.story.model.actions(self.story.states[self.at])]
 
     @property
     def scenarios(self) -> dict[str, str]:
-        """The named runs of this model, each with what to watch for."""
+        """The named runs of this model, each with a hint for what to watch."""
         scenarios = blueprint(self.trace.model).scenarios
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
     def kept(self) -> Story | None:
-        """The run that is kept beside this one."""
+        """The run that is kept for comparison."""
         return self._kept
 
     @property
     def differs_at(self) -> int:
-        """The first step in which this run differs from the one that is kept; 0: it does not."""
+        """The first step in which this run differs from the kept one; 0 if it does not."""
         return first_difference(self.story, self._kept) if self._kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
-        """Takes an action at the step that is looked at, or at another; what came after that step is left behind.
+        """Take an action at the current step, or at step `at`; the steps after it are dropped.
 
-        Raises `InvalidAction` for one that is not enabled there, saying what is.
+        Raises `InvalidAction` if the action is not enabled there, and lists the enabled ones.
         """
         step = self._step(self.at if at is None else at)
         taken = Action.parse(action)
@@ -75,30 +75,32 @@ class Session:
         self.at = step + 1
 
     def go(self, step: int) -> None:
-        """Looks at another step. Raises `InvalidAction` where there is none."""
+        """Go to another step. Raises `InvalidAction` if there is no such step."""
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Brings back what was before the last choice. Raises `InvalidAction` when there was none."""
+        """Undo the last choice. Raises `InvalidAction` if there is none."""
         if not self._before:
             raise InvalidAction("There is nothing to undo.")
         self._after.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._before.pop())
 
     def redo(self) -> None:
-        """Takes the last undo back. Raises `InvalidAction` when there was none."""
+        """Redo the last choice that was undone. Raises `InvalidAction` if there is none."""
         if not self._after:
             raise InvalidAction("There is nothing to redo.")
         self._before.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._after.pop())
 
     def scenario(self, name: str) -> None:
-        """Opens a named run at its beginning. Raises `InvalidInput` with the nearest one."""
+        """Open a named run at its beginning. Raises `InvalidInput`, which names the nearest run, for an unknown
+        name.
+        """
         name_of_it = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Opens a trace that was copied, or a scenario by its name. Raises `InvalidInput` or `InvalidAction`."""
+        """Open a copied trace, or a scenario by its name. Raises `InvalidInput` or `InvalidAction`."""
         text = text.strip()
         if "~" not in text:
             self._open_named(text)
@@ -114,7 +116,7 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
-        """Keeps this run up to a step, to compare the next one with it; again: lets it go."""
+        """Keep this run up to a step for comparison with the next one; if a run is kept already, drop it."""
         if self._kept:
             self._kept = None
             return
@@ -136,8 +138,8 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Continues with another run. Of the same model it keeps the common steps; with another model it
-        begins anew.
+        """Continue with another run. The story keeps common steps if the model is the same, else it starts from
+        the beginning.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
@@ -149,7 +151,7 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """A session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
+    """Return a session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
     if "~" in what:
         return Session(parse(what))
     if what in MODELS:

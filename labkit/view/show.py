@@ -1,4 +1,6 @@
-"""What notebooks call to see a walk: `show` for one that is over, `explorer` for one that they steer."""
+"""The functions with which notebooks show a run: `show` for a finished one, `explorer` for one that the learner
+steers.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
 
 @takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
-    """A named scenario (`pipeline.jump_back`) or a trace, to be stepped through; with `beside` two, compared.
+    """Return a player for a named scenario (`pipeline.jump_back`) or a trace; with `beside`, return both, compared.
 
-    Raises `InvalidInput` for an unknown scenario or text that is no trace, `InvalidAction` for a trace that does not
-    replay.
+    Raises `InvalidInput` for an unknown scenario or text that is no trace, and `InvalidAction` for a trace that
+    cannot be replayed.
     """
     first = _player(what)
     return first if beside is None else Pair(first, _player(beside))
@@ -35,9 +37,10 @@ def _player(what: str | Trace) -> Player:
 
 @takes('lab.explorer("two_phase_commit")')
 def explorer(what: str, **parameters: object) -> "Explorer":
-    """A model by name, with parameters, or a scenario or a trace to begin with, whose next action a learner chooses.
+    """Return a player in which the learner chooses each action of a model.
 
-    Raises `InvalidInput` for an unknown name or parameter.
+    `what` is a model by name, with parameters, or a scenario or a trace to start from. Raises `InvalidInput`
+    for an unknown name or parameter.
     """
     from labkit.view.live import Explorer
 

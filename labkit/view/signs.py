@@ -1,4 +1,4 @@
-"""How each guarantee looks: a sign and shades beside its name, so that no reader depends on colour."""
+"""The look of each guarantee: a sign and shades next to its name, so that no reader depends on colour."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -29,5 +29,5 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
 
 
 def signed(guarantee: str) -> str:
-    """The sign and the name of a guarantee."""
+    """Return the sign and the name of a guarantee."""
     return f"{LOOKS[guarantee].sign} {guarantee}"

@@ -1,7 +1,9 @@
-"""Space-time diagrams: a line for every process, messages between the lines, crashes and restarts on them.
+"""Draw space-time diagrams, as SVG and as text: a line for each process, messages between lines, crashes and
+restarts.
 
-Of a simulated walk everything is read off its scenes: a token that appears in a channel was sent, one that is gone was
-received, or lost if the step was a loss or a crash. As SVG and as text. Of a real run: `labkit.runs.pages.diagram`.
+For a simulated run, messages are derived from its scenes: a token that appears in a channel was sent, and a
+token that disappears was received, or lost if the step was a loss or a crash. For real runs see
+`labkit.runs.pages.diagram`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +23,7 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message: sent by one line in a step, received by another in a later one, or lost on its way."""
+    """A message: one line sends it in a step, and another receives it in a later step, or it is lost on its way."""
 
     source: str
     sent: int
@@ -32,7 +34,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: on which line, what it was, which lines it reached without a channel, and its words."""
+    """One step: its line, its kind of event, the lines that it reaches without a channel, and its sentence."""
 
     lane: str
     event: Event
@@ -41,24 +43,26 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """What is drawn. The nth of `steps` is step n + 1; step 0 is the beginning."""
+    """The content of a diagram. The nth of `steps` is step n + 1; step 0 is the beginning."""
 
     lanes: Mapping[str, str]
     steps: tuple[Step, ...]
     flights: tuple[Flight, ...] = ()
     downs: tuple[tuple[str, int, int], ...] = ()
-    """A line that was down from one step to another."""
+    """The times in which a process was down: its line, the first step and the last."""
 
 
 class Scale(NamedTuple):
-    """The place of step 0 and the distance to the next one, in pixels: by this a click finds its step."""
+    """The position of step 0 and the distance between steps, in pixels; the player uses it to find the step of a
+    click.
+    """
 
     left: float
     step: float
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """The diagram of a simulated walk: a scene for every state, a place and words for every step."""
+    """Return the diagram of a simulated run, from a scene for each state, and a place and a sentence for each step."""
     names = lanes(scenes)
     steps = [
         Step(place.box if place.box in names else next(iter(names)), place.event, place.touches, text)
@@ -93,7 +97,9 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """The tokens under way after a step, each with the step in which it was sent, and the tokens that have left."""
+    """Return the tokens under way after a step, each with the step in which it was sent, and the tokens that have
+    left.
+    """
     rest = list(before)
     matched = []
     for token in tokens:
@@ -122,19 +128,19 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 
 def scale(diagram: Diagram) -> Scale:
-    """The scale of a diagram: where step 0 lies, and the distance to the next step."""
+    """Return the scale of a diagram."""
     left = 16 + max((width(title, SMALL) for title in diagram.lanes.values()), default=0.0)
     return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
 
 
 def size(diagram: Diagram) -> tuple[float, float]:
-    """Width and height of the picture."""
+    """Return the width and height of the picture in pixels."""
     at = scale(diagram)
     return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 18
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
-    """The diagram as a whole SVG document, every step in words below it, its text form as the description."""
+    """Return the diagram as an SVG document, with every step in words below it and its text form as the description."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
@@ -145,7 +151,9 @@ def svg(diagram: Diagram, *, title: str) -> str:
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
-    """What is inside the picture. `differs_at` marks the first step in which another run differs (0: none)."""
+    """Return the SVG elements of the picture. `differs_at` marks the first step in which another run differs (0:
+    none).
+    """
     at = scale(diagram)
     wide, high = size(diagram)
     y_of = {name: TOP + LANE * (place + 0.5) for place, name in enumerate(diagram.lanes)}
@@ -215,7 +223,7 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def text(diagram: Diagram) -> str:
-    """The diagram in lines: every step with who took it, what it received and what it sent."""
+    """Return the diagram as lines of text: for each step its process, and what it received and sent."""
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):

@@ -1,7 +1,8 @@
-"""The strip of one batch: its nine moments from left to right, what is on disk by each, and where it was killed.
+"""Show the strip of one batch: its nine moments from left to right, what is on disk at each, and the place of a
+kill.
 
-The moments and their words are `labkit.core.moments`. This module draws them, as HTML that a screen reader reads as a
-list, and as lines of text.
+The moments and their words come from `labkit.core.moments`. The strip is HTML that a screen reader reads as a
+list, and lines of text.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip:
-    """Nine moments, of any sink or of one; `killed` is the point at which the run dies."""
+    """Nine moments, of any sink or of one; `killed` is the failpoint at which the run dies."""
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None
@@ -30,7 +31,7 @@ class Strip:
 
     @property
     def title(self) -> str:
-        """Whose batch it is."""
+        """A title with the sink and its order of commits."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""
@@ -38,7 +39,7 @@ class Strip:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said below the moments."""
+        """The notes below the moments."""
         notes = [OF_ANY if self.strategy is None else OF_ONE]
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
@@ -50,11 +51,11 @@ class Strip:
         return notes
 
     def html(self) -> str:
-        """The strip in a frame of its own."""
+        """Return the strip in a frame of its own."""
         return framed(self.fragment(), label=self.title)
 
     def fragment(self) -> Html:
-        """The strip without a frame, for a card."""
+        """Return the strip without a frame, for a card."""
         listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
         return joined(
             [
@@ -66,7 +67,7 @@ class Strip:
         )
 
     def _meanings(self) -> Html:
-        """The tooltips once more, for those who have no mouse."""
+        """Return a table with the texts of the tooltips, for people without a mouse."""
         rows = [(f"{each.number} {each.name}", each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
@@ -109,13 +110,13 @@ class Strip:
 
 
 def _aside(moment: Moment) -> str:
-    """What a screen reader says beside the words, because the colour says it to others."""
+    """Return the text that tells screen readers what the colour tells others."""
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """The strip by the names that a person types. Raises `InvalidInput`."""
+    """Return the strip for names that a user types. Raises `InvalidInput`."""
     strategy = taken = None
     if sink is not None:
         strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
@@ -136,7 +137,9 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
 
 
 def _point(killed: str) -> FailPoint:
-    """The failpoint that was named first: not a sink, and without a batch, since the strip shows any."""
+    """Return the failpoint of the first argument. Raises `InvalidInput` for a sink's name or for a batch number,
+    because the strip shows any batch.
+    """
     name, at, _ = name_in(killed, EXAMPLE).partition("@")
     if name in list(Strategy):
         raise InvalidInput(

@@ -1,6 +1,6 @@
-"""A figure of a table that changes: what a reader who adds it up finds after each message, beside the batch query.
+"""Draw the total that a reader of a changing table computes after each message, next to the batch query's total.
 
-Where the two differ there is a cross beside the colour.
+If the two totals differ, a cross marks the place in addition to the colour.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,16 @@ from labkit.view.svg import document, number, words
 __all__ = ["Totals", "totals_in"]
 
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
-"""Left of the first message, above the first run, and what a message and a count of 1 take, in pixels."""
+"""Pixels: left of the first message, above the first run, the width of a message, and the height of a count of 1."""
 BELOW = 70
-"""From the bottom line of a run to the top of the next."""
+"""Pixels from the bottom line of a run to the top of the next."""
 KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"))
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """The totals of a run. Raises `InvalidInput` for another model's run, or one in which no message is read."""
+    """Return the totals of a run. Raises `InvalidInput` for a run of another model, or one in which no message is
+    read.
+    """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(f"{walk.model.name} has no table that messages change; name one of changelog.*.")
     found = totals(walk.states, walk.actions)
@@ -33,13 +35,13 @@ def totals_in(walk: Replay) -> list[Total]:
 
 
 class _Place(NamedTuple):
-    """Where a run is drawn: its bottom line, and the right end of its last message."""
+    """The position of a run in the picture: its bottom line, and the right end of its last message."""
 
     bottom: float
     right: float
 
     def y(self, total: int) -> float:
-        """How high a total lies."""
+        """Return the vertical position of a total."""
         return self.bottom - UNIT * total
 
 
@@ -61,7 +63,7 @@ class Totals:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The picture; its description says the same as the text."""
+        """Return the picture as SVG, with the text form as its description."""
         body, top = "", float(TOP)
         for name, run in self.runs.items():
             highest = max(max(each.records, each.found) for each in run)
@@ -83,7 +85,7 @@ def _said(total: Total) -> str:
 
 
 def _found(total: Total) -> str:
-    """The total, and whether it is another one than the batch query's, or a half of a change is missing."""
+    """Return the reader's total, and whether it is wrong, or only half of a change has arrived."""
     if total.differs:
         return f"{total.found} wrong"
     return f"{total.found}{' between' * (total.found != total.records)}"
@@ -98,7 +100,7 @@ def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
 
 
 def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
-    """A line that goes up or down where a message is read, and stays until the next one."""
+    """Return a line that goes up or down at each message and stays level until the next one."""
     path = f"M{LEFT} {number(place.y(heights[0]))}H{LEFT + COLUMN}"
     for column, height in enumerate(heights[1:], start=2):
         path += f"V{number(place.y(height))}H{number(LEFT + COLUMN * column)}"
@@ -106,7 +108,7 @@ def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
 
 
 def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
-    """The messages below the line, and a mark where a reader finds another total."""
+    """Return the messages below the line, and a mark wherever the reader's total differs from the batch query's."""
     drawn = []
     for column, each in enumerate(run):
         middle = LEFT + COLUMN * (column + 0.5)

@@ -1,7 +1,7 @@
-"""A story as plain data for the player: everything at once, or only what is new since the player was told last.
+"""Turn a story into plain data for the player: the whole of it, or only the changes since the last message.
 
-A text or a piece of a picture is told once and then known by its number. The layout only grows, so that nothing jumps
-when a learner goes another way.
+Each text and each piece of a picture is sent once and has a number from then on. The layout only grows, so that
+nothing jumps when a learner takes another branch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,15 +19,16 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """What one player has been sent of a story. `generation` counts the layouts: it grows when one is made from
-    scratch.
+    """The parts of a story that one player has received. `generation` counts the layouts; each new layout
+    increases it.
     """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
         self.story = story
         self.generation = generation
         self._laid: list[Scene] = []
-        """The scenes in which a box, channel or sign appears for the first time. Layout and legend are made from them.
+        """The scenes in which a box, channel or sign appears for the first time; layout and legend are made from
+        them.
         """
         self._parts: set[object] = set()
         self._place: Layout | None = None
@@ -42,7 +43,7 @@ class StoryUpdates:
         self._shown: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
-        """The whole story as plain data. `differs_at`: see `spacetime.body`."""
+        """Return the whole story as plain data. `differs_at`: see `spacetime.body`."""
         self._follow()
         self._shown = self._changing(differs_at)
         story, place = self.story, self._layout()
@@ -62,7 +63,7 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """What is new since the last telling; `whole` where the layout has grown."""
+        """Return the changes since the last message; if the layout has grown, return the whole story."""
         texts, acts, before, shown = (len(self._texts), len(self._acts), self._scenes, self._shown)
         generation = self.generation
         self._follow()
@@ -81,12 +82,12 @@ class StoryUpdates:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the story has gone another way since the last telling."""
+        """Whether the story has steps that the player has not received."""
         scenes = self.story.scenes
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Takes over the story's new steps; what is told already keeps its number."""
+        """Add the story's new steps; texts and pieces that were sent before keep their numbers."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -100,7 +101,7 @@ class StoryUpdates:
         self._scenes = list(scenes)
 
     def _has_grown(self, scenes: list[Scene]) -> bool:
-        """Whether these scenes need another layout than those before them."""
+        """Return whether these scenes need a larger layout than the scenes before them."""
         laid = len(self._laid)
         for scene in scenes:
             parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
@@ -142,7 +143,7 @@ class StoryUpdates:
         return [str(action), model.sentence(action), place.box, place.event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """The parts that may change with every step: the diagram, its legend, and what to watch for."""
+        """Return the parts that may change with every step: the diagram, its legend, and the hint for what to watch."""
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -156,7 +157,7 @@ class StoryUpdates:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """How many scenes two runs share at their beginning, by identity."""
+    """Return the number of scenes at the beginning that two runs share, compared by identity."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 

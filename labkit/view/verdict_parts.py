@@ -1,6 +1,6 @@
-"""The parts of a card that say a verdict: the large word, the counts under it, and how it reads in one line.
+"""The parts of a card about a verdict: the large word, the counts below it, and its reason in one line.
 
-What is counted was counted by the judge.
+The judge computed all counts.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from labkit.view.card import BAD, DIM, GOOD, counted, plural
 
 TONES = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}
 WORDS = {Guarantee.NONE: "no guarantee"}
-"""A guarantee whose own name says too little in large letters."""
+"""Clearer words for guarantees whose own names say too little in large letters."""
 
 _ALWAYS = {"lost": "lost", "duplicate": "twice", "regression": "jump back|jumps back"}
 _ONLY_SOME = {
@@ -23,34 +23,36 @@ _ONLY_SOME = {
 
 
 def word(guarantee: Guarantee) -> str:
-    """The guarantee as a large word."""
+    """Return the guarantee as a large word."""
     return WORDS.get(guarantee, guarantee.value)
 
 
 def tone(guarantee: Guarantee) -> str:
-    """Whether the word is a good one."""
+    """Return the tone of the guarantee's large word: good, bad or dim."""
     return TONES.get(guarantee, BAD)
 
 
 def counts(verdict: Verdict) -> str:
-    """`0 lost, 3 twice, 1 jump back`, and what else there was."""
+    """Return the anomalies in words, such as `0 lost, 3 twice, 1 jump back`."""
     found = {said: len(getattr(verdict, name)) for name, said in _ALWAYS.items()}
     found |= {said: len(getattr(verdict, name)) for name, said in _ONLY_SOME.items() if getattr(verdict, name)}
     return counted(found)
 
 
 def rows(verdict: Verdict) -> str:
-    """`6 rows`."""
+    """Return the number of rows in words, such as `6 rows`."""
     return f"{verdict.rows:,} {plural('row|rows', verdict.rows)}"
 
 
 def why(verdict: Verdict) -> str:
-    """Why the guarantee is what it is, without what was seen meanwhile: the counts and the reader's line say that."""
+    """Return the reason for the guarantee, without the anomalies on the way, which the counts and the reader's
+    line show.
+    """
     return verdict.because.partition("; meanwhile")[0]
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """What a comparison shows of a verdict, by the name of the column."""
+    """Return the columns of a comparison: for each column's name the text for this verdict."""
     return {
         "guarantee": word(verdict.guarantee),
         "lost": f"{len(verdict.lost):,}",

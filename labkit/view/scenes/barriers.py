@@ -1,4 +1,4 @@
-"""Barrier snapshots as a picture: sources, counts with their inputs, the sink, the coordinator, the table outside."""
+"""Draw barrier snapshots: sources, counts with their inputs, the sink, the coordinator, and the outside table."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,9 @@ from labkit.view.scene import (
 
 
 def scene(model: Barriers, state: State) -> Scene:
-    """Sources, counts, sink and coordinator from left to right; below the sink what is outside."""
+    """Return a scene with sources, counts, sink and coordinator from left to right, and the outside table below
+    the sink.
+    """
     settings = model.settings
     coordinator, sources, operators, _, _, faults = state
     down = not coordinator.running
@@ -48,7 +50,7 @@ def scene(model: Barriers, state: State) -> Scene:
 
 
 def _is_held(model: Barriers, operator: Operator, into: int) -> bool:
-    """Whether the model lets nobody read this channel now: the rule is its own, asked through its settings."""
+    """Return whether the model's alignment rule blocks this channel now."""
     at = operator.at[into]
     return model.settings.rules.blocks and at != ENDED and at > operator.done
 
@@ -165,7 +167,7 @@ _COORDINATOR = ("trigger", "copy", "complete", "expire", "announce", "crash", "c
 
 
 def place(model: Barriers, action: Action) -> Place:
-    """Which task acts."""
+    """Return the place of an action: the task that acts, and the boxes that it reaches."""
     name, which = action
     settings = model.settings
     if name in _COORDINATOR:

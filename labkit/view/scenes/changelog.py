@@ -1,4 +1,4 @@
-"""The changelog as a picture: the query with its counts, messages on their way, the log, the consumer's table."""
+"""Draw the changelog: the query with its counts, the messages under way, the log, and the consumer's table."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
@@ -21,7 +21,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Changelog, state: State) -> Scene:
-    """From left to right: query, log, consumer."""
+    """Return a scene with query, log and consumer from left to right."""
     query, consumer, network, topic, budget, _ = state
     words, keys = model.settings.words, model.settings.keys
     next_offset = query.offset if query.is_up else query.saved
@@ -81,7 +81,7 @@ _READS = ("apply", "delete")
 
 
 def place(model: Changelog, action: Action) -> Place:
-    """The place of an action: who acts."""
+    """Return the place of an action: the box that acts."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
     return Place(box, model.event(action), ("log",) if name in _READS else ())

@@ -1,4 +1,4 @@
-"""Delivery as a picture: a chain of processes, records forward and acknowledgements back, and what came out."""
+"""Draw message delivery: a chain of processes, records forward and acknowledgements back, and the output."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.delivery.model import Delivery
@@ -30,7 +30,7 @@ _DOING = {
 
 
 def scene(model: Delivery, state: State) -> Scene:
-    """The chain from left to right, the outside behind it."""
+    """Return a scene with the chain from left to right, followed by the outside."""
     last = len(state.processes) - 1
     boxes = [_process(model, number, process, last) for number, process in enumerate(state.processes)]
     tokens = tuple(Token(Shape.CIRCLE, str(record), f"record {record}") for record, _ in state.out)
@@ -78,7 +78,7 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Which process acts, or at which one a fault of the network shows."""
+    """Return the place of an action: the process that acts, or the one at which a network fault shows."""
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 

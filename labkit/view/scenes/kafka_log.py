@@ -1,4 +1,4 @@
-"""Kafka's log as a picture: the job, the coordinator, the partitions, and readers at both isolation levels."""
+"""Draw Kafka's log: the job, the transaction coordinator, the partitions, and readers at both isolation levels."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log.model import TEN, KafkaLog
@@ -39,7 +39,7 @@ from labkit.view.scene import (
 
 
 def scene(model: KafkaLog, state: State) -> Scene:
-    """The job left, what a broker keeps in the middle, readers right."""
+    """Return a scene with the job on the left, the broker's data in the middle, and readers on the right."""
     boxes = [_job("job", "job", state.job)]
     if state.zombie != NOBODY:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
@@ -172,7 +172,7 @@ _OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_co
 
 
 def place(model: KafkaLog, action: Action) -> Place:
-    """The place of an action: who acts, and which partition it reaches."""
+    """Return the place of an action: the box that acts, and the partition that it reaches."""
     name, which = action
     settings, event = model.settings, model.event(action)
     if name == "mark":

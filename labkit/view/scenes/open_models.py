@@ -1,5 +1,5 @@
-"""How the open models are drawn: like the simulators they are made from, with a place for each action that is left
-open.
+"""Draw open models, in which learners fill in some actions: like their complete models, with places for these
+actions.
 """
 
 from labkit.sim.model import Action
@@ -46,4 +46,4 @@ OPEN_DRAWINGS: dict[str, Drawing] = {
     "confirmation_drill": Drawing(pipeline.scene, _pipeline),
     "resolution_drill": Drawing(pipeline.scene, _pipeline),
 }
-"""By the name of the open model."""
+"""The drawing of each open model, by the model's name."""

@@ -1,4 +1,4 @@
-"""A design as a picture: the input, the process with the engine's notes, the store, and who reads from outside."""
+"""Draw a design: the input, the process with the engine's notes, the store, and an outside reader."""
 
 from labkit.core.records import Observation
 from labkit.sim.model import Action
@@ -19,7 +19,7 @@ _DOING = {
 
 
 def scene(model: Orders, state: State) -> Scene:
-    """From left to right: input, process with the engine's notes, store, reader."""
+    """Return a scene with input, process with the engine's notes, store and reader from left to right."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
         boxes.append(_told(state))
@@ -128,7 +128,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip")
 
 
 def place(model: Orders, action: Action) -> Where:
-    """The place of an action: the process acts, and the store is reached by what it keeps."""
+    """Return the place of an action: the process acts, and reaches the store if the store keeps the write."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

@@ -1,4 +1,4 @@
-"""The pipeline as a picture: log and checkpoint folder, the driver, the store, and who reads from outside."""
+"""Draw the pipeline: log and checkpoint folder, the driver, the store, and an outside reader."""
 
 from collections.abc import Iterable, Sequence
 
@@ -33,11 +33,13 @@ _DOING = {
     Place.ENDED: "ended",
 }
 _AHEAD = 3
-"""Tasks of a driver that are shown; the others are counted."""
+"""The number of a driver's next tasks that are shown; further ones are only counted."""
 
 
 def scene(model: Pipeline, state: State) -> Scene:
-    """The query's process in the middle; left what survives it, right what is outside."""
+    """Return a scene with the driver in the middle, durable data of the query on the left, and the outside on the
+    right.
+    """
     query, zombie, faults, _, _, _, failures = state
     boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
     if zombie != NOBODY:
@@ -143,7 +145,9 @@ def _store(model: Pipeline, state: State) -> Box:
 
 
 def _handed_over(driver: Driver) -> tuple[int, ...]:
-    """The rows that the driver's one open transaction holds: what its marker will commit, less what is to come."""
+    """Return the rows in the driver's open transaction: the rows that its marker will commit, without those still
+    to come.
+    """
     mark = next((task for task in driver.todo if task.op is Op.MARK), None)
     if mark is None or driver.todo[0].op is Op.LOOK:
         return ()
@@ -178,7 +182,7 @@ _TO_FOLDER = ("plan", "plan_nothing", "start")
 
 
 def place(model: Pipeline, action: Action) -> Where:
-    """Which box acts, and which boxes it reaches."""
+    """Return the place of an action: the box that acts, and the boxes that it reaches."""
     name = action.name
     box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
     bare = name.removeprefix("zombie_").removeprefix("notified_")

@@ -1,4 +1,4 @@
-"""The bank as a picture: branches with their accounts, what is under way to each, and the last completed snapshot."""
+"""Draw the bank: branches with accounts, the messages under way to each, and the last completed snapshot."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,9 @@ from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Sce
 
 
 def scene(model: Bank, state: State) -> Scene:
-    """Branches below each other, their incoming channels at their left, the store of snapshots at the right."""
+    """Return a scene with branches one below the other, incoming channels on their left, and the snapshot store on
+    the right.
+    """
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
     channels = [
@@ -73,7 +75,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Which branch acts."""
+    """Return the place of an action: the branch that acts."""
     name, which = action
     event = model.event(action)
     if name == "restore":

@@ -1,4 +1,4 @@
-"""Two-phase commit as a picture: the coordinator, the participants, and a queue each way between them.
+"""Draw two-phase commit: the coordinator, the participants, and one queue in each direction between them.
 
 It draws both abstractions: processes that fail (`labkit.sim.models.two_phase_commit.model`) and the textbook's,
 which do not.
@@ -36,7 +36,7 @@ _OUTCOMES = {"commit": Kind.COMMITTED, "abort": Kind.ABORTED, "abort_alone": Kin
 
 
 def scene(model: Any, state: Any) -> Scene:
-    """The coordinator on the left, the participants on the right."""
+    """Return a scene with the coordinator on the left and the participants on the right."""
     if isinstance(model, Textbook):
         return _textbook(state)
     return _with_failures(state)
@@ -127,7 +127,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """The place of an action: whose step it is."""
+    """Return the place of an action: the process that takes the step."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")
