@@ -45,7 +45,9 @@ class Installed:
         python = self.place / "bin" / "python"
         pip = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
         if uv := shutil.which("uv"):
-            pip = [uv, "pip", "install", "-q", "--python", python]
+            # Else uv takes from its cache the wheel of the same name and version that an earlier run has built.
+            anew = [word for name in ("labkit", "labkit-grading") for word in ("--refresh-package", name)]
+            pip = [uv, "pip", "install", "-q", "--python", python, *anew]
         command = [*pip, "-c", self.locked, "--find-links", self.wheels, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.work)
         assert done.returncode == 0, done.stderr[-2000:]
