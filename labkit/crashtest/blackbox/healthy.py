@@ -1,6 +1,7 @@
-"""The run without a crash: the pipeline's effects, whether its rows are right, and how much the test has seen.
+"""The run without a crash: record the pipeline's effects, check its rows, and check whether the test saw every
+write.
 
-While an effect is held, the reader is asked, if it is quick enough.
+If the reader is fast enough, it reads before each effect, while the pipeline is stopped there.
 """
 
 import time
@@ -20,17 +21,24 @@ from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubt
 from labkit.crashtest.harness.reader import ReaderFailed
 
 QUICK_READ = 0.5
-"""Seconds in which a reader must answer to be asked at every effect."""
+"""The maximum seconds of a reading for which the reader is called at every effect."""
 HELD_SECONDS = 4.0
-"""Seconds in which it must answer while an effect is held. Far more than it needs on a busy machine: only a reader that
-waits for a lock of the held program takes as long, and it would wait in every run."""
+"""The timeout in seconds of a reading while the pipeline is stopped at an effect.
+
+It is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program
+takes longer, and it would wait in every run.
+"""
 MOST_SKIPPED = 16
-"""After places of a family without an answer the reader is not asked at the next one of it, at the next three, the next
-seven, and so on, but at no more than these; an answer begins anew."""
+"""The maximum number of points of one family that are skipped after readings without an answer.
+
+The reader is skipped at the next one, then at the next three, seven and so on; an answer resets the count.
+"""
 READINGS = 3
-"""Readings of the empty store that are timed; the fastest one counts, since the others had to wait for the machine."""
+"""The number of timed readings of the empty store; the fastest one counts, since the others had to wait for the
+machine.
+"""
 ASKING_SECONDS = 180.0
-"""Seconds for all readings at effects of one run."""
+"""The maximum seconds for all readings at effects of one run."""
 
 
 SMALLER = ", so what makes rows readable is not wholly known, and fewer of the places behind it are tried"
@@ -45,23 +53,24 @@ class Healthy:
     expectation: Expectation
     doubts: tuple[str, ...]
     showing: frozenset[str]
-    """Names of the effects by which rows were seen to change."""
+    """The names of the effects that changed the rows of the reader."""
     replaces: bool
-    """Whether rows went away without a crash."""
+    """Whether rows disappeared without a crash."""
     notes: tuple[str, ...]
     glances: tuple[Glance, ...] = ()
-    """What the reader returned before each effect at which it was asked and answered, and at the end."""
+    """The reader's rows before each effect at which it answered, and at the end."""
 
 
 class Glances:
-    """Takes a reading before each effect, while the effect is held, if the reader answers quickly when nothing runs.
+    """Takes a reading before each effect, while the pipeline is stopped there, if the reader is fast on an idle
+    machine.
 
-    Which places are answered shall depend on locks alone and not on how busy the machine is, since the places that are
-    tried later depend on it.
+    Which readings succeed must depend on locks alone, not on the load of the machine, because the points that
+    are tried later depend on the readings.
     """
 
     def __init__(self, aids: Aids, usual: float) -> None:
-        """`usual`: seconds that a reading takes."""
+        """`usual` is the seconds that a reading takes."""
         self._aids, self._usual = aids, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
@@ -70,7 +79,7 @@ class Glances:
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
-        """Takes a reading while an effect is held."""
+        """Take a reading while the pipeline is stopped at an effect."""
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0 or self._skips(effect.family):
             return
@@ -86,12 +95,12 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def _skips(self, family: str) -> bool:
-        """Whether the reader is not asked here, since it was locked out at places like this one."""
+        """Return whether to skip the reader here because it was locked out at similar points."""
         self._skipped[family] -= 1
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """A sentence on the places at which the reader gave no answer, if there are any."""
+        """Return a sentence on the points at which the reader gave no answer, if there are any."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -106,7 +115,7 @@ class Glances:
 
 
 def healthy(harness: Harness) -> Healthy:
-    """Makes the run without a crash. Raises `InvalidInput` if pipeline or reader fail even there."""
+    """Perform the run without a crash. Raises `InvalidInput` if the pipeline or the reader fails even there."""
     expected = harness.aids.expected()
     usual = _empty_store(harness)
     glances = Glances(harness.aids, usual)
@@ -161,7 +170,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """The effects under the names of every later run: only now it is known which order is chance."""
+    """Return the effects under the names that later runs use, since only the whole run shows which order is chance."""
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
@@ -171,7 +180,7 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
 
 
 def _empty_store(harness: Harness) -> float:
-    """Empties the store; returns the seconds that a reading takes. Raises `InvalidInput` if rows are left."""
+    """Empty the store and return the seconds that a reading takes. Raises `InvalidInput` if rows remain."""
     aids = harness.aids
     aids.begin()
     try:
@@ -191,14 +200,14 @@ def _empty_store(harness: Harness) -> float:
 
 
 def _timed(aids: Aids) -> float:
-    """The seconds that one reading takes."""
+    """Return the seconds that one reading takes."""
     begun = time.monotonic()
     surely(aids.read, 2.0)
     return time.monotonic() - begun
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raises `InvalidInput` for a command that fails, or never ends, without a crash."""
+    """Raise `InvalidInput` if the command fails, or goes on without an end, although nothing crashed."""
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(f"--command: without any crash {harness.ending_of(start)}; make it run once by hand first.")
     if start.over is Over.STALLED:
@@ -210,7 +219,7 @@ def _check(harness: Harness, start: Start) -> None:
 
 
 def _check_watched(harness: Harness) -> None:
-    """Raises `InvalidInput` for a folder that not even a run without a crash has made."""
+    """Raise `InvalidInput` for a watched folder that does not exist after the run without a crash."""
     for folder in harness.settings.watched:
         if not folder.is_dir():
             raise InvalidInput(
@@ -220,7 +229,7 @@ def _check_watched(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Reads until two readings are alike, then keeps one. Raises `JobFailed` if two readings never agree."""
+    """Read until two readings agree, then store one in the run. Raises `JobFailed` if two readings never agree."""
     if harness.wanted is not None:
         harness.settle()
     steady(harness.aids.read)
@@ -228,7 +237,9 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Without `--expected`: checks that a second run without a crash leaves the same rows. Raises `InvalidInput`."""
+    """Check that a second run without a crash leaves the same rows if there is no `--expected`. Raises
+    `InvalidInput`.
+    """
     if expected is not None:
         return []
     with harness.run("healthy-2", "no crash, once more") as again:

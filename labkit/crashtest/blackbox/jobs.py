@@ -1,4 +1,4 @@
-"""The jobs of a pipeline's test: a crash, a second crash, a loss of power."""
+"""The jobs of a pipeline's test: a crash, a second crash, and a loss of power."""
 
 from labkit.crashtest.blackbox.outage import POWER
 from labkit.crashtest.blackbox.points import Pair, Point
@@ -7,16 +7,16 @@ from labkit.crashtest.verdict import Group
 
 
 def single_job(point: Point) -> Job:
-    """The job of one crash."""
+    """Return the job of one crash."""
     return Job(point.name, str(point), Group.CRASH)
 
 
 def pair_job(pair: Pair) -> Job:
-    """The job of a crash, and of a second one during its recovery."""
+    """Return the job of a crash and a second one during its recovery."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR)
 
 
 def outage_job(point: Point) -> Job:
-    """The job of a loss of power."""
+    """Return the job of a loss of power."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)

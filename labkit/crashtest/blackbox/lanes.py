@@ -1,7 +1,8 @@
-"""The purpose of an effect, told from the shape of its path by a small table of what engines and formats write.
+"""Assign each effect to a lane, such as plan, data or decision, by a table of the paths that engines and formats
+write.
 
-A shape is a pattern of the masked path (`offsets/<n>`), below whatever folder. The first row that fits counts; the
-user's own rows, `NAME=GLOB`, come before the table. An effect that no row names is `other`.
+A row has a pattern of the masked path (`offsets/<n>`), in whatever folder. The first matching row counts, and
+the user's rows, `NAME=GLOB`, precede the table. An effect that no row matches is `other`.
 """
 
 import fnmatch
@@ -24,14 +25,14 @@ LANES = {
     SEND: "bytes for a server; what becomes of them there is not seen",
     OTHER: "everything that no row of the table names",
 }
-"""Every lane with what it holds, from top to bottom."""
+"""Every lane with a description of its effects, from top to bottom."""
 
 _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
-"""The name of Hadoop's file of checksums beside a file, whose lane it shares."""
+"""The name of a checksum file of Hadoop, which belongs to the lane of the file that it checks."""
 
 
 class Shape(NamedTuple):
-    """One row of the table: effects of these kinds (none: of all) on such a path belong to a lane."""
+    """One row of the table: effects of these kinds (if empty, of all kinds) on a matching path belong to a lane."""
 
     lane: str
     pattern: str
@@ -74,18 +75,18 @@ SHAPES: tuple[Shape, ...] = (
     Shape(PLAN, "*-journal", "SQLite: how to go back"),
     Shape(DATA, "*-wal", "SQLite's log"),
 )  # fmt: skip
-"""The table. To add an engine is to add rows."""
+"""The rows for known engines and formats. To support another engine, add rows."""
 
 
 class Lanes:
-    """Tells the lane of an effect, by the user's own rows and the table's."""
+    """Finds the lane of an effect in the user's rows and in the table."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """`own`: the user's rows, as `NAME=GLOB`. Raises `InvalidInput` for any other form."""
+        """`own` are the user's rows, in the form `NAME=GLOB`. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """The lane of an effect; `send` for whatever goes to a server, unless a row of the user's names the peer."""
+        """Return the lane of an effect; for a message to a server it is `send`, unless a row of the user matches it."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -95,7 +96,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Every lane, the user's own ones at the end."""
+        """Return the names of all lanes, the user's lanes last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 
@@ -111,7 +112,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Whether a path has this shape, or any end of the path that begins with a whole name."""
+    """Return whether the pattern matches the whole path of an effect, or its end from some folder on."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

@@ -1,7 +1,8 @@
-"""Logs: files that are only appended to, and that neither the pipeline nor its reader ever reads.
+"""Find log files, which the pipeline only appends to and which neither the pipeline nor its reader ever reads.
 
-The length of such a file matters to nobody. Its first write stays a point, since the file's existence may matter. Every
-later run checks whether somebody reads the file after all; then its points come back.
+No result depends on the length of such a file, so the test does not kill at every write of it. The first write
+stays a point, because the file's existence may matter. Every later run checks whether something does read the
+file; if so, its points are tried after all.
 """
 
 from collections import defaultdict
@@ -13,11 +14,11 @@ from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
 
 APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
-"""Kinds of effects on a log. A file that is truncated, renamed, linked or removed is no log."""
+"""The kinds of effects that a log may have. A file that is truncated, renamed, linked or removed is no log."""
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """The masked paths of the files that are only appended to, and that nobody has read."""
+    """Return the masked paths of files that were only appended to and never read."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     for each in effects:
@@ -32,7 +33,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def read_after_all(effects: Iterable[Effect], taken: frozenset[str], reads: FileReads) -> frozenset[str]:
-    """The files, among those taken for logs, that somebody has read by now."""
+    """Return those of the supposed logs that something has read since."""
     return frozenset(
         each.where
         for each in effects
@@ -41,7 +42,7 @@ def read_after_all(effects: Iterable[Effect], taken: frozenset[str], reads: File
 
 
 def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
-    """The report's sentences on logs, and on files that only looked like logs."""
+    """Return the report's sentences on logs, and on files that only looked like logs."""
     logs_said = [
         f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read "
         "it; of its writes only "
@@ -56,7 +57,7 @@ def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
 
 
 def without(effects: Sequence[Effect], taken: frozenset[str]) -> list[Effect]:
-    """The effects that are places: of a log only its creation and its first write."""
+    """Return the effects that are points: of a log, only its creation and its first write."""
     written: set[str] = set()
     kept = []
     for each in effects:

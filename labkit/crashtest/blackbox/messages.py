@@ -1,8 +1,8 @@
-"""Names a message for a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
+"""Name a message for a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
 
-Clients that ask by the clock (for metadata, with a heartbeat) send another number of messages in every run; only names
-tell which messages correspond. A message that is not recognised has no name. Sources: Kafka's protocol guide (API
-keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
+Clients that poll by the clock (for metadata, or with heartbeats) send a different number of messages in every
+run, so only names show which messages of two runs correspond. A message that is not recognised has no name.
+Sources: Kafka's protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 """
 
 import re
@@ -44,7 +44,7 @@ KAFKA = {
     72: "PushTelemetry",
     75: "DescribeTopicPartitions",
 }
-"""Kafka's requests by their API key."""
+"""The names of Kafka's requests, by API key."""
 
 ASKING = frozenset(
     {
@@ -56,7 +56,7 @@ ASKING = frozenset(
         *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeTopicPartitions"),
     }
 )
-"""Requests of Kafka that leave no record and no offset: a kill before one equals a kill before the next call."""
+"""Kafka requests that store no record and no offset: a kill before one has the same outcome as before the next call."""
 
 _LATEST_VERSION = 40
 _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")
@@ -75,11 +75,11 @@ _POSTGRES = {
     "f": "CopyFail",
 }
 _STARTUP, _ENCRYPTION = 196608, 80877103
-"""Codes of PostgreSQL's first message: protocol 3.0, and the request for TLS."""
+"""The codes in PostgreSQL's first message: protocol 3.0, and the request for TLS."""
 
 
 def word(head: bytes, size: int) -> str:
-    """The name of a message of `size` bytes that begins with `head`; empty if unknown."""
+    """Return the name of a message of `size` bytes that begins with `head`; empty if it is not recognised."""
     if match := _HTTP.match(head):
         return match[1].decode()
     if match := _REDIS.match(head):

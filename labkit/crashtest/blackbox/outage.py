@@ -1,7 +1,6 @@
-"""Runs with a loss of power: the folders are set to a state that it may leave, and the pipeline is started on them.
+"""Runs with a loss of power: put the folders into a state that it may leave, and start the pipeline on them.
 
-What was not synced may be missing; `labkit.crashtest.blackbox.power_cut` says which extremes there are. This module
-must not judge.
+Writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut` lists the extreme states.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,16 +14,16 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_OUTAGES, OUTAGES = 4, 12
-"""How many places get a loss of power, at most; at each up to five states are tried."""
+"""The maximum number of points with a loss of power, with and without `--quick`. Each has at most five states."""
 
 POWER = "power cut "
 """The prefix of a run's name, before the name of its point."""
 STATE = ", "
-"""The separator between the name of a point and that of a state."""
+"""The separator between the name of a point and the name of a state."""
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Runs to a point, then yields a run to the end from each state that a loss of power may leave there."""
+    """Run to a point, then yield a complete run from each state that a loss of power may leave there."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         for number, state in enumerate(_states(journal), start=1):
@@ -32,7 +31,7 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
 
 
 def _states(journal: Journal) -> list[State]:
-    """The states after everything that happened; the call that was held did not happen."""
+    """Return the possible states after all recorded calls; the call at which the pipeline was killed did not happen."""
     return states_after_power_cut(journal, len(journal.entries))
 
 
@@ -58,7 +57,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Why the states cannot be believed; empty if they can."""
+    """Return the reason why the states cannot be trusted; empty if they can."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

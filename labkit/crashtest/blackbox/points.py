@@ -1,7 +1,7 @@
-"""Chooses the places at which the pipeline is killed: before each effect of the run without a crash, and at the end.
+"""Choose the points at which the pipeline is killed: before each effect of the run without a crash, and at its end.
 
-The place after one effect is the place before the next; after the last comes the command's own end. This module must
-not run anything, and must not leave a place out without saying so.
+The point after one effect is the point before the next; the point after the last effect is the command's own
+end. `Plan.found` counts all points, so the report can say how many were not tried.
 """
 
 import random
@@ -13,28 +13,28 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_POINTS, POINTS = 12, 60
-"""How many places are tried, at most."""
+"""The maximum number of points that are tried, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
-"""How many pairs of places are tried, at most."""
+"""The maximum number of pairs of points that are tried, with and without `--quick`."""
 SEED = 7
 
 EXIT = "exit"
-"""The name of the command's own end; for a command that never ends by itself, of the moment when all is done."""
+"""The name of the point at the command's own end; for a command that never ends, the moment when all rows are there."""
 
 THEN = " then "
-"""The separator of two places: a crash, and a second one during its recovery."""
+"""The separator between the point of a crash and the point of a second crash during its recovery."""
 
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK})
 
 
 class Point(NamedTuple):
-    """A place at which the pipeline can be killed: before an effect, or at the command's end."""
+    """A point at which the pipeline can be killed: before an effect, or at the command's end."""
 
     name: str
     number: int
-    """The place's number, from 1, in the order of the run without a crash."""
+    """The number of the point in the run without a crash, from 1."""
     after: str = ""
-    """The effect just before this place; empty: this place is the first."""
+    """The effect just before this point; empty for the first point."""
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -43,14 +43,14 @@ class Point(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The places of one test that were chosen, in their order, and the number of all places."""
+    """The points that one test tries, in their order, and the number of all points."""
 
     chosen: tuple[Point, ...]
     found: int
 
 
 def points(effects: Sequence[Effect]) -> list[Point]:
-    """Every place, in order; the last is the command's end."""
+    """Return every point in order; the last is the command's end."""
     places: list[Point] = []
     after = ""
     for effect in effects:
@@ -61,11 +61,11 @@ def points(effects: Sequence[Effect]) -> list[Point]:
 
 
 def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
-    """At most `most` places. `shown`: names of the effects by which rows were seen to change.
+    """Return a plan of at most `most` points. `shown` are the names of the effects that changed the reader's rows.
 
-    Places just after a change, or after an effect like the one that made it, and the end come first; then those before
-    an effect that makes something visible at once, as a rename does; then the others. Of many alike places that are
-    equally important the last, the first and the second come first.
+    Points just after such an effect, or after a similar one, and the end come first. Points before an effect
+    that can make rows visible at once, such as a rename, come next, then all others. Among similar points of
+    equal importance, the last, the first and the second come first.
     """
     places = points(effects)
     ranking = _Importance(effects, families(effects, shown))
@@ -88,21 +88,21 @@ def _order(rank: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """What the effects of these names have in common with those that are alike."""
+    """Return the families of the effects with these names."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
 
 class _Importance:
-    """Ranks the places of one start; 0 is the most important."""
+    """Ranks the points of one start; 0 is the most important."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str]) -> None:
-        """`showing`: families of the effects by which rows change."""
+        """`showing` are the families of the effects that change the reader's rows."""
         self._effects = {each.name: each for each in effects}
         self._showing = showing
 
     def of(self, point: Point) -> int:
-        """The rank of one place."""
+        """Return the rank of one point."""
         after = self._effects.get(point.after)
         if point.name == EXIT or (after and after.family in self._showing):
             return 0
@@ -113,7 +113,9 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """Alike places in the order of their turns: the last, the first, the second, then the others, shuffled by seed."""
+    """Return similar points in the order in which they are chosen: the last, the first, the second, then a seeded
+    shuffle.
+    """
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
     rest = list(group[2:-1])
@@ -129,18 +131,18 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The names of both places, joined."""
+        """Return the names of both points, joined."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 def pairs(
     recoveries: Mapping[Point, Sequence[Effect]], most: int, showing: Container[str] = ()
 ) -> tuple[list[Pair], int]:
-    """A seeded sample of at most `most` pairs, and the number of all pairs.
+    """Return a seeded sample of at most `most` pairs, and the number of all pairs.
 
-    Two in three are of the kind that tells most: all was done when the first crash came, and what is done again is cut
-    just after an effect that shows rows, of a family in `showing`, or before one that may. The others are spread over
-    the first crashes.
+    Two in three are of the most informative kind: the first crash came when all was done, and the second
+    interrupts the repeated work just after an effect of a family in `showing`, or before an effect that can
+    make rows visible. The others are spread evenly over the first crashes.
     """
     ranks: dict[Pair, int] = {}
     for first, effects in recoveries.items():

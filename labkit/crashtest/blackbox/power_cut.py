@@ -1,13 +1,14 @@
-"""States in which a loss of power may leave a pipeline's folders, at any point of a run recorded with its contents.
+"""Compute the states in which a loss of power may leave a pipeline's folders, at any point of a recorded run.
 
     with recorded(["sh", "-c", "..."], [folder]) as journal:
         for state in states_after_power_cut(journal, point):
             state.build([somewhere])
 
-At each point five extremes, by the semantics of `labkit.crashtest.blackbox.disk`; every other order in which things may
-reach the disk lies between them and is not tried. Not modelled at all, and named where it occurs: memory-mapped files,
-io_uring, what `splice` moves out of a pipe, nameless files that get a name. A write with O_DIRECT counts as any other,
-so more is lost here than may be.
+Each point has up to five extreme states, by the rules of `labkit.crashtest.blackbox.disk`. Every other order in
+which writes may reach the disk lies between these extremes and is not tried. Memory-mapped files, io_uring,
+data that `splice` moves out of a pipe, and nameless files that get a name are not modelled; if a run uses them,
+the result names them. A write with O_DIRECT counts like any other, so the model may lose more of it than a disk
+would.
 """
 
 import os
@@ -39,11 +40,11 @@ EXTREMES = {
     NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
     TORN: "everything reached the disk, but only half of the newest write that was not synced",
 }
-"""The states that are tried at each point, with what was lost in each."""
+"""The extreme states tried at each point, and how each differs from the state before the loss of power."""
 
 
 class Entry(NamedTuple):
-    """A recorded call, and the contents that it brings from outside of the folders."""
+    """A recorded call, with the contents that it brings into the folders from outside."""
 
     call: Call
     brought: Content | None = None
@@ -51,23 +52,25 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Journal:
-    """The record of a run, from which the states after a loss of power are made."""
+    """The record of a run, from which the states after a loss of power are computed."""
 
     copies: Mapping[Path, Path]
-    """For each folder the copy that was taken before the run."""
+    """The copy of each folder that was taken before the run."""
     entries: tuple[Entry, ...]
-    """The calls that concern the folders, in order. Point n lies before entry n; the last point lies behind all."""
+    """The calls that concern the folders, in order. Point n is before entry n; the last point is after all entries."""
     watched: WatchedRun
 
     def disk(self, point: int) -> Disk:
-        """The model of the folders just before the call at this point."""
+        """Return the model of the folders just before the call at this point."""
         disk = Disk(self.copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Calls of the run that the model does not know, by name, with their files. If any, believe no state."""
+        """Return the calls of the run that the model does not know, by name, with their files. If there are any,
+        no state is reliable.
+        """
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self.copies))
@@ -79,7 +82,10 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Files that differ from the journal. Empty proves the model; ask before anything else writes there."""
+        """Return the files whose contents differ from the model. If there are none, the model is right.
+
+        Call this before anything else writes to the folders.
+        """
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
@@ -103,7 +109,8 @@ def recorded(
     decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
     tick: Callable[[], Answer] = lambda: Answer.GO_ON,
 ) -> Iterator[Journal]:
-    """Runs a command in the folder `at`, or the first of `folders`; the journal lives as long as the `with` block.
+    """Run a command in the folder `at`, or else in the first of `folders`, and provide its journal within a `with`
+    block.
 
     `decide` and `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
     """
@@ -130,7 +137,7 @@ def recorded(
 
 
 class Recorder:
-    """Records the calls that concern some folders."""
+    """Records the calls that concern the given folders."""
 
     def __init__(self, folders: Sequence[Path], decide: Callable[[Call], Answer]) -> None:
         self._folders = folders
@@ -138,7 +145,7 @@ class Recorder:
         self.entries: list[Entry] = []
 
     def decide(self, call: Call) -> Answer:
-        """Asks the caller's `decide`, and keeps a call that is to happen."""
+        """Return the answer of the caller's `decide`, and record the call if it may happen."""
         answer = self._decide(call)
         if answer is Answer.GO_ON and self._concerns(call):
             self.entries.append(Entry(call, self._brought(call)))
@@ -165,29 +172,29 @@ class Recorder:
 
 @dataclass(frozen=True)
 class State:
-    """A state in which the folders may be when the power is back."""
+    """A state in which the folders may be when the power returns."""
 
     extreme: str
     sentence: str
     trees: tuple[Tree, ...]
-    """One for each folder, in the journal's order."""
+    """One tree for each folder, in the journal's order."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Makes each of these folders what its tree says; entries that are so already stay untouched."""
+        """Make each folder equal to its tree; entries that are already equal stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
     def files(self, number: int = 0) -> dict[str, bytes]:
-        """Names and bytes of the files of one folder."""
+        """Return the names and bytes of the files of one folder."""
         return {
             name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
         }
 
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
-    """The states that a loss of power just before a point may leave, each different state once.
+    """Return the different states that a loss of power just before a point may leave.
 
-    Empty where everything had reached the disk: then a power cut leaves what a SIGKILL leaves.
+    The list is empty if everything had reached the disk, since then a loss of power leaves the same as a SIGKILL.
     """
     disk = journal.disk(point)
     current = tuple(tree(root, now_named) for root in disk.roots.values())
@@ -225,7 +232,7 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
 
 
 def _with(naming: Naming) -> Look:
-    """The names on the disk, together with one change of names that has not reached it."""
+    """Return a function for the names on the disk, plus one change of names that had not reached it."""
 
     def names(folder: Folder) -> Mapping[str, Node]:
         visible = dict(folder.on_disk)
@@ -240,7 +247,7 @@ def _with(naming: Naming) -> Look:
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:
-    """Names that a copy leaves out: pipes, sockets and devices."""
+    """Return the names that a copy leaves out: pipes, sockets and devices."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
     wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
     return {name for name, mode in kinds.items() if not any(of(mode) for of in wanted)}

@@ -1,6 +1,6 @@
-"""The user's commands beside the pipeline, which read results, feed and empty everything; and readers in Python.
+"""The reader, and the user's commands that read results, feed the input and empty everything.
 
-Each command runs in a session of its own and ends with the test, whatever ends the test.
+Each command runs in its own session and is killed when the test ends, even if the test itself is killed.
 """
 
 import os
@@ -19,40 +19,42 @@ from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
 
 COMMAND_SECONDS = 120.0
-"""Seconds that a command to feed, empty or read may take: it may start a JVM."""
+"""The maximum seconds of a command that feeds, empties or reads; it may have to start a JVM."""
 
 FEWEST_SECONDS, LIMITS = 10.0, 4.0
-"""A reader may take `LIMITS` times the pipeline's limit, and at least `FEWEST_SECONDS`: it may start a JVM, too."""
+"""A reader may take `LIMITS` times the pipeline's limit and at least `FEWEST_SECONDS`; it may have to start a JVM."""
 
 LAST_WORDS = 200
-"""Characters of a log that a sentence quotes."""
+"""The number of characters of a log that a message quotes."""
 
 
 class RowReader(Protocol):
     """A reader that returns rows as plain values."""
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """The rows that can be read now. Raises `ReaderFailed`."""
+        """Return the rows that can be read now. Raises `ReaderFailed`."""
 
 
 def last_words(log: Path) -> str:
-    """The last line of a command's output, since the folder of a test is removed unless the user named one."""
+    """Return a clause that quotes the last line of a command's output, since the folder with the log may be removed."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     spoken = [line.strip() for line in text.splitlines() if line.strip()]
     return f'it said "{spoken[-1][:LAST_WORDS]}"' if spoken else "it said nothing"
 
 
 class Errand:
-    """One command of the user's, run by a shell in the user's folder."""
+    """One command of the user, run by a shell in the user's folder."""
 
     def __init__(self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str]) -> None:
-        """`mark` is added to the command's environment, so that processes left behind are recognised."""
+        """`mark` is added to the command's environment, to recognise processes that outlive it."""
         self.option, self.command = option, command
         self._folder, self._mark = folder, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """The command's output. Raises `ReaderFailed` if it takes too long or does not end with exit code 0."""
+        """Run the command and return its output. Raises `ReaderFailed` if it takes too long or its exit code is
+        not 0.
+        """
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False
@@ -84,7 +86,7 @@ class Errand:
 
 
 def ending(status: int | None) -> str:
-    """How a command ended, in words."""
+    """Return a clause that says how a command ended."""
     if status is None:
         return "it was killed"
     if status < 0:
@@ -94,19 +96,21 @@ def ending(status: int | None) -> str:
 
 
 class CommandReader:
-    """Rows that a command prints, as JSON Lines."""
+    """A reader of the rows that a command prints as JSON Lines."""
 
     def __init__(self, errand: Errand) -> None:
         self._errand = errand
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """The rows that the command prints now. Raises `ReaderFailed`, or `InvalidInput` for what is not JSON."""
+        """Return the rows that the command prints now. Raises `ReaderFailed`, or `InvalidInput` if they are not
+        JSON.
+        """
         printed = self._errand.run(seconds or COMMAND_SECONDS)
         return lines(printed, self._errand.option)
 
 
 class Aids:
-    """The reader, the feed and the reset beside the pipeline, within a `with` block."""
+    """The reader, the feed command and the reset command of a test, within a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -147,7 +151,7 @@ class Aids:
         return Errand(option, command, self._settings.folder, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empties everything, then feeds. Raises `InvalidInput` if the reset or the feed fails."""
+        """Empty everything, then feed the input. Raises `InvalidInput` if the reset or the feed fails."""
         try:
             self.reset()
             if self._settings.feed:
@@ -156,17 +160,17 @@ class Aids:
             raise InvalidInput(str(error)) from None
 
     def reset(self) -> None:
-        """Empties store, checkpoint and input. Raises `ReaderFailed`."""
+        """Empty the store, the checkpoint and the input. Raises `ReaderFailed`."""
         assert self._reset is not None
         self._reset()
 
     def read(self, seconds: float | None = None) -> list[Any]:
-        """The rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` for an answer that is no rows."""
+        """Return the rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
         patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
         return self.reader.values(seconds or patience)
 
     def expected(self) -> list[Any] | None:
-        """The rows that are due; None if the user gave none. Raises `InvalidInput`."""
+        """Return the rows that are due, or None without `--expected`. Raises `InvalidInput`."""
         source = self._settings.expected
         if not source:
             return None

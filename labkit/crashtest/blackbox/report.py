@@ -22,13 +22,15 @@ POWER_SAID = {
 }
 
 UNJUDGED = ("precommitted_read", "fractured_read")
-"""Anomalies that need to know which rows belong together, which nobody said."""
+"""The anomalies that are not judged, because they need to know which rows form a batch."""
 
 NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """A note on the runs whose rows came only with one more start; none if there are no such runs."""
+    """Return notes on runs whose rows appeared only after one more start, or that stayed without an effect; may be
+    empty.
+    """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.found("lost")]
     idle = [(each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.found("lost")]
     said = [
@@ -53,7 +55,7 @@ def pipeline_report(
     diagnosis: Diagnosis | None,
     stories: Mapping[str, Sequence[Line]],
 ) -> Report:
-    """The report; `stories` holds the timeline of each run, by its id."""
+    """Return the report; `stories` contains the timeline of each run, by its id."""
     weakest = summary.weakest
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(

@@ -1,6 +1,6 @@
-"""A checkpoint that goes back: an older copy of it is restored behind rows that were written later.
+"""Test a checkpoint that goes back: restore an older copy of it after the pipeline has written later rows.
 
-A restored backup, or a volume that was rolled back, does the same to a job.
+A restored backup, or a volume that was rolled back, puts a job into the same situation.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Crashes in the middle, copies the checkpoint, runs to the end, restores the copy, and starts once more."""
+    """Crash in the middle, copy the checkpoint, run to the end, restore the copy, and start the pipeline once more."""
     folder = harness.settings.checkpoint
     assert folder is not None
     harness.crash(run, middle(effects, folder))
@@ -32,7 +32,7 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """The place just after the middle one of the effects in the checkpoint. Raises `JobFailed` if there are none."""
+    """Return the point just after the middle effect in the checkpoint. Raises `JobFailed` if it has no effects."""
     inside = [
         number
         for number, effect in enumerate(effects[:-1])
