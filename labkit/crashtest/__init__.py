@@ -1,5 +1,5 @@
 """Crash-tests a user's own Spark sink or pipeline: finds its durable effects, kills a real job at each, and judges.
 
-The job, the kill and its proof are those of `labkit.spark`, and the judge is `labkit.core.judge`. A sink is the user's
-unedited file: this package must not ask a sink to be written for it.
+`labkit.spark` runs the job, kills it and proves the kill; `labkit.core.judge` judges. A sink is the user's
+unedited file and needs no code for this test.
 """

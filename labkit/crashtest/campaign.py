@@ -1,10 +1,10 @@
-"""A whole test: a run without a crash, the points that it shows, a run for each of them, and the variants.
+"""Runs the whole test of a sink: a run without a crash, a run for each crash point that it shows, and the variants.
 
     from labkit.crashtest.campaign import crash_test
     report = crash_test("sink.py:write_batch", quick=True)
 
-This module decides what is run and in which order; the runs are `labkit.crashtest.harness.runs`, the judge is
-`labkit.core.judge`.
+This module chooses the runs and their order; `labkit.crashtest.harness.runs` makes them and `labkit.core.judge`
+judges them.
 """
 
 import uuid
@@ -54,13 +54,13 @@ SLOW_STARTS = "every kill takes a start of Spark; labkit doctor --prepare, once,
 
 
 class Campaign:
-    """One test, for a block. `healthy` comes first; then each job of `jobs` may be run, in any order."""
+    """One test of a sink. Call `healthy` first; afterwards the jobs of `jobs` can run in any order."""
 
     def __init__(self, wanted: Settings, adapter: Adapter, harness: Harness, folder: Path, tell: Tell) -> None:
         self.settings, self.adapter, self.harness = wanted, adapter, harness
         self.shape = Shape.ROWS
         self.first: Healthy | None = None
-        """The run without a crash; None: it was not made yet."""
+        """The run without a crash; None until `healthy` has made it."""
         self.log: list[Effect] = []
         self.found = 0
         self.pairs_found = 0
@@ -73,11 +73,14 @@ class Campaign:
 
     @property
     def results(self) -> list[Result]:
-        """What came out of the runs so far."""
+        """The results of the runs so far."""
         return self.ledger.results
 
     def healthy(self) -> Result:
-        """The recorded run. Raises `InvalidInput` if the sink or the reader does not even do without a crash."""
+        """Make and judge the run without a crash.
+
+        Raises `InvalidInput` if the sink or the reader fails even without a crash.
+        """
         first = healthy_run(self.settings, self.adapter, self.harness, self.ledger.tell)
         self.first, self.shape = first, first.shape
         self.log = self.harness.healthy_log = list(first.log)
@@ -90,7 +93,7 @@ class Campaign:
         return healthy
 
     def jobs(self) -> list[Job]:
-        """What there is to be run after the healthy run, second crashes apart."""
+        """Return the jobs that are known after the healthy run: all except second crashes and large batches."""
         batches = self.settings.batches
         plan = choose(self.log, batches, quick=self.settings.quick)
         if self.harness.lines:
@@ -105,7 +108,7 @@ class Campaign:
         return jobs
 
     def _lines(self) -> Sequence[Point]:
-        """The places before lines that are to be tried."""
+        """Return the points before source lines at which the job is to be killed."""
         beside = self.first.beside if self.first is not None else ()
         if self.settings.lines and not self.settings.only:
             return line_points(self._recorded(), beside)
@@ -115,12 +118,14 @@ class Campaign:
         return self.first.recorded if self.first is not None else self.log
 
     def second_crashes(self) -> list[Job]:
-        """Pairs of crashes, found in the recoveries from the single ones that were run."""
+        """Return jobs with two crashes, whose second points come from the recoveries of single crashes that have
+        run.
+        """
         chosen, self.pairs_found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
         return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:
-        """One run, judged."""
+        """Run one job and return its result. A run that never reached its point is made once more."""
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
@@ -148,15 +153,15 @@ class Campaign:
         return self._judged(job, run)
 
     def _rows_of(self, job: Job) -> Rows | None:
-        """The rows of a run; None: those of every run."""
+        """Return the input rows of a job that needs its own; None if it uses the rows that every run uses."""
         if job.group is Group.LARGE:
             return self.harness.large_rows()
         return both(self.harness) if job.id in TWO else None
 
     def large_jobs(self) -> Iterator[Job]:
-        """A run with a large batch, then crashes within it, where it is written in more parts than a small one.
+        """Yield a run with one large batch, then crashes at points that only the large batch has.
 
-        The user's own rows are dealt as they are, so nothing is run of it with `--rows`; nor if no time is left.
+        Yields nothing with `--rows`, because the user's own rows are used as they are, or if no time is left.
         """
         if self.settings.rows is not None or self.ledger.is_over():
             return
@@ -166,7 +171,7 @@ class Campaign:
             yield Job(f"large.{point.id}", f"{title}: {point}", Group.LARGE, (point,))
 
     def _largest(self) -> int:
-        """Rows of the largest batch that was tried."""
+        """Return the number of rows in the largest batch of any run."""
         if any(each.id == "large" and not each.unknown for each in self.results):
             return LARGE
         return max(len(batch.rows) for batch in self.harness.rows().batches)
@@ -179,7 +184,7 @@ class Campaign:
         return replace(result, story=text(self._stories[job.id]))
 
     def everything(self) -> Report:
-        """Runs all that was asked for."""
+        """Make every requested run and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -190,7 +195,7 @@ class Campaign:
         return self.report()
 
     def _count(self, jobs: Sequence[Job]) -> int:
-        """About how many runs there will be beside the healthy one; pairs and large batches are not known yet."""
+        """Estimate the number of runs after the healthy one; pairs and large batches are not known yet."""
         only = self.settings.only
         if only:
             return sum(1 + ("+" in name) for name in only)
@@ -198,7 +203,7 @@ class Campaign:
         return len(jobs) + pairs_tried + (self.settings.rows is None)
 
     def _drivers(self, jobs: Sequence[Job]) -> int:
-        """About how many drivers all runs will take: one for each kill, and one more where a run leaves none behind."""
+        """Estimate how many drivers all runs take: one for each kill, and one for each run that leaves none behind."""
         only = self.settings.only
         if only:
             return sum(1 + 2 * ("+" in name) for name in only)
@@ -248,7 +253,7 @@ class Campaign:
             yield pair_job(Pair(point, other))
 
     def _one_large(self, name: str) -> Iterator[Job]:
-        """The large batch without a crash, which shows its points, and then the one that was asked for."""
+        """Yield the large batch without a crash, which shows its points, and then the job with the requested id."""
         found = self.large_jobs()
         first = next(found, None)
         if first is None:
@@ -264,7 +269,7 @@ class Campaign:
         yield wanted
 
     def report(self) -> Report:
-        """What is known so far."""
+        """Return the report on the runs so far."""
         summary = self.ledger.summary(self.found, self.pairs_found)
         weakest = summary.weakest
         drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
@@ -275,7 +280,7 @@ class Campaign:
 
 @contextmanager
 def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
-    """Everything that a test needs, for a block; afterwards nothing of it runs any more."""
+    """Prepare drivers, reader and store for a test of a sink, for a `with` block; end every process at its end."""
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
@@ -309,9 +314,9 @@ def _reset(reader: Reader) -> None:
 
 
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Tests a sink, `FILE:NAME`; `more` is what `labkit.crashtest.settings.settings` takes.
+    """Test the sink `FILE:NAME` and return the report; `more` are keywords of `labkit.crashtest.settings.settings`.
 
-    Raises `InvalidInput` for a file, a name, a reader or a store that cannot be tested, in one sentence.
+    Raises `InvalidInput` with one sentence if the file, the name, the reader or the store cannot be tested.
     """
     with campaign(settings(subject, **more), folder, tell) as running:
         return running.everything()

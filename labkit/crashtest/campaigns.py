@@ -1,4 +1,4 @@
-"""Chooses the campaign for settings: a sink's with instruments, a sink's by its system calls, or a pipeline's."""
+"""Chooses the test for given settings: a sink's with instruments, a sink's by its system calls, or a pipeline's."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -21,28 +21,31 @@ class Tests(Protocol):
         """The results of the runs so far."""
 
     def everything(self) -> Report:
-        """Makes all runs."""
+        """Make every run and return the report."""
 
     def healthy(self) -> Result:
-        """The run without a crash, which comes first."""
+        """Make the run without a crash, which must come first, and return its result."""
 
     def jobs(self) -> list[Job]:
-        """The jobs that are known after the run without a crash."""
+        """Return the jobs that are known after the run without a crash."""
 
     def second_crashes(self) -> list[Job]:
-        """The jobs that are known after the runs of `jobs`."""
+        """Return the jobs that are known only after the runs of `jobs`."""
 
     def large_jobs(self) -> Iterator[Job]:
-        """The jobs with more rows than the others."""
+        """Yield the jobs whose batches have more rows than those of other runs."""
 
     def run(self, job: Job) -> Result:
-        """Makes the run of one job."""
+        """Make the run of one job and return its result."""
 
 
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> AbstractContextManager[Tests]:
-    """The campaign, within a `with` block. Each kind is imported when it is needed: only sinks need Spark."""
+    """Return the test for these settings as a context manager.
+
+    Each kind of test is imported only when it is used, because only sinks need Spark.
+    """
     if isinstance(wanted, PipelineSettings):
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
 

@@ -1,6 +1,6 @@
-"""A test as one page to print: what was tested, what was measured and how often, and what was not measured.
+"""Prints a test on one page: what was tested, what was measured and how often, and what was not measured.
 
-The page says what the report says, word for word.
+The page repeats the sentences of the report unchanged.
 """
 
 import platform
@@ -15,7 +15,7 @@ from labkit.view.card import code, document, items, para, section, table, tag
 from labkit.view.signs import LOOKS, signed
 
 MOST_RUNS = 24
-"""Runs that the page names one by one, the weakest first; its rows count all of them."""
+"""The number of runs that the page lists by name, the weakest first; its table counts all of them."""
 
 STYLE = """
 @page{size:A4;margin:14mm}
@@ -32,7 +32,7 @@ h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
 
 
 def certificate(report: Report) -> str:
-    """The page as an HTML document, which asks nothing of another host."""
+    """Return the page as an HTML document that loads nothing from other hosts."""
     title = f"Crash test of {report.settings.subject}"
     large = tag("p", signed(report.guarantee.value), class_="w", style=f"color:{LOOKS[report.guarantee].shade}")
     return document(
@@ -51,7 +51,7 @@ def certificate(report: Report) -> str:
 
 
 def _under(report: Report) -> Iterator[str]:
-    """What has to be said at once about the large word."""
+    """Yield the sentences that belong directly under the guarantee."""
     yield from report.restricted()
     weakest = report.summary.weakest
     if weakest is not None:
@@ -97,7 +97,7 @@ def _measured(report: Report) -> Iterator[str]:
 
 
 def _is_right(result: Result) -> bool:
-    """Whether a run proves that nothing was wrong in it; one without a verdict proves nothing."""
+    """Return whether a run proves that nothing was wrong in it. A run without a verdict proves nothing."""
     return result.guarantee is not Guarantee.UNKNOWN and not result.violated
 
 
@@ -129,7 +129,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
 
 
 def _again(report: Report) -> str:
-    """The shortest command that repeats the test; where only some runs were asked for, one for each of them."""
+    """Return the shortest command that repeats the test; with `--only`, one command for each of its runs."""
     return "\n".join(map(report.settings.command, report.settings.only or ("",)))
 
 

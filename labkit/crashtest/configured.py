@@ -1,6 +1,6 @@
-"""Reads `[tool.labkit.crashtest]` of pyproject.toml, and joins it with what a command line or pytest gives.
+"""Reads `[tool.labkit.crashtest]` of pyproject.toml and joins it with the options of a command line or of pytest.
 
-The keys are the fields of `Settings`, `PipelineSettings` and `Demand`; a value has the type that its option reads.
+The keys are the fields of `Settings`, `PipelineSettings` and `Demand`; each value has the type of its option.
 """
 
 import tomllib
@@ -16,19 +16,19 @@ from labkit.crashtest.options import Demand, SharedOptions
 from labkit.crashtest.settings import Settings
 
 KINDS: tuple[type[Settings], type[PipelineSettings]] = (Settings, PipelineSettings)
-"""The kinds of tests; an option of several of them is the same one."""
+"""The kinds of tests. An option that several of them have is the same option."""
 
 OPTIONS: dict[str, Option[Any]] = {each.keyword: each for of in (*KINDS, Demand) for each in options_of(of)}
 """Every option of a crash test by its keyword."""
 
 KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
-"""Every key of the project's file."""
+"""Every key that the table in pyproject.toml may have."""
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """The words of the project's file by keyword; empty without a file.
+    """Return the options in the project's pyproject.toml by keyword; empty if there is no such file.
 
-    Raises `InvalidInput` for an unknown key, a value of another type, and keys that do not go together.
+    Raises `InvalidInput` for an unknown key, a value of the wrong type, or keys that exclude each other.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -52,7 +52,10 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Settings from `given`, the command line's words, and for the rest from the project's. Raises `InvalidInput`."""
+    """Return the settings of the test: options of the command line (`given`) win over those of the project (`said`).
+
+    Raises `InvalidInput` if options exclude each other.
+    """
     given = _but_demands(given)
     replaced = {keyword for name in given for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(said).items() if name not in replaced}
@@ -65,18 +68,18 @@ def requested(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings | P
 
 
 def demanded(said: Mapping[str, Any], given: Mapping[str, Any]) -> Demand:
-    """The demanded result, from the command line or else from the project. Raises `InvalidInput`."""
+    """Return the demanded result, from the command line or else from the project. Raises `InvalidInput`."""
     words = {**said, **given}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def names_subject(words: Mapping[str, Any]) -> bool:
-    """Whether the words name a sink or a pipeline."""
+    """Return whether the options name a sink or a pipeline."""
     return _kind(words) is not None
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """The only kind of test that has an option; None: it is no matter of one kind."""
+    """Return the kind of test that alone has this option; None if several kinds or none have it."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -87,7 +90,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """The kind of test that the words name a subject of; the pipeline, where they name both."""
+    """Return the kind of test whose subject the options name; if they name a sink and a pipeline, the pipeline's."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -95,7 +98,7 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raises `InvalidInput` for an option that only the other kind of test has."""
+    """Raise `InvalidInput` if an option belongs only to the other kind of test."""
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

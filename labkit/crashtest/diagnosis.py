@@ -1,7 +1,7 @@
-"""Names why a sink is weaker than exactly-once, by its own lines, and the repair that fits.
+"""Explains why a sink is weaker than exactly-once, by lines of its own code, and names a repair.
 
-The crashes of one batch that go wrong lie between two effects: had these been one, nothing would have happened. This
-module reads results and a log only.
+The harmful crash points of one batch lie between two effects. If these two effects were atomic, no crash could
+come between them. This module reads results and a log of effects only.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ FORGIVE = Recipe(
 
 
 class Diagnosis(NamedTuple):
-    """The kind of a weakness, its reason, and the repair."""
+    """The kind of a weakness, the reason for it, and the repair."""
 
     code: str
     why: str
@@ -76,7 +76,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis | None:
-    """The diagnosis of the weakest result, or of a call that returned too early; None if nothing is weak."""
+    """Return the diagnosis of the weakest result, or of a call that returned too early; None if neither exists."""
     weakest = summary.weakest
     if weakest is None:
         return _late(log)
@@ -90,7 +90,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
 
 
 def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """The diagnosis of harm that no single crash of a small batch has shown."""
+    """Return the diagnosis of an anomaly that no single crash of a small batch has shown."""
     if weakest.group is Group.LARGE:
         return _large(weakest)
     if weakest.group is Group.RETRY:
@@ -102,7 +102,7 @@ def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
 
 
 def _late(log: Sequence[Effect]) -> Diagnosis | None:
-    """The diagnosis of an effect after its call's return, where nothing else is wrong; None if there is none."""
+    """Return the diagnosis of an effect that came after its call had returned; None if there was none."""
     late = first_late(log)
     if late is None:
         return None
@@ -111,7 +111,7 @@ def _late(log: Sequence[Effect]) -> Diagnosis | None:
 
 
 def _large(result: Result) -> Diagnosis:
-    """The diagnosis of harm that only a large batch has shown."""
+    """Return the diagnosis of an anomaly that only a large batch has shown."""
     if not result.points:
         why = f"{result.title}: {result.because}"
         return Diagnosis("wrong with a large batch", why, MARKER)
@@ -142,7 +142,7 @@ def _identity(result: Result, axis: str) -> Diagnosis:
 
 
 def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """The diagnosis of harm that only a crash of the recovery has shown: while a batch is replayed."""
+    """Return the diagnosis of an anomaly that only a second crash, during the recovery, has shown."""
     second = result.points[-1]
     tried = any(_same_place(each.points[0], second) for each in crashes)
     where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
@@ -156,7 +156,7 @@ def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis
 
 
 def _same_place(point: Point, other: Point) -> bool:
-    """Whether both lie on the same side of the same effect of a call, in whichever batch."""
+    """Return whether both points are on the same side of the same effect of a call, in any two batches."""
     return (point.where, point.side, point.file, point.line, point.nth) == (
         other.where,
         other.side,
@@ -167,7 +167,7 @@ def _same_place(point: Point, other: Point) -> bool:
 
 
 def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
-    """The diagnosis by the stretch of one batch in which a crash does harm."""
+    """Return the diagnosis from the window of one batch in which a crash is harmful: the effects at its two ends."""
     batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
     violating = [each for each in crashes if each.points[0].batch == batch and each.found(axis)]
     lasting = lasting_of(log, batch)
@@ -190,7 +190,7 @@ def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
 
 
 def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
-    """The lasting effects of a batch in the order in which they happened."""
+    """Return the durable effects of a batch in the order in which they happened."""
     return [
         each
         for each in log
@@ -199,7 +199,7 @@ def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
 
 
 def _reached(effect: Effect, point: Point) -> bool:
-    """Whether the effect has happened when the point is reached."""
+    """Return whether the effect has happened by the time the job reaches the point."""
     if point.kind is Kind.COMMITS:
         return True
     here, there = ((place(point.where), point.place), (place(effect.where), effect.place))

@@ -1,7 +1,7 @@
-"""Pipelines of real engines that are shipped with the lab: what each is, what is expected of it, and its kept record.
+"""Reads the pipelines of real engines that the lab ships: a description, the expected result, and a recorded test.
 
-Programs, `engines.toml` and records lie in `data/pipelines/engines`, whose README says how they were made. This module
-must not run a pipeline, must not fetch anything, and must not judge.
+The programs, `engines.toml` and the records are in `data/pipelines/engines`, whose README says how they were
+made. This module reads them only; it runs no pipeline.
 """
 
 import tomllib
@@ -14,7 +14,7 @@ from labkit.core.errors import InvalidInput
 from labkit.spark.options import shipped
 
 ENGINES = shipped("pipelines/engines")
-"""The folder with the programs, their readers and their input."""
+"""The folder of the programs, their readers and their input."""
 RECORDS = ENGINES / "records"
 PROJECT = "project"
 """The name of the lab's own environment."""
@@ -22,7 +22,7 @@ PROJECT = "project"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One entry of engines.toml, which says what the fields mean."""
+    """One entry of engines.toml, which explains the fields."""
 
     name: str
     does: str
@@ -41,23 +41,23 @@ class Pipeline:
 
     @property
     def program(self) -> Path:
-        """The pipeline's file."""
+        """The path of the pipeline's program."""
         return ENGINES / (self.pipeline or f"{self.name}.py")
 
     @property
     def is_ours(self) -> bool:
-        """Whether the lab's own environment is enough, so that nothing but jars is fetched."""
+        """Whether the pipeline runs in the lab's own environment, so that only jars are downloaded for it."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Every pipeline, by name."""
+    """Return every shipped pipeline by name."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
     return {name: msgspec.convert({"name": name, **said}, Pipeline) for name, said in tomllib.loads(text).items()}
 
 
 def named(name: str) -> Pipeline:
-    """One pipeline. Raises `InvalidInput`."""
+    """Return the pipeline with this name. Raises `InvalidInput` if there is none."""
     there = pipelines()
     if name not in there:
         raise InvalidInput(f"There is no pipeline {name[:40]}; there are {', '.join(there)}.")
@@ -65,7 +65,7 @@ def named(name: str) -> Pipeline:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What a pipeline was seen to do, and how anybody sees it again."""
+    """The record of a pipeline's test: the command that repeats it, the versions, and the effects seen."""
 
     command: str
     versions: list[str]
@@ -73,12 +73,15 @@ class Kept(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The pipeline that was run."""
+        """The name of the pipeline that was run."""
         return self.command.split()[2]
 
 
 def kept(name: str) -> Kept:
-    """The record of a pipeline, or of the one whose program it shares. Raises `InvalidInput`."""
+    """Return the record of a pipeline, or of the pipeline with the same program.
+
+    Raises `InvalidInput` if there is no record.
+    """
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"

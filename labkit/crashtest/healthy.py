@@ -1,7 +1,7 @@
-"""The run without a crash: the sink's effects, the shape of its reader's rows, and how much of it the test has seen.
+"""Makes the run without a crash, which shows the sink's effects, the reader's row shape, and unrecorded writes.
 
-Where something writes unseen the run is made once more, line by line, so that the job can be killed beside the
-statement that does it.
+If rows change without a recorded effect, the run is repeated with each source line recorded, so that the job
+can later be killed next to the statement that writes.
 """
 
 from collections.abc import Callable
@@ -25,19 +25,19 @@ class Healthy:
     run: Run
     shape: Shape
     recorded: tuple[Effect, ...]
-    """All recorded effects, lines included."""
+    """All recorded effects, including source lines about to be executed."""
     log: tuple[Effect, ...]
-    """The effects without lines, with an unseen write for each line beside which rows changed."""
+    """The recorded effects without source lines, plus an unseen write for each line next to which rows changed."""
     beside: tuple[Point, ...]
-    """The places before lines between which something was written unseen."""
+    """The points before source lines between which rows changed without a recorded effect."""
     doubts: tuple[str, ...]
-    """Why nothing may be said of the guarantee, a sentence each."""
+    """The reasons why the test can claim no guarantee, a sentence each."""
     slow: tuple[str, ...]
-    """A note on a reader that is too slow, if it is."""
+    """A note if the reader is too slow to answer at every point; empty otherwise."""
 
 
 def healthy_run(wanted: Settings, adapter: Adapter, harness: Harness, tell: Callable[[str, str], None]) -> Healthy:
-    """Makes the run. Raises `InvalidInput` if the sink or its reader fails even without a crash."""
+    """Make the run without a crash and return its findings. Raises `InvalidInput` if the sink or its reader fails."""
     tell("run", "a run without a crash, to find the points")
     run, shape = _recorded(wanted, harness, "healthy")
     unexplained = _gaps(run)
@@ -101,7 +101,7 @@ def _beside(unexplained: list[Gap]) -> tuple[Point, ...]:
 
 
 def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect, ...]:
-    """The log with unseen writes, each just after the last earlier effect of its call."""
+    """Return the log with each unseen write inserted after the last earlier effect of its call."""
     effects = list(log)
     for effect in unseen:
         before = [

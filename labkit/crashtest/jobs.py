@@ -1,4 +1,4 @@
-"""Jobs: the runs that a test is to make, each with its name, its title, its group and its points."""
+"""The jobs of a test: the runs that it is to make, each with a name, a title, a group and its crash points."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from labkit.crashtest.points import Pair
 from labkit.crashtest.verdict import Group, Result
 
 NEVER_REACHED = "the point was never reached"
-"""The reason why a run proves nothing whose job ended without coming to its crash."""
+"""The reason why a run proves nothing if its job ended without reaching its crash point."""
 
 
 class Job(NamedTuple):
@@ -20,10 +20,10 @@ class Job(NamedTuple):
 
 
 def unknown(job: Job, why: str) -> Result:
-    """The result of a job that proves nothing, with the reason."""
+    """Return the result of a job whose run proves nothing, with the reason."""
     return Result(job.id, job.title, job.group, job.points, unknown=why)
 
 
 def pair_job(pair: Pair) -> Job:
-    """The job of a crash, and of a second one during its recovery."""
+    """Return the job of a crash and of a second crash during its recovery."""
     return Job(pair.id, f"{pair.first}; then, in the recovery, {pair.second}", Group.PAIR, (pair.first, pair.second))

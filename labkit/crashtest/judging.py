@@ -1,4 +1,4 @@
-"""Applies the judge, and the explanation of its verdict, to what a reader saw of one run."""
+"""Applies the judge, and the explanation of its verdict, to what a reader saw during one run."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from labkit.crashtest.samples import Readings, Sample, history
 
 
 def explained(readings: Readings, shape: Shape, due: Sequence[Record]) -> Explanation:
-    """What failure-free runs have to say of what was read."""
+    """Compare the readings with all failure-free runs over the records `due`, and return the result."""
     return explain([named(each, shape) for each in due], readings.history(due))
 
 
 def verdict_of(samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]) -> Verdict:
-    """The judge's verdict on readings of `rows`, where the records `due` should be there in the end."""
+    """Return the judge's verdict on readings of `rows`, given the records `due` that the store must hold in the end."""
     observed = history(samples, rows, shape, due)
     return judge([named(each, shape) for each in due], observed)

@@ -1,9 +1,8 @@
-"""A sink as a pipeline: a plain job with the user's sink, killed at its system calls, whatever library or JVM writes.
+"""Tests a sink as a pipeline: a plain job uses the sink and is killed at its system calls, in Python or in the JVM.
 
     labkit crashtest sink.py:write_batch --eyes kernel
 
-Points, runs and report are those of `labkit.crashtest.blackbox`; here only the job is written down. This module must
-not run anything.
+This module only writes the job's description; `labkit.crashtest.blackbox` finds the points, runs the job and reports.
 """
 
 import shlex
@@ -27,10 +26,10 @@ from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
-"""Checksums beside files, which only repeat them, and Python's caches of sources."""
+"""Files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
 
 START_SECONDS = 120.0
-"""Seconds within which a job must do something, at least: a session starts slowly on a busy machine."""
+"""The least number of seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,15 @@ class SinkPipeline(PipelineSettings):
         return str(self.sink.subject) if self.sink else self.pipeline
 
     def command(self, only: str = "") -> str:
-        """The command line that repeats the test, or one run of it."""
+        """Return the command line that repeats the test, or only the run named `only`."""
         return self.sink.command(only) if self.sink else ""
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Writes job and rows into a folder; returns the settings to run them. `jars`: with those of its packages."""
+    """Write the job and its rows into the folder `place`, and return the settings of its test.
+
+    `jars` includes the resolved jars of the user's packages.
+    """
     rows = _rows(wanted)
     rows.write(place / "input")
     job = PlainJob(
@@ -96,7 +98,10 @@ def _words(verb: str, job: Path) -> str:
 
 @contextmanager
 def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
-    """The campaign of such a test, within a `with` block. Raises `InvalidInput` for a reader without `reset`."""
+    """Prepare the test of a sink by its system calls, for a `with` block.
+
+    Raises `InvalidInput` if there is no `reset`.
+    """
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()

@@ -1,4 +1,4 @@
-"""What the runs of one test have said so far, how many there are to be, and how much of its time is left."""
+"""Keeps the results of one test's runs, the number of runs to come, and the time that is left."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,39 +7,39 @@ from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
 Tell = Callable[[str, str], None]
-"""Told the title of a run that begins, or what came out of it, for progress only."""
+"""A function that reports progress; it gets `run` or `done` and a sentence on the run that begins or has ended."""
 
 
 def silent(_what: str, _said: str) -> None:
-    """Tells nobody."""
+    """Report no progress."""
 
 
 class Ledger:
-    """The results of a test, with its budget of time, which begins now."""
+    """The results of a test and its time budget. The time begins when the ledger is created."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
-        """`budget`: seconds for all runs."""
+        """Start the clock; `budget` is the number of seconds for all runs."""
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0
         self.side_by_side = 1
-        """How many runs are made at a time."""
+        """The number of runs made in parallel."""
         self._under_way: set[str] = set()
-        """Runs that have begun and whose results are not in."""
+        """The ids of runs that have begun and have no result yet."""
         self.total = 0
-        """About how many runs there will be, the one without a crash among them."""
+        """The estimated number of runs, including the one without a crash."""
         self._begun = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the time budget is spent."""
         return time.monotonic() - self._begun > self.budget
 
     def seconds_left(self) -> float:
-        """What is left of the time."""
+        """Return the seconds that are left of the budget."""
         return max(self.budget - (time.monotonic() - self._begun), 0.0)
 
     def progress(self, job: Job) -> str:
-        """Which run begins, of how many, and about how long they will take."""
+        """Return as text the number of the run that begins, the number of all runs, and the estimated seconds left."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
@@ -49,17 +49,17 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def begin(self, job: Job) -> None:
-        """Tells that a run begins."""
+        """Report that a run begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """A run for which there is no time."""
+        """Return and keep an unknown result for a job that had no time left to run."""
         budget = f"{self.budget:.0f} s were over"
         return self.keep(unknown(job, f"not run: {budget} (--seconds gives more)"))
 
     def keep(self, result: Result) -> Result:
-        """Takes in what came out of a run."""
+        """Keep the result of a run and report it."""
         self.results.append(result)
         self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
@@ -67,7 +67,10 @@ class Ledger:
         return result
 
     def summary(self, points: int, pairs: int, unjudged: Sequence[str] = ()) -> Summary:
-        """What the runs say together, of a test that has so many points and pairs of points."""
+        """Return the summary of all results, for a test with `points` crash points and `pairs` pairs of points.
+
+        `unjudged` are the axes that this kind of test cannot judge.
+        """
         hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
         groups = [each.group for each in self.results if not each.unknown]
         tried, twice = groups.count(Group.CRASH), groups.count(Group.PAIR)

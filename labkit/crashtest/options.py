@@ -1,8 +1,8 @@
-"""Options that the tests of a sink and of a pipeline share, and what a user demands of the result.
+"""The options that the tests of sinks and pipelines share, and those by which a user demands a result.
 
-An option is a field (`labkit.core.options`): the command line, `[tool.labkit.crashtest]` in pyproject.toml, pytest's
-options, JSON, the printed command and every refusal follow from it. A field here belongs to both kinds of tests, a
-field of `Settings` to sinks, one of `PipelineSettings` to pipelines.
+Each option is a field (`labkit.core.options`). The command line, `[tool.labkit.crashtest]` in pyproject.toml,
+pytest's options, JSON, the printed command and every refusal are derived from it. Fields of `Settings` belong
+to sinks only, fields of `PipelineSettings` to pipelines only.
 """
 
 from dataclasses import dataclass, replace
@@ -18,28 +18,28 @@ from labkit.host.path_kinds import Folder
 
 
 class Named(Kind[Subject]):
-    """A file and a name in it, as `sink.py:write_batch`; or a module and a name."""
+    """A file and a name in it, as `sink.py:write_batch`, or a module and a name."""
 
     metavar = "FILE:NAME"
 
     def read(self, word: object) -> Subject:
-        """The subject. Raises `Unfit` for another form, and for a file that is not there."""
+        """Return the subject that the text names. Raises `Unfit` for another form, or if the file does not exist."""
         if not isinstance(word, str):
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
         return Subject.read(word)
 
     def word(self, value: Subject) -> Word:
-        """The absolute path and the name."""
+        """Return the absolute path and the name as text."""
         return f"{value.file}:{value.name}"
 
 
 @dataclass(frozen=True)
 class SharedOptions(Options):
-    """Settings of one test of a sink or a pipeline."""
+    """The settings that a test of a sink or a pipeline has."""
 
     VERB = "labkit crashtest"
     KIND: ClassVar[str] = ""
-    """The kind of thing under test, and how it is named."""
+    """The kind of thing under test, and the form of its name."""
 
     reader: Subject | None = option(
         Named(),
@@ -91,24 +91,24 @@ class SharedOptions(Options):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The reader where nobody names one."""
+        """The reader if the user names none."""
         return None
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The watched folders where nobody names one."""
+        """The watched folders if the user names none."""
         return ()
 
     @property
     def may_watch(self) -> bool:
-        """Whether such a test watches folders."""
+        """Whether this kind of test watches folders."""
         return True
 
     def check_only(self) -> None:
-        """Raises `InvalidInput` for a name that no run can have."""
+        """Raise `InvalidInput` if `--only` has a name that no run can have."""
 
     def command(self, only: str = "") -> str:
-        """The command line that repeats the test, or one run of it."""
+        """Return the command line that repeats the test, or only the run named `only`."""
         return super().command() if not only else replace(self, only=(only,), quick=False).command()
 
 

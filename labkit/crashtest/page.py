@@ -1,6 +1,6 @@
-"""A test as one page for a browser: the measured guarantee, the points of the kills, and the result of each kill.
+"""Shows a test on one page for a browser: the measured guarantee, the crash points, and the result of each kill.
 
-The file holds everything; it has no script and asks nothing of another host.
+The file is self-contained: it has no script and loads nothing from other hosts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ SEEN_BY = {
 
 
 def page(report: Report) -> str:
-    """The page as an HTML document; the lines of the sink's file are those of the file as it is now."""
+    """Return the page as an HTML document. It quotes lines of the sink's file as the file is now."""
     title = f"Crash test of {report.settings.subject}"
     return document(
         title,
@@ -60,7 +60,7 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def verdict_mark(guarantee: Guarantee) -> Html:
-    """A guarantee with its shade and its sign."""
+    """Return a guarantee with its colour and sign."""
     return tag("span", signed(guarantee.value), class_="g", style=f"background:{LOOKS[guarantee].shade}")
 
 
@@ -80,7 +80,7 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """What holds and what is violated, and the conditions below."""
+    """Return a table of the axes that hold or are violated, followed by the conditions."""
     rows = [
         (axis, outcome.value, ", ".join(_violating(axis, report.summary.results)))
         for axis, outcome in report.axes.items()
@@ -106,12 +106,12 @@ def _runs(results: Iterable[Result]) -> Iterator[Html]:
 
 
 def _violations(result: Result) -> str:
-    """The violated axes in brackets; empty if there are none."""
+    """Return the violated axes in brackets; empty if there are none."""
     return f" ({', '.join(result.violated)})" if result.violated else ""
 
 
 def effects_and_kills(report: Report) -> str:
-    """The healthy run from top to bottom, with the places at which the job was killed, as SVG; empty for a pipeline."""
+    """Return the healthy run from top to bottom with the places of the kills, as SVG; empty for a pipeline."""
     try:
         log = [Effect.from_json(dict(each)) for each in report.effects]
     except (KeyError, ValueError):
@@ -122,7 +122,7 @@ def effects_and_kills(report: Report) -> str:
 
 
 def _source(settings: Any) -> Mapping[int, str]:
-    """The lines of the sink's own file, by number; none if it is not there any more."""
+    """Return the lines of the sink's own file by number; empty if the file no longer exists."""
     file = Path(getattr(settings.subject, "file", ""))
     try:
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
@@ -134,9 +134,9 @@ def _source(settings: Any) -> Mapping[int, str]:
 def effect_rows(
     log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, whole: bool = True
 ) -> list[Row]:
-    """Effects, edges of calls and kills, in the order of their batches, calls and numbers.
+    """Return a row for each effect, call boundary and kill, in the order of batches, calls and effect numbers.
 
-    `whole`: whether all that belongs to the test was run; else no kill is told by a guarantee.
+    `whole`: whether the whole test ran; otherwise kills show no guarantee, only whether something was wrong.
     """
     kills = {each.points[0]: each for each in results if each.points and each.group is Group.CRASH}
     ordered: list[tuple[tuple[Any, ...], Row]] = []

@@ -1,10 +1,11 @@
-"""`pytest --crashtest`: one test for each crash point of a sink, beside a project's other tests.
+"""Provides `pytest --crashtest`: one test for each crash point of a sink, next to a project's other tests.
 
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
-Without a name, `[tool.labkit.crashtest]` in pyproject.toml says which sink or pipeline, and which guarantee is expected
-(exactly-once by default). Every option of `labkit crashtest` is `--crashtest-OPTION` here. The run without a crash is
-made while tests are collected, since it shows the points. Nothing heavy is imported without `--crashtest`.
+Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pipeline and the expected
+guarantee (exactly-once by default). Every option of `labkit crashtest` is available as `--crashtest-OPTION`.
+The run without a crash takes place while pytest collects tests, because it shows the points. Without
+`--crashtest` the plugin imports nothing heavy.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ _FROM_PROJECT = "pyproject.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds an option for each of `labkit crashtest`."""
+    """Add an option to pytest for each option of `labkit crashtest`."""
     from labkit.crashtest.configured import OPTIONS
 
     group = parser.getgroup("labkit", "crash-testing a streaming sink or pipeline")
@@ -46,7 +47,7 @@ def _flag(option: "Option[Any]") -> str:
 
 
 def _taken(option: "Option[Any]") -> dict[str, Any]:
-    """The form of an option as argparse takes it."""
+    """Return argparse's keyword arguments for an option."""
     taken, many = option.kind.annotation, get_origin(option.kind.annotation) is list
     if taken is bool:
         return {"action": "store_true"}
@@ -55,7 +56,7 @@ def _taken(option: "Option[Any]") -> dict[str, Any]:
 
 
 def _given(config: pytest.Config) -> dict[str, Any]:
-    """The words of pytest's command line by keyword."""
+    """Return the options on pytest's command line by keyword."""
     from labkit.crashtest.configured import OPTIONS
 
     words = {each.keyword: config.getoption(_flag(each)) for each in OPTIONS.values() if not each.argument}
@@ -66,7 +67,7 @@ def _given(config: pytest.Config) -> dict[str, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the tests if `--crashtest` is given. Raises `UsageError` together with pytest-xdist."""
+    """Register the tests if `--crashtest` is given. Raises `UsageError` together with pytest-xdist."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
@@ -81,7 +82,7 @@ class CrashTests:
         self._config, self._stack = config, ExitStack()
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Makes the run without a crash, and adds a test for each point that it shows."""
+        """Make the run without a crash, and add a test for each point that it shows."""
         from labkit.core.errors import LabError
         from labkit.core.judge import Guarantee
         from labkit.crashtest.campaigns import campaign_of
@@ -111,12 +112,12 @@ class CrashTests:
         return [*tests, pairs, large]
 
     def pytest_sessionfinish(self) -> None:
-        """Ends every process of the test."""
+        """End every process of the test."""
         self._stack.close()
 
 
 class CrashTest(pytest.Item):
-    """One run, or all runs of one kind, compared with the expected guarantee."""
+    """A pytest test that makes one run, or all runs of one kind, and compares them with the expected guarantee."""
 
     def __init__(
         self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
@@ -125,7 +126,7 @@ class CrashTest(pytest.Item):
         self._run, self._expected, self._also = run, expected, also
 
     def runtest(self) -> None:
-        """Makes the run. A condition that does not hold is shown as a skip: it is no part of the guarantee."""
+        """Make the runs and raise `Weaker` if one is weaker than expected. A violated condition is only a skip."""
         from labkit.crashtest.report import weaker
         from labkit.crashtest.verdict import Group
 
@@ -139,24 +140,24 @@ class CrashTest(pytest.Item):
                 pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The reason and the timeline, without a traceback."""
+        """Return the reason and the timeline instead of a traceback."""
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """The place of the test in pytest's report."""
+        """Return the place of the test in pytest's report."""
         return self.path, None, self.name
 
 
 class Weaker(Exception):
-    """A run that is weaker than expected, or proves nothing."""
+    """A run is weaker than expected, or proves nothing."""
 
     def __init__(self, result: "Result", said: str) -> None:
         super().__init__(said)
         self.result, self.said = result, said
 
     def text(self) -> str:
-        """The run's title, the reason and the timeline, for a person."""
+        """Return the run's title, the reason and the timeline for a person."""
         story = "\n".join(f"  {line}" for line in self.result.story)
         return f"{self.result.title}\n{self.said}\n\n{story}"

@@ -1,4 +1,4 @@
-"""Finds the places at which the job is killed, in the log of a run without a crash. None is listed by hand."""
+"""Finds the places at which the job is killed, in the effects that a run without a crash has logged."""
 
 import json
 import random
@@ -10,26 +10,26 @@ from typing import NamedTuple
 from labkit.crashtest.instrument.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
-"""How many pairs of points are tried at most, also with --quick; and single points with --quick."""
+"""The most pairs of points to try, in a whole and in a quick test, and the most single points in a quick test."""
 REPAIRS, QUICK_REPAIRS = 16, 6
-"""How many pairs more, whose second crash comes behind what is done in recoveries only."""
+"""The most additional pairs, in a whole and a quick test, whose second crash follows an effect of recoveries only."""
 LARGE_POINTS = 2
-"""How many points within a large batch are tried, at most."""
+"""The most points to try within a large batch."""
 BESIDE, LINES = 8, 40
-"""How many places before lines are tried, at most: beside an unseen write, and in all."""
+"""The most points before source lines to try: next to an unseen write, and in all."""
 
 SEED = 7
 
 
 class Plan(NamedTuple):
-    """The points of a test that were chosen, and the number of all points."""
+    """The chosen crash points of a test, and the number of all points."""
 
     chosen: tuple[Point, ...]
     found: int
 
 
 def read_log(path: Path) -> list[Effect]:
-    """The effects of one run in the order in which they ended, without a line that a dying process left unfinished."""
+    """Return the effects of one run in the order in which they ended, ignoring a line left incomplete by a kill."""
     effects = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -40,9 +40,10 @@ def read_log(path: Path) -> list[Effect]:
 
 
 def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, lines: bool = False) -> list[Point]:
-    """Every place before and after every effect, at the edges of every call, and after every `commits/N`, in order.
+    """Return in order the points before and after every effect, at every call's boundaries, and after each
+    `commits/N`.
 
-    `lines`: places before lines, too, where the log has these.
+    `lines`: also return points before source lines, if the log has these.
     """
     left_out = {Kind.UNSEEN} if lines else {Kind.UNSEEN, Kind.LINE}
     places: list[Point] = []
@@ -65,21 +66,21 @@ def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, li
 
 
 def _sides(kind: Kind) -> tuple[Side, ...]:
-    """The sides of an effect of this kind on which there is a place."""
+    """Return the sides of such an effect on which a job can be killed."""
     if kind in BOUNDS:
         return (Side.AFTER,)
     return (Side.BEFORE,) if kind is Kind.LINE else (Side.BEFORE, Side.AFTER)
 
 
 def place(where: str) -> tuple[int, int]:
-    """The rank of a call in its batch: `recover`, then the tasks by number, then the calls on the driver."""
+    """Return the rank of a call in its batch: `recover`, then the tasks by number, then the calls on the driver."""
     if where.startswith("task "):
         return 0, int(where.removeprefix("task "))
     return (-1, 0) if where == RECOVER else (1, 0)
 
 
 def thin(found: Sequence[Point]) -> list[Point]:
-    """The points without those of repeated effects of one line in a call: the first two and the last remain."""
+    """Return the points without those of a line's repeated effects in one call: the first two and the last remain."""
     times = Counter(_line(point) for point in found)
     passed: Counter[object] = Counter()
     kept = []
@@ -95,14 +96,14 @@ def _line(point: Point) -> object:
 
 
 def with_lines(plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int) -> Plan:
-    """The plan with the wanted places before lines as well; `log` is a log with lines."""
+    """Return the plan with the wanted points before source lines added; `log` includes source lines."""
     every = points(log, range(batches), lines=True)
     both = {*plan.chosen, *wanted}
     return Plan(tuple(point for point in every if point in both), len(every))
 
 
 def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
-    """Places before lines: those `beside` which something was written unseen, then the others of the first batch."""
+    """Return points before source lines: those next to unseen writes (`beside`), then others of the first batch."""
     every = [point for point in points(log, [0], lines=True) if point.kind is Kind.LINE]
     chosen = [point for point in beside if point.batch < 2][:BESIDE]
     others = [point for point in thin(every) if point not in chosen]
@@ -110,10 +111,10 @@ def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
 
 
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
-    """The points of single crashes.
+    """Return the points of single crashes.
 
-    A quick test takes two batches: the places after lasting effects; and in the first batch the places before the first
-    and the last effect of each call, since an unseen effect lies beside those that were seen.
+    A quick test uses two batches: the points after durable effects, and in the first batch also the points
+    before each call's first and last effect, because unseen effects may lie next to the recorded ones.
     """
     places = points(log, range(batches))
     if not quick:
@@ -129,13 +130,13 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
 
 
 def _least(chosen: Sequence[Point], edges: set[Point]) -> int:
-    """The index of the point to leave out first: the middle one of those that are no edge."""
+    """Return the index of the point to leave out first: the middle one of those that are not in `edges`."""
     inner = [index for index, point in enumerate(chosen) if point not in edges]
     return inner[len(inner) // 2] if inner else len(chosen) // 2
 
 
 def _edges(places: Sequence[Point]) -> set[Point]:
-    """The places before the first and the last effect of each call; of a writer's tasks, only of the first one."""
+    """Return the points before the first and the last effect of each call; among a writer's tasks, only of task 0."""
     edges: set[Point] = set()
     for batch, where in {(point.batch, point.where) for point in places}:
         befores = [
@@ -153,9 +154,10 @@ def _matters(point: Point) -> bool:
 
 
 def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
-    """Places in a large batch that a small one does not have: after the first of a line's several lasting effects.
+    """Return points that only a large batch has: after the first of several durable effects of one line.
 
-    `small` is the log of the healthy run. A line that has several in a small batch was cut between them there.
+    `small` is the log of the healthy run. A line with several effects there is left out, because crashes
+    between them have been tried already.
     """
     usual = _lasting_lines(small)
     return [
@@ -166,7 +168,7 @@ def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
 
 
 def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
-    """For each line of the first batch its first lasting effect, and how many it has."""
+    """Return for each line of the first batch its first durable effect and the number of its durable effects."""
     by_line: dict[object, tuple[Effect, int]] = {}
     for each in log:
         is_first_batch = each.batch == 0 and each.driver == 1 and not each.late
@@ -185,15 +187,16 @@ class Pair(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The ids of both points, joined."""
+        """The ids of both points, joined with a plus sign."""
         return f"{self.first.id}+{self.second.id}"
 
 
 def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool) -> tuple[list[Pair], int]:
-    """A seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
+    """Return a seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
 
-    `logs`: the log of the recovery from each first crash; a recovery without an effect has no point. `healthy`: the log
-    of the run without a crash. What only recoveries do is cut in any case: no single crash comes there.
+    `logs` has the log of the recovery from each first crash; a recovery without an effect has no point.
+    `healthy` is the log of the run without a crash. Effects that only recoveries have are always tried, because
+    no single crash reaches them.
     """
     candidates = [
         Pair(first, second)
@@ -211,10 +214,10 @@ def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, qui
 
 
 def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[Pair]:
-    """For each line that changes something in recoveries only, the pair that dies behind it when most was left to
-    repair.
+    """Return for each line that has effects only in recoveries the last pair that dies after it.
 
-    A line that has an effect in a recovery of batch N has none in batch N of the healthy run: it repairs something.
+    A line that has an effect in a recovery of batch N, but none in batch N of the healthy run, repairs
+    something. In the last pair most was written, so there is most to repair.
     """
     usual = {(each.batch, each.where, each.file, each.line) for each in healthy}
     by_line: dict[object, Pair] = {}
@@ -230,14 +233,17 @@ def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[P
 
 
 def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:
-    """Pairs of a batch that was wholly written and not recorded, whose replay is cut after a lasting effect."""
+    """Return the pairs that crash after a complete, unrecorded batch and then after a durable effect of its replay."""
     whole = [pair for pair in candidates if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
     lasting = [pair for pair in whole if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
     return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
 def retry_point(log: Sequence[Effect]) -> Point | None:
-    """The point of a task that dies alone: after its last lasting effect in batch 1 (or 0); None without a task."""
+    """Return the point at which one task dies alone, after its last durable effect in batch 1 (or 0).
+
+    None if no task has an effect.
+    """
     for batch in (1, 0):
         of_tasks = [
             each
@@ -257,7 +263,10 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
 
 
 def zombie_point(log: Sequence[Effect]) -> Point | None:
-    """The point at which a driver is stopped: before its first lasting effect in batch 1 (or 0)."""
+    """Return the point at which a driver is stopped, before its first durable effect in batch 1 (or 0).
+
+    None if there is no such effect.
+    """
     for batch in (1, 0):
         for each in log:
             if each.batch == batch and each.kind in DECISIVE and not each.late:
@@ -266,7 +275,10 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
 
 
 def last_point(log: Sequence[Effect]) -> Point | None:
-    """The end of the sink's last call in batch 1 (or 0): everything is done, and `commits/N` is not there."""
+    """Return the end of the sink's last call in batch 1 (or 0), where all is written but `commits/N`.
+
+    None if there is no call.
+    """
     for batch in (1, 0):
         ends = [each for each in log if each.batch == batch and each.kind is Kind.RETURN]
         if ends:
@@ -275,7 +287,7 @@ def last_point(log: Sequence[Effect]) -> Point | None:
 
 
 def unfinished(point: Point, log: Sequence[Effect]) -> bool:
-    """Whether the sink still has a lasting effect of the batch ahead when this point is reached."""
+    """Return whether the sink still has a durable effect of the batch ahead of it at this point."""
     if point.kind is Kind.COMMITS:
         return False
     order = place(point.where)

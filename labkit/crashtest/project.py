@@ -1,7 +1,7 @@
-"""The user's project: which code counts as the sink's, and which is the interpreter's, a package's or the lab's.
+"""Tells the user's project from other code: files of the sink count, those of Python, packages and the lab do not.
 
-An effect is the sink's if a frame of the project is on the stack. What a logger writes is no part of the sink, and
-neither is what the user has named with `--ignore`.
+An effect belongs to the sink if a frame of the project is on the stack. Effects of a logger, and of files that
+the user names with `--ignore`, do not belong to it.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import NamedTuple
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Folders below which no file is the user's own, unless `--code` names it."""
+"""Names of folders whose files are not the user's own, unless `--code` names them."""
 
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
@@ -27,20 +27,20 @@ _LOGGING = str(Path(logging.__file__).parent)
 
 
 class Project(NamedTuple):
-    """The user's code, as every process of a test must know it."""
+    """The location of the user's code, which every process of a test must know."""
 
     file: str
     """The sink's own file."""
     folders: tuple[str, ...] = ()
     """The file's folder, the root of its package, and the folder in which the test was started."""
     more: tuple[str, ...] = ()
-    """Folders that `--code` names; there installed packages count, too."""
+    """Folders that `--code` names; installed packages below them count as well."""
     ignored: tuple[str, ...] = ()
-    """Patterns of files, or of `host:port`, whose effects are none of the sink's."""
+    """Patterns of files, or of `host:port`, whose effects do not belong to the sink."""
 
     @classmethod
     def of(cls, file: str, more: Sequence[str] = (), ignored: Sequence[str] = ()) -> "Project":
-        """The project of a file, as it is seen from the current working folder."""
+        """Return the project of a file, seen from the current working folder."""
         folders = (str(Path(file).parent), str(package_root(file)), str(Path.cwd()))
         real = dict.fromkeys(os.path.realpath(folder) for folder in folders)
         added = tuple(os.path.realpath(folder) for folder in more)
@@ -48,23 +48,23 @@ class Project(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> "Project":
-        """The project that `text` gave."""
+        """Return the project that `text` has written as text."""
         file, *lists = json.loads(text)
         return cls(file, *(tuple(each) for each in lists))
 
     def text(self) -> str:
-        """The project as text, for the environment of another process."""
+        """Return the project as text, for the environment of another process."""
         return json.dumps(self)
 
     def ignores(self, target: str) -> bool:
-        """Whether the user said that this file or peer is no part of the sink."""
+        """Return whether the user excludes this file or peer with `--ignore`."""
         name = target.rpartition("/")[2]
         return any(fnmatch.fnmatch(target, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self.ignored)
 
     def line(self, frame: FrameType | None) -> tuple[str, int]:
-        """The file and the line of the project that is being executed, the innermost one; ("", 0) if there is none.
+        """Return the file and number of the innermost line of the project on the stack; ("", 0) if there is none.
 
-        The file is empty if it is the sink's own. What a logger does for the project is none of the project's lines.
+        The file is empty if it is the sink's own. A logger's frames end the search, so logging counts for no line.
         """
         while frame is not None:
             name = frame.f_code.co_filename
@@ -80,7 +80,7 @@ class Project(NamedTuple):
 
 @functools.cache
 def counts(file: str, folders: tuple[str, ...], more: tuple[str, ...]) -> bool:
-    """Whether a file of code belongs to a project."""
+    """Return whether a source file belongs to the project with these folders."""
     # Code that comes from no file: `<string>`, `<frozen importlib>`.
     if file.startswith("<"):
         return False
@@ -97,14 +97,14 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 @functools.cache
 def short(file: str, folders: tuple[str, ...]) -> str:
-    """A file's name for a person: its path within the nearest folder of the project."""
+    """Return a file's name for a person: its path within the nearest folder of the project."""
     path = os.path.realpath(file)
     above = [folder for folder in folders if _below(path, (folder,))]
     return os.path.relpath(path, max(above, key=len)) if above else path
 
 
 def package_root(file: str | Path) -> Path:
-    """The folder from which a file's package can be imported; the file's own folder if it is in no package."""
+    """Return the folder from which a file's package can be imported; the file's own folder if it is in no package."""
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
@@ -115,7 +115,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """The folder from which a file with relative imports is imported, if no folder has an `__init__`."""
+    """Return the folder from which a file with relative imports can be imported if no folder has an `__init__.py`."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

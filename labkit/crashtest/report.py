@@ -1,4 +1,4 @@
-"""A test's outcome for a person, for a program and for a build: text, JSON, JUnit XML, a badge."""
+"""Formats the result of a test for people, programs and builds: text, JSON, JUnit XML and a badge."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,55 +11,55 @@ from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import AXES, VARIANTS, Group, Result, Summary
 
 SHOWN = 5
-"""Runs that the text lists for an axis."""
+"""The number of runs that the text lists for each axis."""
 
 
 class TestSettings(Protocol):
-    """What a person asked for: a sink or a pipeline, and how much of it is to be tried."""
+    """The settings that a report needs: the sink or pipeline, and which runs the user asked for."""
 
     @property
     def subject(self) -> object:
-        """What is under test; as text it is its name."""
+        """The thing under test; as text it is its name."""
 
     @property
     def only(self) -> tuple[str, ...]:
-        """The runs that were asked for by name; empty: the whole test."""
+        """The ids of the runs that `--only` names; empty for the whole test."""
 
     def command(self, only: str = "") -> str:
-        """The one command that repeats the test, or one run of it."""
+        """Return the command that repeats the test, or only the run named `only`."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One test."""
+    """The outcome of one test."""
 
     settings: TestSettings
     adapter: str
-    """How rows reach what is under test: the name of the adapter, or a command."""
+    """How rows reach the thing under test: the name of the adapter, or a command."""
     eyes: str
-    """Who saw its effects and killed it, one of `labkit.crashtest.verdict.EYES`."""
+    """How effects were observed, one of `labkit.crashtest.verdict.EYES`: `instruments` or `kernel`."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]
     """The durable effects of the run without a crash, as plain data."""
     diagnosis: Diagnosis | None = None
-    """Why it is not exactly-once, and the repair; None if nothing is weak."""
+    """Why the result is not exactly-once, and the repair; None if nothing is weak."""
     picture: str = ""
     """The weakest run as a space-time diagram (SVG); empty if nothing is weak."""
     notes: tuple[str, ...] = ()
     untested: str = ""
-    """What a test of this kind does not try, in a sentence."""
+    """A sentence on faults that this kind of test does not try."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What only this kind of test knows, for its JSON."""
+    """Additional JSON fields that only this kind of test has."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was measured; unknown if only some runs were asked for, since they cannot prove a guarantee."""
+        """The measured guarantee; unknown with `--only`, because a few runs cannot prove a guarantee."""
         return Guarantee.UNKNOWN if self.settings.only else self.summary.guarantee
 
     @property
     def axes(self) -> dict[str, Outcome]:
-        """What holds and what is violated; a few runs alone prove of no axis that it holds."""
+        """The outcome of each axis. With `--only` no axis holds, because a few runs prove nothing for all of them."""
         some = bool(self.settings.only)
         return {
             axis: Outcome.UNKNOWN if some and held is Outcome.HOLDS else held
@@ -67,7 +67,7 @@ class Report:
         }
 
     def restricted(self) -> Iterator[str]:
-        """Of a test of which only some runs were asked for: that it gives no guarantee; of a whole one nothing."""
+        """Yield a sentence that the test gives no guarantee if `--only` selected some runs; otherwise nothing."""
         if self.settings.only:
             yield (
                 f"No guarantee: only {', '.join(self.settings.only)} of the test was run. "
@@ -75,14 +75,14 @@ class Report:
             )
 
     def replay(self) -> str:
-        """The one command that repeats the weakest run, or the test."""
+        """Return the command that repeats the weakest run, or the whole test if no run is weak."""
         weakest = self.summary.weakest
         return self.settings.command(weakest.id if weakest else "")
 
     def code(self, expected: Guarantee | None, also: Sequence[str] = ()) -> int:
-        """The exit code: 0 as expected (or nothing expected), 1 weaker, 2 unknown.
+        """Return the exit code: 0 if the result is as expected (or nothing is), 1 if weaker, 2 if unknown.
 
-        With `--only` a few runs can refute what is expected, and cannot prove it: then it is 1 or 2.
+        With `--only` the code is 1 or 2, because a few runs can refute an expectation and cannot prove it.
         """
         if expected is None:
             return 2 if self.summary.guarantee is Guarantee.UNKNOWN else 0
@@ -92,7 +92,7 @@ class Report:
         return {True: 0, False: 1, None: 2}[held]
 
     def text(self) -> str:
-        """For a terminal."""
+        """Return the report as text for a terminal."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", self.guarantee.value), *self._in_these_runs()]
         rows += [(axis, self._axis(axis)) for axis in AXES]
@@ -114,7 +114,7 @@ class Report:
         return f"{head}\n\n{body}{told}\n\n{self.untested}"
 
     def _in_these_runs(self) -> list[tuple[str, str]]:
-        """What some runs say that were asked for by name; nothing if it was the whole test."""
+        """Return a line with the result of the runs that `--only` selected; nothing for a whole test."""
         only = self.settings.only
         word = "in this run" if len(only) == 1 else "in these runs"
         held = f"{self.summary.guarantee} (no guarantee: only {', '.join(only)})"
@@ -127,7 +127,7 @@ class Report:
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """For a program."""
+        """Return the report as plain data for a program."""
         why, summary = self.diagnosis, self.summary
         weakest = summary.weakest
         return {
@@ -153,7 +153,7 @@ class Report:
         }
 
     def junit(self, expected: Guarantee | None = None, also: Sequence[str] = ()) -> str:
-        """For a build: one case a run."""
+        """Return the report as JUnit XML for a build, with one test case for each run."""
         wanted = expected or Guarantee.EXACTLY_ONCE
         cases = [_case(each, wanted, also, str(self.settings.subject)) for each in self.summary.results]
         failed = sum("<failure" in case for case in cases)
@@ -166,7 +166,7 @@ class Report:
         )
 
     def badge(self) -> str:
-        """A picture of the guarantee, an SVG document."""
+        """Return a picture of the guarantee, an SVG document."""
         colour = {Guarantee.EXACTLY_ONCE: "#2e7d32", Guarantee.UNKNOWN: "#616161"}.get(self.guarantee, "#b71c1c")
         label, value = "crash-tested", self.guarantee.value
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
@@ -183,7 +183,7 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Why a run is weaker than expected; empty if it is not, or if it is a condition only."""
+    """Return why a run is weaker than expected; empty if it is not, or if it is only a condition."""
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.found(axis)]

@@ -1,7 +1,7 @@
-"""The input rows of a job under test, and how the rows that a reader returns are told apart again.
+"""Generates the input rows of a job under test, and identifies them again among the rows that a reader returns.
 
-Every generated row has an identity, and an amount that is a digit of its own in a sum of its key's amounts, so a sink
-that adds up hides neither a duplicate nor a loss.
+Every generated row has an id, and an amount that is a digit of its own in the sum of its key's amounts, so that
+a sink that only keeps sums hides neither a duplicate nor a loss.
 """
 
 import json
@@ -17,19 +17,19 @@ from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch, Record
 
 FILES = 2
-"""Files of a batch, and so partitions: a sink whose partitions commit separately is seen to do so."""
+"""The number of files, and so of partitions, in a batch: with two, separate commits of partitions become visible."""
 
 PER_BATCH = 10
-"""Rows of a generated batch. Each key is in a batch once, so a batch leaves one row of each key."""
+"""The number of rows in a generated batch. Each key occurs once in a batch."""
 
 LARGE = 3000
-"""Rows of the one large batch of a test: more than what is commonly written at once, as a thousand."""
+"""The number of rows in the large batch of a test, more than the thousand that sinks commonly write at once."""
 
 FEWEST = 2 * FILES
-"""Rows of a batch with which a loss of a part of it can still be told from a loss of all of it."""
+"""The least number of rows in a batch for which the loss of a part differs from the loss of the whole batch."""
 
 BASE = 64
-"""Sums are written in this base: a row that is added up to 63 times is told from its neighbours."""
+"""The base of the digits in sums: a row that was added up to 63 times cannot be confused with its neighbours."""
 
 SCHEMA = "id long, key string, amount long"
 
@@ -43,7 +43,7 @@ class Shape(StrEnum):
 
 
 class Seen(NamedTuple):
-    """One row as a reader returned it; None: the row has no such column."""
+    """One row as a reader returned it; a field is None if the row has no such column."""
 
     id: int | None
     key: str | None
@@ -73,7 +73,7 @@ class Rows:
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """The records that should come out, in the order of the input."""
+        """Return the records that should come out, in the order of the input."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
@@ -81,14 +81,14 @@ class Rows:
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """The batches as ranges of identities; empty if identities do not grow from batch to batch."""
+        """Return the batches as ranges of ids; empty if ids do not grow from batch to batch."""
         spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """The rows of a second query (`first` is not 0) under identities of their own; for a first query these rows."""
+        """Return the rows with new ids for a second query (`first` is not 0), or unchanged for a first query."""
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -98,11 +98,11 @@ class Rows:
         )
 
     def ids(self, batch: int) -> set[int]:
-        """The identities of a batch's rows."""
+        """Return the ids of a batch's rows."""
         return {row["id"] for row in self.batches[batch].rows}
 
     def write(self, folder: Path, first: int = 0) -> None:
-        """Writes a file for each partition; their times are the order in which Spark's file source takes them."""
+        """Write a file for each partition, with modification times in the order in which Spark must read them."""
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
             for part in range(FILES):
@@ -113,15 +113,15 @@ class Rows:
 
 
 def generate_large(base: int = 0) -> Rows:
-    """Two batches, the first with more rows than a sink may write at once."""
+    """Return two batches, the first with more rows than a sink may write at once."""
     large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """Generated rows of so many batches.
+    """Return `batches` batches of generated rows.
 
-    `first` is the number of batches of another query whose rows the same store gets, under keys of its own.
+    `first` is the number of batches of an earlier query on the same store; the rows then get keys of their own.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -136,7 +136,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """The user's own rows, dealt evenly to the batches. Raises `InvalidInput` for a file without such rows."""
+    """Return the user's own rows, split evenly into batches. Raises `InvalidInput` if the file has no usable rows."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -157,7 +157,7 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """The shape of a reader's rows, told from the last reading of a run without a crash. Raises `InvalidInput`."""
+    """Return the shape of a reader's rows, from the last reading of a run without a crash. Raises `InvalidInput`."""
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
@@ -172,7 +172,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raises `InvalidInput` for a reader that counts rows: its counts would be taken for wrong sums."""
+    """Raise `InvalidInput` if the reader returns the number of rows, which the judge would take for wrong sums."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -186,12 +186,15 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """The record for the judge: a key can be seen to go back only where a row replaces the earlier row of its key."""
+    """Return the record with the key that the judge should see.
+
+    Unless a row replaces the earlier row of its key, each record gets a key of its own, so that no key can go back.
+    """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
 def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """The input rows that a reading shows, and how often it shows each."""
+    """Return the input rows that a reading shows, and how often it shows each one."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
@@ -206,7 +209,7 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Reads sums by digits: the digit of a row in its key's sum says how often the row was added up."""
+    """Return the input rows that sums contain: a row's digit in its key's sum is the number of times it was added."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

@@ -1,9 +1,8 @@
-"""From what an outside reader saw, again and again, to the history that `labkit.core.judge` judges.
+"""Turns repeated readings by an outside reader into the history that `labkit.core.judge` judges.
 
-A row that is there at the end counts, as often as it is there. A row that was seen and is gone was read although it
-did not last (an aborted read). A batch that was readable as a whole while its sink still had something durable to do
-for it, at a moment when nobody was left to do it, was read before it was decided (a precommitted read). Nothing is
-counted here.
+Each copy of a row in the last reading counts as an effect. A row that was read and disappeared is an aborted
+read. A batch that was readable as a whole, while no process ran and its sink still had durable work left for
+it, is a precommitted read. This module counts no anomalies; the judge does.
 """
 
 from collections import Counter
@@ -16,27 +15,27 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
 SETTLED = 4.0
-"""Seconds after which missing rows are taken to be lost."""
+"""The number of seconds after which missing rows count as lost."""
 
 
 class Sample(NamedTuple):
-    """What was read at one moment."""
+    """One reading of the store."""
 
     at: float
     driver: int
-    """From 1: which driver of the run was the last one to be started."""
+    """The number of the run's most recently started driver, from 1."""
     seen: tuple[Seen, ...]
     moment: str = ""
-    """`crash 1`, `end`: everything was quiet. Empty: the job was running."""
+    """`crash 1` or `end` if no driver was running; empty if the job was running."""
     unfinished: tuple[int, ...] = ()
-    """Batches for which the sink still had something durable to do at a quiet moment."""
+    """The batches for which the sink still had a durable effect to do at the crash."""
     since: float | None = None
-    """When the reading before this one began; it was another than this, or there was none."""
+    """When the previous reading began, as a Unix time; None if there was none."""
     until: float | None = None
-    """When this reading had ended."""
+    """When this reading ended, as a Unix time."""
 
     def changed(self) -> Span | None:
-        """When what was read became as it is: after the reading before had begun. None where that is not known."""
+        """Return the span in which the rows became as this reading shows them; None if it is unknown."""
         if self.since is None or self.until is None:
             return None
         return Span(self.since, self.until)
@@ -44,7 +43,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenReading:
-    """What one reading tells of the input."""
+    """A reading together with the input rows that it shows."""
 
     sample: Sample
     tokens: Counter[Token]
@@ -60,11 +59,11 @@ class Life:
     order: int
     visibility: Visibility = Visibility.COMMITTED
     gone: int = -1
-    """The reading that did not find it any more; -1: every later one did, or found another value of its key."""
+    """The index of the first reading without this copy; -1 if it never disappeared or its key got another value."""
 
 
 class Readings:
-    """What was read of one run, with what it tells of the input."""
+    """All readings of one run and the input rows that they show."""
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
@@ -77,11 +76,11 @@ class Readings:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether a row replaces the earlier one of its key."""
+        """Whether a row replaces the earlier row of its key."""
         return self._shape is Shape.LAST
 
     def history(self, delivered: Sequence[Record]) -> History:
-        """The history of the run. `delivered` are the records that the engine handed to the sink."""
+        """Return the history of the run. `delivered` are the records that the engine gave to the sink."""
         return History(
             events=self._events(),
             keyed=self.is_keyed,
@@ -101,7 +100,7 @@ class Readings:
                 yield Reading(each.sample.moment)
 
     def sights(self) -> list[Sight]:
-        """What came into sight and went out of it, in order; when, is known between two readings."""
+        """Return each row's appearance and disappearance in order; each time is a span between two readings."""
         found = []
         for life in self._lives:
             row = self._row(life)
@@ -114,11 +113,11 @@ class Readings:
         return [sight for _, sight in found]
 
     def born(self, place: int) -> Span | None:
-        """When the row came that is at this place among those of the history."""
+        """Return the span in which a row appeared, by its index in the rows of the history; None if it is unknown."""
         return self._changed(self._lives[place].born)
 
     def end(self) -> Span | None:
-        """When the last reading was made."""
+        """Return the span of the last reading; None if there is none."""
         last = self._readings[-1].sample if self._readings else None
         return None if last is None or last.until is None else Span(last.at, last.until)
 
@@ -132,12 +131,12 @@ class Readings:
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """The history of one run. `delivered` are the records that the engine handed to the sink."""
+    """Return the history of one run. `delivered` are the records that the engine gave to the sink."""
     return Readings(samples, rows, shape).history(delivered)
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Every copy of every row that was ever seen. Of several copies the latest one goes first."""
+    """Return every copy of every row that was ever read. If a row has several copies, the newest disappears first."""
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
     for number, each in enumerate(readings):
@@ -155,7 +154,10 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """A batch that is readable as a whole although its sink has not finished it. A part of it is a fractured read."""
+    """Mark the rows of a batch as read before commit if the whole batch is readable.
+
+    A part would be a fractured read.
+    """
     there = {token.offset for token, alive in living.items() if alive}
     if not ids <= there:
         return
@@ -165,9 +167,9 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
-    """Every value that a key was seen to take; a key that is gone at the end shows that none of them lasted.
+    """Return every value that a key was seen to have; if a key is missing at the end, none of its values lasted.
 
-    A key that is there twice has one row too many, which no input explains: it gets a key of its own.
+    A key with two rows has one too many, which no input explains, so the extra row gets a key of its own.
     """
     first, extra = [], []
     for each in readings:
@@ -178,7 +180,7 @@ def keyed(readings: Sequence[TokenReading]) -> list[Life]:
 
 
 def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
-    """The latest row of each key, and the others under other keys."""
+    """Return the latest row of each key, and the other rows under different keys."""
     keys: Counter[str] = Counter()
     kept, spare = Counter[Token](), Counter[Token]()
     for token in sorted(tokens.elements(), reverse=True):

@@ -1,8 +1,8 @@
-"""Checks whether the test saw all that changes rows, by the rows of the user's reader at each point of the healthy run.
+"""Checks whether the test saw every write, by comparing the user's rows at each point of the healthy run.
 
-Where rows became readable, changed or went between two neighbouring points, and no effect that was recorded between
-them could have done that, something writes unseen, and no crash was ever put beside it. Nothing may then be said of the
-guarantee. This module reads what was recorded.
+If rows appeared, changed or disappeared between two neighbouring points, and no effect recorded between them
+explains it, then something writes unseen and no crash was ever placed next to it. The test must then claim no
+guarantee.
 """
 
 import ast
@@ -25,7 +25,7 @@ SEEN_INSTEAD = {
     "confluent_kafka": "kafka-python",
     "aiokafka": "kafka-python",
 }
-"""Libraries that are not seen, each with a library for the same store that is seen."""
+"""Libraries whose writes the test does not see, each with a library for the same store whose writes it sees."""
 
 UNSEEN = (
     "duckdb",
@@ -50,7 +50,7 @@ UNSEEN = (
 IN_JVM = " (the sink writes in the JVM, where nothing is seen; --eyes kernel sees it)"
 
 FEW = 2
-"""How many places a sentence names."""
+"""The number of places that a sentence lists."""
 
 
 class PointReading(NamedTuple):
@@ -58,31 +58,31 @@ class PointReading(NamedTuple):
 
     point: str
     position: int
-    """Bytes of the run's log when the sink began to wait: the effects in them have happened, and no others."""
+    """The length of the run's log in bytes when the sink began to wait; only effects within it have happened."""
     seen: tuple[Seen, ...]
     at: Point | None = None
-    """The point itself; None: the start or the end of the run."""
+    """The point itself; None for the start and the end of the run."""
 
 
 class Logged(NamedTuple):
-    """An effect, and where its line of the log ends, in bytes."""
+    """An effect, and the position in bytes at which its line of the log ends."""
 
     end: int
     effect: Effect
 
 
 class Gap(NamedTuple):
-    """Two neighbouring points between which the readable rows changed, and no recorded effect explains it."""
+    """Two neighbouring points between which the readable rows changed without a recorded effect that explains it."""
 
     earlier: str
     later: str
     appeared: int
     gone: int
     edges: tuple[Point, ...] = ()
-    """The two points, as far as they are places of the sink."""
+    """The two points, leaving out the start and the end of the run."""
 
     def by_line(self) -> bool:
-        """Whether the gap belongs to one statement, since one of its points lies before a line."""
+        """Return whether one of the points lies before a source line, so that the gap belongs to one statement."""
         return any(edge.kind is Kind.LINE for edge in self.edges)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Gap(NamedTuple):
 
 
 def read_logged(path: Path) -> list[Logged]:
-    """The effects of a log with their positions, without an unfinished line."""
+    """Return the effects of a log with their positions, ignoring an unfinished line."""
     logged: list[Logged] = []
     end = 0
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
@@ -106,7 +106,7 @@ def read_logged(path: Path) -> list[Logged]:
 
 
 def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap]:
-    """Where the rows changed although no effect that was recorded there could have changed them."""
+    """Return the gaps: pairs of points between which rows changed and no recorded effect could have changed them."""
     unexplained = []
     for earlier, later in pairwise(readings):
         before, after = Counter(earlier.seen), Counter(later.seen)
@@ -120,7 +120,7 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
 
 
 def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
-    """The unseen writes of the lines beside which rows changed, one for each line."""
+    """Return an unseen write for each source line next to which rows changed."""
     lines = [gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE]
     return [
         Effect(
@@ -139,10 +139,11 @@ def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
 
 
 def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
-    """Whether an effect between two places of the log shows rows, or takes them away.
+    """Return whether an effect between two positions of the log can make rows appear or disappear.
 
-    A message given to a producer may arrive at any time until a flush. After the flush or commit, which a listener may
-    do when the next call has begun, a reader may see the message a little later: until that call is over.
+    A producer may deliver a message at any time until a flush. A listener may flush or commit after the next
+    call has begun, and a reader may see the message a little later, so the message counts as arriving until
+    that call is over.
     """
     arriving = delivered = False
     calls = 0
@@ -162,16 +163,16 @@ def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
 
 
 def _delivers(effect: Effect) -> bool:
-    """Whether a producer had no message left after this effect. The commit of a producer has no target."""
+    """Return whether a producer had no message left after this effect. A producer's commit has no target in the log."""
     return effect.kind is Kind.FLUSH or (effect.kind is Kind.COMMIT and not effect.target)
 
 
 def doubts(
     readings: Sequence[PointReading], logged: Sequence[Logged], imported: Iterable[str] = (), *, in_jvm: bool = False
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that changes rows was seen.
+    """Return the reasons why no guarantee can be claimed, a sentence each; empty if every write was seen.
 
-    `in_jvm`: whether the sink may lie in the JVM.
+    `in_jvm`: whether the sink may run in the JVM.
     """
     reasons = []
     unseen = gaps(readings, logged)
@@ -207,12 +208,15 @@ def doubts(
 
 
 def first_late(effects: Iterable[Effect]) -> Effect | None:
-    """The first effect of a thread that outlived its call. A listener of the query acts late on purpose."""
+    """Return the first effect of a thread that outlived its call.
+
+    Listeners are excluded, because they are late by design.
+    """
     return next((each for each in effects if each.late and each.where != LISTENER), None)
 
 
 def askable(effects: Iterable[Effect]) -> list[Effect]:
-    """The effects at which the reader is asked (`labkit.crashtest.instrument.asking`)."""
+    """Return the effects at which the reader is asked for its rows (`labkit.crashtest.instrument.asking`)."""
     return [
         each
         for each in effects
@@ -223,7 +227,7 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
 
 
 def _help(imported: Iterable[str]) -> str:
-    """The remedy, by the libraries that the file imports."""
+    """Return the remedy in brackets, chosen by the libraries that the file imports; empty if there is none."""
     names = set(imported)
     better = [f"{name} is not seen, {seen} is" for name, seen in SEEN_INSTEAD.items() if name in names]
     others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
@@ -234,7 +238,7 @@ def _help(imported: Iterable[str]) -> str:
 
 
 def imports(file: Path) -> set[str]:
-    """The packages that a file of Python imports, and those that the modules beside it import, by their text."""
+    """Return the packages that a Python file and the modules next to it import, without executing them."""
     packages: set[str] = set()
     waiting, read = [file], set[Path]()
     while waiting:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from labkit.crashtest.spark_options import SparkOptions
 
 MOST_BATCHES = 5
-"""More batches would not fit into a sum: each query of a variant has digits of its own."""
+"""The most batches that a test can have, because each batch of each query needs its own digit in a 64-bit sum."""
 
 NAMED = ("healthy", "retry", "large")
-"""Runs with a name of their own instead of a point's, beside the variants."""
+"""The ids of runs that have a name of their own instead of a point's id, in addition to the variants."""
 
 
 def _pair(text: str) -> str:
@@ -126,12 +126,12 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """How Spark calls the sink; None: told from the file."""
+        """How Spark calls the sink; None if the file determines it."""
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink. Of a format or a table it has the reader's file and the sink's own name."""
+        """The sink. A format or table uses the reader's file and the sink's own name."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -140,29 +140,32 @@ class Settings(SharedOptions):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """`read` in the sink's file."""
+        """The function `read` in the sink's file, if the user names no reader; None for a format or table."""
         return None if self.sink is None else Subject(self.sink.file, "read")
 
     @property
     def rows_reader(self) -> Subject:
-        """The function that returns the rows."""
+        """The function that returns the rows of the store."""
         reader = self.reader or self.usual_reader
         assert reader is not None
         return reader
 
     @property
     def may_watch(self) -> bool:
-        """Only the kernel watches folders; instruments see what the sink's own code does."""
+        """Whether the test watches folders.
+
+        Only the test by system calls does; instruments record the sink's own code.
+        """
         return self.by_kernel
 
     @property
     def by_kernel(self) -> bool:
-        """Whether a plain job is killed at its system calls, instead of one with instruments at their effects."""
+        """Whether the test kills a plain job at its system calls, not an instrumented job at its recorded effects."""
         return self.eyes == KERNEL
 
     @property
     def lines(self) -> bool:
-        """Whether places before lines are tried even where all effects are seen."""
+        """Whether points before source lines are tried even if every write was seen."""
         return self.every_line or any(".line" in one for one in self.only)
 
     @property
@@ -172,7 +175,7 @@ class Settings(SharedOptions):
 
     @cached_property
     def spark(self) -> "SparkOptions":
-        """Options for the sessions of the test's drivers."""
+        """The options for the Spark sessions of the test's drivers."""
         from labkit.crashtest.spark_options import SparkOptions
 
         return SparkOptions(_pairs(self.conf), self.jars, self.packages)
@@ -184,16 +187,16 @@ class Settings(SharedOptions):
 
     @property
     def settle(self) -> float:
-        """Seconds for which the store is watched after a run."""
+        """The number of seconds for which the store is watched after a run."""
         return 0.6 if self.quick else 1.0
 
     @property
     def budget(self) -> float:
-        """Seconds for all runs."""
+        """The number of seconds for all runs."""
         return self.seconds or (170.0 if self.quick else 900.0)
 
     def check_subject(self) -> None:
-        """Raises `InvalidInput` unless exactly one sink is named, and one reader."""
+        """Raise `InvalidInput` unless the options name exactly one sink, and a reader for it."""
         if sum(map(bool, (self.sink, self.sink_format, self.table))) != 1:
             raise InvalidInput(
                 "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
@@ -204,7 +207,7 @@ class Settings(SharedOptions):
             )
 
     def check_only(self) -> None:
-        """Raises `InvalidInput` for what is neither a named run nor an id of a point, or two with a plus."""
+        """Raise `InvalidInput` unless `--only` has names of runs, ids of points, or two such ids joined by a plus."""
         for one in () if self.by_kernel else self.only:
             for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
                 check_id(part)
@@ -215,5 +218,5 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Settings from options by keyword, as a user types them. Raises `InvalidInput` in one sentence."""
+    """Return settings from options by keyword, as a user types them. Raises `InvalidInput` with one sentence."""
     return Settings.plan({"subject": subject or None, **words})

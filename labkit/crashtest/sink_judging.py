@@ -1,4 +1,4 @@
-"""Judges one run of a sink: selects its rows, and the rows that were due, and hands both to the judge."""
+"""Judges one run of a sink: selects its rows and the records that were due, and passes both to the judge."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
-    """The result of a run that is over. `resets`: whether the store was emptied before the run."""
+    """Return the result of a finished run. `resets`: whether the store was emptied before the run."""
     result = Result(
         job.id,
         job.title,
@@ -55,7 +55,7 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
 
 
 def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: float) -> Explanation:
-    """What failure-free runs have to say of what was read, with the moment of the row that refutes."""
+    """Compare the readings with all failure-free runs; add the time of the first row that no such run shows, if any."""
     found = explained(readings, shape, due)
     at = readings.born(found.rows) if found.row is not None else None
     if at is None:
@@ -66,12 +66,12 @@ def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: f
 
 
 def _begun(run: Run, samples: Sequence[Sample]) -> float:
-    """The moment from which a run's story counts its seconds."""
+    """Return the time from which a run's timeline counts seconds."""
     return min([sample.at for sample in samples] + [at for _, at in timed_effects(run.log)])
 
 
 def _handed(run: Run) -> dict[int, Span]:
-    """When the sink got each row for the first time, by id: as soon as that it could have been shown."""
+    """Return by row id when the sink first got the row, the earliest time at which it could become readable."""
     first: dict[int, float] = {}
     for effect, at in timed_effects(run.log):
         if effect.kind is Kind.BEGIN:
@@ -85,7 +85,10 @@ def _handed(run: Run) -> dict[int, Span]:
 
 
 def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
-    """The samples with the run's own rows. Without a `reset` earlier rows stay, and identities tell them apart."""
+    """Return the samples with the run's own rows only.
+
+    Without a `reset` rows of earlier runs stay; their ids differ.
+    """
     if resets:
         return list(samples)
     ids = {row["id"] for batch in run.rows.batches for row in batch.rows}
@@ -93,7 +96,7 @@ def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
 
 
 def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
-    """The records that are due: all; for a stuck job those of finished batches, and those that came anyway."""
+    """Return the records that are due: all, or for a stuck job those of finished batches and those that were read."""
     expected = run.rows.expected()
     if not run.stuck:
         return expected
@@ -108,7 +111,7 @@ def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
 
 
 def point_readings(run: Run) -> list[PointReading]:
-    """Readings at the points of the healthy run, between an empty store and the last reading."""
+    """Return the readings at the points of the healthy run, between an empty store and the last reading."""
     size = run.log.stat().st_size if run.log.exists() else 0
     end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
     return [PointReading("the start", 0, ()), *run.watcher.readings, end]

@@ -1,4 +1,4 @@
-"""The report of a sink's test, from the summary of its runs and the log of its run without a crash."""
+"""Builds the report of a sink's test from the summary of its runs and the effects of its run without a crash."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ UNTESTED = (
 
 
 def sink_report(settings: Settings, adapter: Adapter, shape: Shape, summary: Summary, log: Sequence[Effect]) -> Report:
-    """The report without picture and notes; `finished` adds them."""
+    """Return the report without a picture and without the test's own notes; `finished` adds these."""
     return Report(
         settings,
         str(adapter),
@@ -34,9 +34,10 @@ def sink_report(settings: Settings, adapter: Adapter, shape: Shape, summary: Sum
 
 
 def finished(report: Report, picture: str, notes: Sequence[str], largest: int, batches: int) -> Report:
-    """The report with the picture of its weakest run, more notes, and the rows of the largest batch that was tried.
+    """Return the report with the weakest run's picture, more notes, and the size of the largest batch that was
+    tried.
 
-    `batches`: how many batches each run had.
+    `batches`: the number of batches in each run.
     """
     return replace(
         report,
@@ -48,7 +49,7 @@ def finished(report: Report, picture: str, notes: Sequence[str], largest: int, b
 
 
 def _unseen(log: Sequence[Effect]) -> list[str]:
-    """A note on writes by the JVM, within which nothing was cut; none if there are no such writes."""
+    """Return a note on calls that write in the JVM, since no crash was placed within them; empty if there are none."""
     lines = sorted({each.line for each in log if each.kind is Kind.JVM})
     where = ", ".join(map(str, lines))
     note = f"line {where} has the JVM write; within that call nothing was cut"

@@ -1,4 +1,4 @@
-"""The timeline of one run of a sink: effects, crashes, restarts and readings in order of time."""
+"""Builds the timeline of one run of a sink: effects, crashes, restarts and readings in order of time."""
 
 import json
 import signal
@@ -13,13 +13,13 @@ from labkit.sim.rules import Event
 
 
 def lines(run: Run, *, resets: bool = True) -> list[Line]:
-    """The timeline of one run, in order of time."""
+    """Return the timeline of one run, in order of time. `resets`: whether the store was emptied before the run."""
     unordered = [*_effects(run), *_crashes(run), *_readings(run.watcher.samples, run, resets=resets)]
     return sorted(unordered, key=lambda line: line.at)
 
 
 def timed_effects(log: Path) -> Iterator[tuple[Effect, float]]:
-    """The effects of a log with their moments, without a line that was not finished."""
+    """Yield the effects of a log with their Unix times, ignoring an unfinished line."""
     text = log.read_text(encoding="utf-8") if log.exists() else ""
     for raw in text.splitlines():
         try:

@@ -1,7 +1,6 @@
-"""Options of the user's own Spark session: configuration, jars, packages of Maven (--conf, --jars, --packages).
+"""The options of the user's own Spark session: configuration, jars, and Maven packages (--conf, --jars, --packages).
 
-Packages are resolved once, before the test, by Spark's own SparkSubmit, and every driver of the test then gets the same
-jars.
+Spark's own SparkSubmit resolves packages once, before the test, so that every driver gets the same jars.
 """
 
 import re
@@ -20,7 +19,7 @@ from labkit.spark.cluster import to_properties
 from labkit.spark.jvm import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
-"""Seconds within which packages must be resolved and fetched."""
+"""The number of seconds in which packages must be resolved and downloaded."""
 
 OURS = {
     "spark.master": "the test runs its tasks one after the other in one process",
@@ -42,7 +41,7 @@ OURS = {
     "spark.driver.extraClassPath": "name jars with --jars",
     "spark.executor.extraClassPath": "name jars with --jars",
 }
-"""Settings that the test makes itself, with the reason, or with the option to use instead."""
+"""Settings of Spark that the user may not set because the test sets them, each with the reason or the option to use."""
 
 _MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
 _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
@@ -51,23 +50,29 @@ _LISTED = re.compile(r"\.jar$")
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """Options for the sessions of a test, beside those that the test sets itself."""
+    """Options for the Spark sessions of a test, in addition to those that the test sets itself."""
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
-    """Absolute paths."""
+    """The absolute paths of jars."""
     packages: tuple[str, ...] = ()
-    """Coordinates group:artifact:version, not resolved yet."""
+    """Maven coordinates, group:artifact:version, that are not resolved yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """The options with the jars of their packages. Raises `InvalidInput` if a package cannot be had."""
+        """Return the options with packages replaced by their jars.
+
+        Raises `InvalidInput` if a package is unavailable.
+        """
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self, *, instrumented: bool = True) -> Profile:
-        """The profile of a driver with these options; settings of the JVM itself become options of the JVM."""
+        """Return the profile of a driver with these options; memory and Java options become arguments of the JVM.
+
+        `instrumented`: whether the driver uses the test's own Python daemon, which records what tasks do.
+        """
         usual, conf = PROFILES["crashtest"], dict(self.conf)
         if not instrumented:
             usual = usual.without_forks()
@@ -83,7 +88,10 @@ class SparkOptions:
 
 
 def setting(text: str) -> str:
-    """A setting `spark.key=value` that a user may make. Raises `Unfit`."""
+    """Return the text of a setting `spark.key=value`.
+
+    Raises `Unfit` for another form, or if the test sets that key itself.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
         raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
@@ -100,7 +108,7 @@ def setting(text: str) -> str:
 
 
 def jar(path: str) -> str:
-    """The absolute path of a jar. Raises `Unfit`."""
+    """Return the absolute path of a jar. Raises `Unfit` if there is no such jar."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise Unfit("there is no such file.")
@@ -110,16 +118,16 @@ def jar(path: str) -> str:
 
 
 def package(text: str) -> str:
-    """Coordinates of Maven. Raises `Unfit`."""
+    """Return the text of Maven coordinates. Raises `Unfit` for another form."""
     if not _PACKAGE.fullmatch(text):
         raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """The jars of the packages and of their dependencies, found by SparkSubmit as for every job of Spark.
+    """Return the jars of the packages and of their dependencies, resolved by SparkSubmit.
 
-    Packages in Ivy's cache, or in ~/.m2, need no network. Raises `InvalidInput` if a package cannot be had.
+    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if a package is unavailable.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:
@@ -160,12 +168,12 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    """The user's settings that say where packages are looked for."""
+    """Return the user's settings that say where packages are looked up."""
     return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
 
 
 def _class_path(output: str) -> list[str]:
-    """The jars that SparkSubmit lists as the class path of its main class."""
+    """Return the jars that SparkSubmit lists as the class path of its main class."""
     _, _, after = output.partition("Classpath elements:\n")
     jars = []
     for line in after.splitlines():
@@ -177,7 +185,7 @@ def _class_path(output: str) -> list[str]:
 
 
 def _complaint(output: str) -> str:
-    """The line in which Ivy says what is wrong."""
+    """Return the line of the output in which Ivy reports an error."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line]
     return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]

@@ -1,7 +1,6 @@
-"""Loads the user's file, and finds out how Spark calls the sink that it names. Run as a program, it prints the answer.
+"""Loads the user's file and finds out how Spark calls the sink in it. Run as a program, it prints the answer.
 
-The file is only ever imported in a process of its own, in a driver, or in a Python worker, never in the process of the
-command line.
+The process of the command line never imports the user's file; a separate process, a driver or a Python worker does.
 """
 
 import importlib
@@ -27,12 +26,12 @@ from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 
 SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
-"""The environment variable that tells a driver's workers the user's project (`labkit.crashtest.project`)."""
+"""The environment variable that passes the user's project (`labkit.crashtest.project`) to a driver's workers."""
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 LOAD_SECONDS = 60.0
-"""Seconds within which a file must be imported."""
+"""The number of seconds in which a file must be imported."""
 
 
 class Adapter(StrEnum):
@@ -42,17 +41,17 @@ class Adapter(StrEnum):
     WRITER = "foreach"
     SOURCE = "data source"
     STREAM = "writeStream"
-    """A function that gets the stream and starts a query on it, or returns a writer to be started."""
+    """A function that gets the stream and starts a query on it, or returns a writer that is then started."""
     FORMAT = "format"
     TABLE = "table"
-    """For `FORMAT` and `TABLE` the sink is one of Spark's, known by its name alone."""
+    """With `FORMAT` and `TABLE` the sink is one of Spark's own, identified by its name alone."""
 
 
 BY_NAME = (Adapter.FORMAT, Adapter.TABLE)
-"""Adapters without any code of the user's."""
+"""The adapters that use no code of the user."""
 
 IN_JVM = (Adapter.STREAM, *BY_NAME)
-"""Adapters whose sink may lie in the JVM, where nothing is seen."""
+"""The adapters whose sink may run in the JVM, where instruments record no effects."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Subject:
     file: str
     name: str
     said: str = ""
-    """The name that a person reads; empty: file and name."""
+    """The name to display; if empty, the file and the name."""
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """`FILE:NAME` or `package.module:NAME` as a person typed it.
+        """Return the subject that the user typed as `FILE:NAME` or `package.module:NAME`.
 
-        Raises `InvalidInput` for another form, or for a file that is not there.
+        Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`.
         """
         try:
             return cls.read(text)
@@ -77,7 +76,7 @@ class Subject:
 
     @classmethod
     def read(cls, text: str) -> "Subject":
-        """As `parse`, for an option that names itself: raises `Unfit`."""
+        """Do the same as `parse` for an option that adds its own name to the message. Raises `Unfit`."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
@@ -93,7 +92,7 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """The file of a module that can be imported from the working folder, found without importing anything."""
+    """Return the file of a module that the working folder can import, or None, without importing anything."""
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -103,9 +102,9 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """The name under which every process imports the file, so that a pickled object can be read in any of them.
+    """Return the name under which every process imports the file, so that any of them can unpickle its objects.
 
-    A file of a package has its usual name, so that its relative imports work.
+    A file in a package keeps its usual name, so that its relative imports work.
     """
     path, root = Path(file), package_root(file)
     if root != path.parent:
@@ -115,7 +114,10 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, anew: bool = False) -> ModuleType:
-    """Imports the file by its path; `anew`: even if it was imported before. Raises `InvalidInput` if that fails."""
+    """Import the file by its path and return the module; `anew` imports it again.
+
+    Raises `InvalidInput` if that fails.
+    """
     name = module_name(file)
     if name in sys.modules and not anew:
         return sys.modules[name]
@@ -136,7 +138,7 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
 
 
 def reach(file: str) -> None:
-    """Lets this process import neighbours of the file, and whatever the folder of the test's start can import."""
+    """Extend `sys.path` so that this process can import the file's neighbours and modules of the current folder."""
     for folder in (str(package_root(file)), str(Path(file).parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -150,7 +152,7 @@ def _said(error: BaseException) -> str:
 
 
 def find(subject: Subject) -> Any:
-    """The object behind the name. Raises `InvalidInput` if the file has no such name."""
+    """Return the object that the subject names. Raises `InvalidInput` if the file has no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
@@ -158,7 +160,7 @@ def find(subject: Subject) -> Any:
 
 
 def adapter_of(found: Any, where: object) -> Adapter:
-    """The way in which Spark would call the object. Raises `InvalidInput` in one sentence if it is no sink."""
+    """Return how Spark would call the object. Raises `InvalidInput` if it is not a sink; `where` begins the message."""
     if inspect.isclass(found) and _is_data_source(found):
         if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
             raise InvalidInput(f"{where}: a data source without streamWriter; a sink needs one.")
@@ -183,7 +185,7 @@ def adapter_of(found: Any, where: object) -> Adapter:
 
 
 def _starts_query(function: Any) -> bool:
-    """Whether a function of one parameter takes a stream: its annotation says so, or it uses `writeStream`."""
+    """Return whether a function of one parameter takes a stream, by its annotation or by its use of `writeStream`."""
     code = getattr(function, "__code__", None)
     if code is not None and {"writeStream", "toTable"} & set(code.co_names):
         return True
@@ -196,7 +198,7 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    """Whether a class is a Python data source, told by name: the asking process need not import pyspark for it."""
+    """Return whether a class is a Python data source, by the names of its bases, so that pyspark is not imported."""
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 
@@ -210,7 +212,7 @@ def _what(sink: Any) -> str:
 
 
 def _parameters(function: Any) -> int:
-    """The number of arguments that a function must be given by position; 2 if it has no signature."""
+    """Return the number of positional arguments that a function requires; 2 if it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -220,15 +222,18 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The program's answer. The tag tells it from what the user's file prints."""
+    """The answer that the program prints. The tag tells it from output of the user's file."""
 
     adapter: Adapter | None = None
     because: str = ""
-    """Why the name is no sink; empty if it is one."""
+    """Why the name is not a sink; empty if it is one."""
 
 
 def examine(subject: Subject) -> Adapter:
-    """How Spark would call the sink, told by a process of its own. Raises `InvalidInput` if it is no sink, or hangs."""
+    """Return how Spark would call the sink, found in a separate process.
+
+    Raises `InvalidInput` if the name is not a sink, or if importing the file takes too long or ends the process.
+    """
     command = own_python("-m", "labkit.crashtest.subject", subject.file, subject.name)
     try:
         process = subprocess.run(
@@ -251,7 +256,7 @@ def _examined(output: bytes) -> Iterator[Examined]:
 
 
 def main(file: str, name: str) -> None:
-    """Prints the answer on one line, whatever the file itself prints."""
+    """Print the answer as one line of JSON after any output of the user's file."""
     subject = Subject(file, name)
     try:
         examined = Examined(adapter=adapter_of(find(subject), subject))

@@ -1,4 +1,4 @@
-"""The timeline of one run as text and as a space-time diagram."""
+"""Formats the timeline of one run as text and as a space-time diagram."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from labkit.view.spacetime import Diagram, Step, svg
 
 
 class Line(NamedTuple):
-    """One event of a run. `who`: `engine`, `sink`, `reader`."""
+    """One event of a run. `who` is `engine`, `sink` or `reader`; `at` is a Unix time."""
 
     at: float
     who: str
@@ -17,13 +17,13 @@ class Line(NamedTuple):
 
 
 def text(found: Sequence[Line]) -> tuple[str, ...]:
-    """The lines as text, with seconds since the first line."""
+    """Return the lines as text, with seconds since the first line."""
     begun = found[0].at if found else 0.0
     return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found)
 
 
 def picture(found: Sequence[Line], title: str) -> str:
-    """The lines as a space-time diagram, an SVG document."""
+    """Return the lines as a space-time diagram, an SVG document."""
     names = {"engine": "engine", "sink": "sink", "reader": "reader"}
     steps = tuple(Step(line.who, line.event, (), line.said) for line in found)
     return svg(Diagram(names, steps), title=title)

@@ -1,6 +1,6 @@
-"""Variants: runs whose fault is not a crash but an identity, of a batch, a checkpoint, a query or a driver.
+"""Runs the variants, whose fault concerns the identity of a batch, checkpoint, query or driver instead of a crash.
 
-One function for each variant, on a harness and a run.
+Each variant is a function of a harness and a run.
 """
 
 import shutil
@@ -24,20 +24,20 @@ from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
 from labkit.host.processes.sessions import await_stopped, signal_session
 
 STOP_SECONDS = 30.0
-"""Seconds in which a process stops itself that has left the evidence of its point."""
+"""The number of seconds in which a process must stop after it has written the evidence of its point."""
 
 REPLACED_SECONDS = 12.0
-"""Seconds without progress after which a new driver counts as held up by the stopped one."""
+"""The number of seconds without progress after which the stopped driver counts as blocking the new one."""
 
 
 def both(harness: Harness) -> Rows:
-    """The rows of two queries on one store."""
+    """Return the rows of two queries on one store."""
     first, second = harness.rows(), harness.rows(harness.settings.batches)
     return Rows([batch.rows for batch in (*first.batches, *second.batches)], generated=first.generated)
 
 
 def _second_input(harness: Harness, run: Run) -> None:
-    """Leaves the first half of the batches to the first query, and gives the others to a second one."""
+    """Leave the first half of the batches to the first query, and write the others as input of a second one."""
     half = harness.settings.batches
     shutil.rmtree(run.folder / "input")
     for folder, batches in (("input", run.rows.batches[:half]), ("input-2", run.rows.batches[half:])):
@@ -45,7 +45,7 @@ def _second_input(harness: Harness, run: Run) -> None:
 
 
 def fresh_checkpoint(harness: Harness, run: Run) -> None:
-    """Runs a query to its end, then another one with its own checkpoint: its batch ids start at 0 again."""
+    """Run a query to its end, then another one with its own checkpoint, whose batch ids start at 0 again."""
     _second_input(harness, run)
     for query in (1, 2):
         run.watcher.driver = query
@@ -55,7 +55,7 @@ def fresh_checkpoint(harness: Harness, run: Run) -> None:
 
 
 def two_queries(harness: Harness, run: Run) -> None:
-    """Runs two queries at once, in one driver."""
+    """Run two queries in parallel in one driver."""
     _second_input(harness, run)
     driver = harness.driver()
     ending = follow(driver.give([harness.query(run, 1, None, query=query) for query in (1, 2)]))
@@ -72,7 +72,7 @@ def _keep_idle(harness: Harness, run: Run, driver: Driver, outcome: Outcome) -> 
 
 
 def copied_checkpoint(harness: Harness, run: Run) -> None:
-    """Runs all batches, then those after batch 0 again from an older copy: same query, same batch ids."""
+    """Run all batches, then repeat those after batch 0 from an older copy of the checkpoint, with the same ids."""
     harness.execute(run)
     if run.raised:
         raise JobFailed(f"without a crash the sink raised {run.raised}")
@@ -95,7 +95,10 @@ def _number(path: Path) -> int:
 
 
 def other_rows(harness: Harness, run: Run) -> None:
-    """Crashes when batch 1 is written and not recorded; then its id comes with rows of the next batch, too."""
+    """Crash after batch 1 is written and before it is recorded, then replay its id with more rows.
+
+    The additional rows are those with which the next batch would begin.
+    """
     point = last_point(harness.healthy_log)
     if point is None:
         raise JobFailed("no call of the sink was recorded")
@@ -113,7 +116,7 @@ def other_rows(harness: Harness, run: Run) -> None:
 
 
 def _move_rows(run: Run, batch: int) -> None:
-    """Moves the first half of the next batch's rows to this batch; of the last batch, to the one before it."""
+    """Move half of the next batch's rows into this batch; if this is the last one, move its rows to the previous."""
     rows = [list(each.rows) for each in run.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
@@ -125,7 +128,7 @@ def _move_rows(run: Run, batch: int) -> None:
 
 
 def stopped_driver(harness: Harness, run: Run) -> None:
-    """Stops a driver before a lasting effect, replaces it on the same checkpoint, and continues it."""
+    """Stop a driver before a durable effect, start another on the same checkpoint, then continue the stopped one."""
     point = zombie_point(harness.healthy_log)
     if point is None:
         raise JobFailed("the sink has no durable effect that was seen, so there is nowhere to stop it")
@@ -156,7 +159,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
 
 
 def _see_out(harness: Harness, run: Run, old: Driver) -> None:
-    """Waits until the continued driver's query has ended or hangs (`--limit`), so that a late write is seen, too."""
+    """Wait until the continued driver's query has ended or hangs (`--limit`), so that a late write becomes visible."""
     ending = follow(old.events)
     while isinstance(ending, Stopped):  # the driver's main loop reports the same stop once more
         ending = follow(old.events)
@@ -177,7 +180,7 @@ def _said(outcome: Finished | Ending) -> str:
 
 
 def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
-    """Runs the new driver. If it fails while the old one is stopped, the old one is continued and it tries again."""
+    """Run the new driver. If it fails while the old one is stopped, continue the old one and try again."""
     new = harness.driver()
     query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
     outcome = follow(new.give([query]))
@@ -196,7 +199,7 @@ VARIANT_RUNS: dict[str, Callable[[Harness, Run], None]] = {
     "other_rows": other_rows,
     "stopped_driver": stopped_driver,
 }
-"""The functions by the names of `labkit.crashtest.verdict.VARIANTS`."""
+"""The function of each variant, by the names of `labkit.crashtest.verdict.VARIANTS`."""
 
 TWO = ("fresh_checkpoint", "two_queries")
-"""Variants with rows of two queries."""
+"""The variants with rows of two queries."""

@@ -1,7 +1,7 @@
-"""Summarises the runs of a test: eight axes and the guarantee that is left, the weakest run first.
+"""Summarises the runs of a test: eight axes and the remaining guarantee, the weakest run first.
 
-Every single run was judged by `labkit.core.judge`; this module only puts the verdicts side by side, and must not judge.
-A run without evidence is unknown, and nothing else.
+`labkit.core.judge` has judged every single run; this module only combines the verdicts. A run without evidence
+is unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +16,13 @@ from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
 
 AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
-"""`unexpected` are rows that no input explains; with duplicates they are the extra effects of the guarantee."""
+"""The properties that a test checks.
+
+`unexpected` are rows that no input explains; with duplicates they are extra effects.
+"""
 
 EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
-"""Who sees the sink's effects: wrappers around Python's libraries, or the kernel that every program asks."""
+"""How the test observes a sink's effects: by wrappers around Python's libraries, or by system calls in the kernel."""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
@@ -28,14 +31,14 @@ VARIANTS = {
     "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
     "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
 }
-"""Faults of a query's identity, and of a driver that was thought dead."""
+"""Faults of a query's identity, and a driver that was wrongly thought dead, by name."""
 
 DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""Variants that belong to the guarantee. The others are conditions: a sink cannot always meet them by itself."""
+"""Variants that belong to the guarantee. The others are conditions, which a sink cannot always meet by itself."""
 
 
 class Group(StrEnum):
-    """The kind of a run: what was done to the job."""
+    """The kind of a run, by what was done to the job."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -44,10 +47,10 @@ class Group(StrEnum):
     RETRY = "task retry"
     LARGE = "large batch"
     SEEING = "seeing"
-    """No run, but a doubt: the test did not see in the healthy run all that the sink does."""
+    """Not a run but a doubt: in the healthy run the test did not see everything that the sink does."""
     IDENTITY = "identity"
     CONDITION = "condition"
-    """A variant that says under which condition the guarantee holds, and is no part of it."""
+    """A variant that shows a condition of the guarantee and is not part of it."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,12 @@ class Result:
     story: tuple[str, ...] = ()
     seconds: float = 0.0
     explanation: Explanation | None = None
-    """What failure-free runs have to say of what was read."""
+    """The comparison of the readings with all failure-free runs; None if it was not made."""
     exposure: Exposure | None = None
-    """For how long a reader could have read something wrong; None where the reader was not asked all the time."""
+    """How long a reader could have read something wrong; None if the store was not read all the time."""
 
     def found(self, axis: str) -> tuple[int, ...]:
-        """Ids of the rows that violate an axis; for `stuck` one id or none."""
+        """Return the ids of the rows that violate an axis; for `stuck` the id 0 or nothing."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -97,11 +100,11 @@ class Result:
         return "; ".join(reasons)
 
     def beside_verdict(self) -> list[tuple[str, str]]:
-        """What is to be said beside the verdict; see `labkit.core.exposure.beside_verdict`."""
+        """Return further remarks on the run as (label, sentence); see `labkit.core.exposure.beside_verdict`."""
         return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """Return the result as plain data."""
         plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
         rows = {axis: list(self.found(axis)) for axis in AXES if axis != "stuck"}
         more = {"stuck": self.stuck, "unknown": self.unknown, "because": self.because, "notes": list(self.notes)}
@@ -124,7 +127,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """The rank of a result, small for weak: loss, duplicates, a stuck job, early reads, no flaw, unknown."""
+    """Return the rank of a result, small for weak: loss, duplicates, a stuck job, early reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -133,16 +136,16 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many points there are, and how many runs were planned and reached theirs."""
+    """The number of points, and how many runs were planned and reached their points."""
 
     found: int
-    """Points of single crashes in the log of the healthy run."""
+    """The number of points for single crashes in the log of the healthy run."""
     pairs: int
-    """Pairs of a point and another one in the recovery from it."""
+    """The number of pairs of a point and another point in the recovery from it."""
     planned: int
     hit: int
     tried: int = 0
-    """Points that had a run of their own."""
+    """The number of points that had a run of their own."""
     pairs_tried: int = 0
 
     def __str__(self) -> str:
@@ -151,13 +154,13 @@ class Coverage:
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}"
 
     def to_json(self) -> dict[str, int]:
-        """The coverage as plain data."""
+        """Return the coverage as plain data."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The findings of a test as a whole."""
+    """The combined findings of a test."""
 
     results: tuple[Result, ...]
     coverage: Coverage
@@ -167,27 +170,27 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that violates an axis, conditions apart; None if there is none."""
+        """The weakest run that violates an axis, except conditions; None if there is none."""
         ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Result]:
-        """The results, the weakest first; equally weak ones in the order in which they ran."""
+        """Return the results, the weakest first; equally weak ones in the order in which they ran."""
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Results that prove nothing."""
+        """Return the results that prove nothing."""
         return [each for each in self.results if each.unknown]
 
     def at_best(self) -> Guarantee:
-        """The guarantee if nothing is wrong beyond what was seen."""
+        """Return the guarantee that holds if nothing beyond the seen violations is wrong."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
         return guarantee(_properties(outcomes))
 
     def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
-        """Whether the expected guarantee was measured; None where a run that could refute it proves nothing."""
+        """Return whether the expected guarantee was measured; None if a run that could refute it proves nothing."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         if Outcome.VIOLATED in outcomes or not satisfies(self.at_best(), expected):
             return False
@@ -198,9 +201,10 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()) -> Summary:
-    """Puts the results together. An axis is violated if a demanded run violates it, unknown if one proves nothing.
+    """Return the summary of results: an axis is violated if a demanded run violates it, unknown if a run proves
+    nothing.
 
-    `unjudged`: axes of which runs of this kind say nothing. They are unknown, unless one is violated all the same.
+    `unjudged` are axes that runs of this kind cannot judge. They are unknown unless a run violates them.
     """
     demanded = [each for each in results if each.group is not Group.CONDITION]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
@@ -222,7 +226,7 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def _proves_nothing(result: Result) -> bool:
-    """Whether a run says why it is unknown, or its verdict is unknown, as where nobody looked."""
+    """Return whether a run has a reason for being unknown, or an unknown verdict because nobody read the store."""
     return bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN
 
 

@@ -71,8 +71,9 @@ class Driver:
 
 
 def at_once(memory: int, cores: int) -> int:
-    """How many drivers get warm at once, with so many bytes free. Runs share the user's one store, so each waits for
-    the one before it; but a start takes far longer than a run and keeps a core busy.
+    """How many drivers get warm at once, with so many bytes free.
+
+    Runs share the user's one store, so each waits for the one before it; but a start takes far longer than a run and keeps a core busy.
     """
     return max(1, min(cores, memory // BYTES - RESERVED))
 
