@@ -118,7 +118,7 @@ class Campaign:
         return self.first.recorded if self.first is not None else self.log
 
     def second_crashes(self) -> list[Job]:
-        """Return jobs with two crashes, whose second points come from the recoveries of single crashes that have
+        """Return jobs with two crashes; their second points come from the recoveries of single crashes that have
         run.
         """
         chosen, self.pairs_found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)

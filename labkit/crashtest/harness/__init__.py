@@ -1,4 +1,1 @@
-"""The harness runs a job under test: its driver, the reader outside, and what the job leaves behind.
-
-This package must not judge what was seen.
-"""
+"""The harness runs a job under test: its driver, the reader outside it, and cleaning up after it."""

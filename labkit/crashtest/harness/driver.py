@@ -1,7 +1,7 @@
-"""The driver process under test: it warms up without the user's file, then runs queries as the supervisor orders.
+"""The driver process under test: it warms up without the user's file, then runs queries on the supervisor's orders.
 
-`labkit.host.processes.supervisor` starts the driver, which reports events to it (`labkit.host.processes.events`).
-Output of the user's code goes to the log.
+`labkit.host.processes.supervisor` starts the driver, which reports events to it
+(`labkit.host.processes.events`). Output of the user's code goes to the log.
 """
 
 import contextlib
@@ -39,32 +39,31 @@ if TYPE_CHECKING:
 
 _POLL = 0.01
 _STOPPED = 2.0
-"""Seconds: a longer pause between two looks at a query means that this process itself was stopped, and the sink with
-it."""
+"""A longer pause in seconds between two looks at a query means that this process was stopped, and the sink with it."""
 
 _LATER = 5.0
-"""Seconds for which the user's code that started a query may go on after the query's end."""
+"""The number of seconds for which the user's code that started a query may run after the query's end."""
 
 MASTER = "local[1,2]"
 """One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
 
 _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
-"""The last line of a traceback, at its margin."""
+"""Matches the last line of a traceback, which begins at the left margin."""
 
 
 class Hung(LabError):
-    """A query made no progress for too long. It is not stopped, since stopping it would wait for the sink."""
+    """A query made no progress for too long. It is not stopped, because stopping it would wait for the sink."""
 
 
 hung: list[str] = []
-"""Descriptions of what hangs in this driver: queries, and code of the user's that started one."""
+"""Descriptions of what hangs in this driver: queries, and user code that started one."""
 
 armed: dict[str, str] = {}
-"""Names of queries by the paths of their evidence files, so that the report of a reached point names its query."""
+"""The names of queries by the paths of their evidence files, so that the report of a reached point names its query."""
 
 
 class SinkQuery:
-    """A query under way: the user's sink behind its adapter, over the rows of one folder."""
+    """A running query that reads the rows of one folder and calls the user's sink through its adapter."""
 
     def __init__(self, spark: "SparkSession", task: QueryTask) -> None:
         self.name = task.name
@@ -89,7 +88,11 @@ class SinkQuery:
         return entry.start(spark, rows, task.checkpoint)
 
     def poll(self) -> bool:
-        """Whether the query is over. Raises the query's own error, or `Hung`. Does not return from a crash's point."""
+        """Return whether the query is over.
+
+        Raises the query's own error, or `Hung`. At the point of a crash it does not return, because the process
+        is killed.
+        """
         self._look_for_commits()
         if self._ticket.evidence and Path(self._ticket.evidence).exists():
             if self._ticket.then == "crash":
@@ -133,16 +136,16 @@ class SinkQuery:
 
 
 class Entry(NamedTuple):
-    """The way of a query's rows into a sink."""
+    """The connection between a query's rows and a sink."""
 
     adapter: Adapter
     ticket: Ticket
     name: str
-    """The sink's name in the user's file; for a format or a table, the name that Spark knows."""
+    """The sink's name in the user's file; for a format or a table, the name that Spark uses."""
     options: dict[str, str]
 
     def start(self, spark: "SparkSession", rows: "DataFrame", checkpoint: str) -> "StreamingQuery":
-        """Starts a query on a sink behind its adapter."""
+        """Start a query that calls the sink through its adapter."""
         from labkit.crashtest.instrument import adapters
 
         writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", checkpoint)
@@ -157,7 +160,7 @@ class Entry(NamedTuple):
         return writer.format(adapters.FORMAT).options(**more).start()
 
     def starter(self, rows: "DataFrame", checkpoint: str) -> "Starter":
-        """A thread that starts a query: by the user's code, or on a format or table that Spark knows by name."""
+        """Return a thread that starts a query, by the user's code or on a format or table that Spark finds by name."""
         from labkit.crashtest.instrument import adapters
         from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
@@ -179,7 +182,7 @@ class Entry(NamedTuple):
 
 
 def recover(ticket: Ticket, checkpoint: str) -> None:
-    """Calls `recover(checkpoint)` of the user's file, if there is one, as the user's job would before its query."""
+    """Call `recover(checkpoint)` of the user's file if it exists, as the user's job would before its query."""
     from labkit.crashtest.instrument import adapters
 
     adapters.ready(ticket)
@@ -191,7 +194,7 @@ def recover(ticket: Ticket, checkpoint: str) -> None:
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Runs a scratch query of the same shape on a sink that keeps nothing."""
+    """Run a query of the same kind on a sink that keeps nothing, so that later queries start fast."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
     ticket = Ticket(str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0)
@@ -209,7 +212,7 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Warms the session up, then runs the queries of one order after another, until this process is ended."""
+    """Warm up the session, then run the queries of each order until another process ends this one."""
     from labkit.spark.session import start_session
 
     recorder.on_reach = say_reached
@@ -231,7 +234,7 @@ def run(launch: Launch) -> None:
 
 
 def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
-    """Runs queries side by side until each has stopped."""
+    """Run queries in parallel until each has stopped."""
     active: list[SinkQuery] = []
     for task in tasks:
         if task.ticket.evidence:
@@ -251,7 +254,7 @@ def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
 
 @contextlib.contextmanager
 def _failing(name: str) -> Iterator[None]:
-    """Reports a query's error in one sentence, and prints the error to the log."""
+    """Report a query's error in one sentence, and print it to the log."""
     try:
         yield
     except Exception as error:
@@ -262,7 +265,7 @@ def _failing(name: str) -> Iterator[None]:
 
 
 def sentence_of(error: Exception) -> str:
-    """The error of the user's code in one sentence, out of the many lines in which Spark wraps it."""
+    """Return the error of the user's code in one sentence, taken from the many lines in which Spark wraps it."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _RAISED.fullmatch(line):
@@ -272,7 +275,7 @@ def sentence_of(error: Exception) -> str:
 
 
 def _cause_in_java(text: str) -> str:
-    """The JVM's exception and its last cause, from the lines behind Py4J's own error; empty if there is none."""
+    """Return the JVM's exception and its root cause, from the lines that follow Py4J's own error; empty without one."""
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")
@@ -284,7 +287,7 @@ def _cause_in_java(text: str) -> str:
 
 
 def say_reached(ticket: Ticket) -> None:
-    """Reports a reached point; its query waits there for the kill, or until it may go on."""
+    """Report a reached point. Its query waits there for the kill, or until it may continue."""
     if ticket.then == "crash":
         report(Parked(armed[ticket.evidence]), AwaitsKill())
     else:

@@ -1,7 +1,7 @@
-"""A pool of warm drivers for a test, each under a supervisor: one driver is used while others get warm.
+"""Keeps a pool of warm drivers for a test, each under a supervisor, so that some warm up while another one runs.
 
-A driver that ended its query and left nothing open begins the next run, in which it dies; so one start of a driver is
-paid for each kill.
+A driver whose query ended and left nothing open begins the next run and dies in it, so each kill costs one
+start of a driver.
 """
 
 from collections.abc import Iterator
@@ -20,19 +20,17 @@ from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.spark.fast.standby import Standby, check_memory
 
 PATIENCE = 300.0
-"""Seconds without an event from a driver. The driver's own limit for a hanging sink is shorter."""
+"""The number of seconds without an event from a driver. The driver's own limit for a hanging sink is shorter."""
 
 BYTES = 1_300_000_000
-"""Memory of one driver with its workers, in bytes."""
+"""The memory of one driver with its workers, in bytes."""
 
 RESERVED = 3
-"""Drivers for which memory is left beside those that get warm: the one that runs, the one that takes over, and the
-rest.
-"""
+"""The number of drivers whose memory is kept free: for the running one, the next one, and other needs."""
 
 
 class Driver:
-    """One driver, from its start to the proof of its end."""
+    """One driver, from its start until its end is proved."""
 
     def __init__(self, task: DriverTask, scratch: Path, log: Path, *, project: str, mark: str) -> None:
         self.mark, self.log = mark, log
@@ -47,11 +45,11 @@ class Driver:
         self._standby.__enter__()
 
     def await_ready(self) -> None:
-        """Waits until the driver is warm."""
+        """Wait until the driver is warm."""
         self._standby.await_ready()
 
     def give(self, queries: list[QueryTask], dead: Ending | None = None) -> Iterator[AnyEvent]:
-        """Hands queries to the driver, and returns their events. `dead` proves the end of the driver before it."""
+        """Pass queries to the driver, and return their events. `dead` proves that the previous driver has ended."""
         order = RunQueries([wire.raw(query) for query in queries])
         if dead is None:
             return self._standby.hand(order)
@@ -59,11 +57,11 @@ class Driver:
 
     @property
     def events(self) -> Iterator[AnyEvent]:
-        """Events of the current queries, from where the last reader of events stopped."""
+        """The events of the current queries that nobody has read yet."""
         return self._standby.events
 
     def close(self) -> list[int]:
-        """Ends the driver and the processes that its sink left outside of its session; returns the latter's ids."""
+        """End the driver and the processes that its sink left outside its session; return the ids of the latter."""
         self._standby.__exit__(None, None, None)
         left = strays(self.mark)
         end(left)
@@ -71,29 +69,33 @@ class Driver:
 
 
 def at_once(memory: int, cores: int) -> int:
-    """How many drivers get warm at once, with so many bytes free.
+    """Return how many drivers can warm up in parallel with `memory` bytes free.
 
-    Runs share the user's one store, so each waits for the one before it; but a start takes far longer than a run and keeps a core busy.
+    Runs share the user's one store and therefore wait for each other, but a start takes far longer than a run
+    and keeps a core busy.
     """
     return max(1, min(cores, memory // BYTES - RESERVED))
 
 
 class DriverPool:
-    """Starts drivers ahead of time, so that warm ones are ready. `close` ends the drivers that were not taken."""
+    """Starts drivers in advance, so that warm ones are ready. `close` ends the drivers that nobody took."""
 
     def __init__(self, task: DriverTask, folder: Path, *, project: str, mark: str) -> None:
-        """`project`: the user's project as text (`labkit.crashtest.project`)."""
+        """Check that memory suffices for one driver.
+
+        `project` is the user's project as text (`labkit.crashtest.project`).
+        """
         self._task, self._folder, self._mark = task, folder, mark
         self._project = project
         self._waiting: list[Driver] = []
         self._count = 0
         self.wanted: int | None = None
-        """About how many drivers will still be taken; None: unknown. No more drivers than this get warm in advance."""
+        """The estimated number of drivers still to be taken, which limits those started in advance; None: unknown."""
         check_memory(1)
         self._most = at_once(psutil.virtual_memory().available, cores())
 
     def take(self) -> Driver:
-        """Returns a warm driver, and starts others in its place. An error quotes the end of the driver's log."""
+        """Return a warm driver, and start others in its place. An error quotes the end of the driver's log."""
         self.fill(1)
         driver = self._waiting.pop(0)
         try:
@@ -108,7 +110,7 @@ class DriverPool:
         return driver
 
     def fill(self, most: int) -> None:
-        """Starts drivers until `most` of them wait."""
+        """Start drivers until `most` of them wait."""
         while len(self._waiting) < most:
             self._count += 1
             name = f"driver-{self._count}"
@@ -117,13 +119,13 @@ class DriverPool:
             self._waiting.append(Driver(self._task, self._folder / name, log, project=self._project, mark=mark))
 
     def close(self) -> None:
-        """Ends the drivers that wait."""
+        """End the waiting drivers."""
         while self._waiting:
             self._waiting.pop().close()
 
 
 def last_words(log: Path) -> str:
-    """The last line of a driver's log as a sentence, since a test's folder is removed unless the user named one."""
+    """Return the last line of a driver's log as a sentence, because the log is deleted unless the user gave `--out`."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     sentence = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"

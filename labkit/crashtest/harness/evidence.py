@@ -1,6 +1,6 @@
-"""Checks the evidence that a point was reached, and what the engine's logs must say there.
+"""Checks the evidence that a job reached its crash point, and that the engine's logs agree with that point.
 
-How a driver must have died is `labkit.spark.crash_proof`.
+`labkit.spark.crash_proof` checks how the driver died.
 """
 
 import json
@@ -16,10 +16,10 @@ from labkit.spark.crash_proof import BatchLogs, check_logs, check_unchanged
 
 
 def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint) -> None:
-    """Raises `JobFailed` unless the engine's logs are those of this point.
+    """Raise `JobFailed` unless the engine's logs agree with this point.
 
-    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, and so behind the
-    logs of the crash before it, where there was one.
+    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, so the logs
+    must be those of the previous crash, if there was one.
     """
     if point.where != RECOVER:
         logs = EngineLogs(planned=True, finished=point.kind is Kind.COMMITS)
@@ -32,7 +32,10 @@ def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:
-    """Reads the evidence of a reached point. Raises `JobFailed` if there is none, or if it is of another point."""
+    """Return the evidence of a reached point.
+
+    Raises `JobFailed` if there is none, or if it belongs to another point.
+    """
     try:
         evidence: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         named, kind = evidence["point"], evidence["kind"]

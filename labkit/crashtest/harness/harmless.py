@@ -1,4 +1,4 @@
-"""Sinks of every kind that keep nothing, to warm a driver up."""
+"""Sinks of every kind that keep nothing, for the warm-up of a driver."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,21 +7,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """A foreachBatch function."""
+    """Read a batch and keep nothing, as a foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """A function of a row."""
+    """Ignore a row, as a foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """A function that starts a query."""
+    """Return a stream's writer to the `noop` format, as a function that starts a query does."""
     return rows.writeStream.format("noop")
 
 
 class Nowhere(DataSourceStreamWriter):
-    """Reads its rows and forgets them."""
+    """A stream writer that reads its rows and keeps nothing."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         for _ in iterator:
@@ -29,14 +29,14 @@ class Nowhere(DataSourceStreamWriter):
         return WriterCommitMessage()
 
     def commit(self, messages: Any, batchId: int) -> None:
-        """Nothing to commit."""
+        """Do nothing, because nothing was written."""
 
     def abort(self, messages: Any, batchId: int) -> None:
-        """Nothing to abort."""
+        """Do nothing, because nothing was written."""
 
 
 class source(DataSource):  # noqa: N801  # the name by which it is asked for, as of the others
-    """A Python Data Source."""
+    """A Python data source whose writer keeps nothing."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,7 +1,7 @@
-"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
+"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside it.
 
-Two runs must not share a driver in which the first run left a connection, a lock or a producer: the second would meet
-these, as no restarted job would.
+Two runs must not share a driver in which the first one left a connection, a lock or a producer, because a
+restarted job would never meet these.
 """
 
 import os
@@ -17,31 +17,31 @@ from labkit.host import durable
 from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
-"""The environment variable that marks every process of a test, so that processes which leave its session are found."""
+"""The environment variable that marks every process of a test, so that processes outside its session are found."""
 
 FOLDERS = "labkit-crashtest-own-"
-"""How the name of a test's temporary folder begins."""
+"""The prefix of the name of a test's temporary folder."""
 
 END_SECONDS = 5.0
-"""Seconds within which killed strays must be gone."""
+"""The number of seconds in which killed processes must end."""
 
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
 @dataclass(frozen=True)
 class Open:
-    """Open files and connections of the Python processes of one session."""
+    """The open files and connections of the Python processes of one session."""
 
     files: frozenset[str]
     peers: frozenset[str]
 
     def beyond(self, usual: "Open") -> list[str]:
-        """The files and peers that are open here and are not in `usual`, sorted."""
+        """Return the files and peers that are open here and not in `usual`, sorted."""
         return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
 
 
 def opened(scratch: Path) -> Open:
-    """Files that this process's session holds open outside of `scratch`, logs apart, and its connections to others."""
+    """Return this session's open files outside `scratch`, except logs, and its connections to other processes."""
     members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
     files: set[str] = set()
     connections: list[Any] = []
@@ -58,7 +58,7 @@ def opened(scratch: Path) -> Open:
 
 
 def _end(address: Any) -> object:
-    """One end of a connection as a value to compare: of loopback the port alone."""
+    """Return one end of a connection as a value to compare; for loopback addresses only the port."""
     return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
@@ -67,7 +67,7 @@ def _peer(address: Any) -> str:
 
 
 def strays(mark: str) -> list[int]:
-    """Ids of the living processes that bear a test's mark, in whatever session, sorted."""
+    """Return the ids of living processes with a test's mark, in any session, sorted."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -77,12 +77,12 @@ def strays(mark: str) -> list[int]:
 
 
 def end(pids: list[int]) -> None:
-    """Sends SIGKILL to processes that a sink left behind, until they are gone."""
+    """Kill the processes that a sink left behind, and wait until they are gone."""
     kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """A temporary folder of a test, for a block; those of tests that were killed go."""
+    """Return a temporary folder of a test as a context manager; it also removes the folders of killed tests."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
 
 

@@ -1,4 +1,4 @@
-"""Follows a driver's events until its current queries are over, and says how they ended."""
+"""Follows a driver's events until its current queries are over, and returns how they ended."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class Finished:
 
 
 Outcome = Finished | Stopped | Ending
-"""How a driver's queries ended: all over, stopped at a point, or together with the driver."""
+"""How a driver's queries ended: all over, stopped at a point, or ended together with the driver."""
 
 
 def follow(events: Iterator[AnyEvent]) -> Outcome:
-    """Reads events until the driver's queries have ended.
+    """Read events until the driver's queries have ended, and return how.
 
-    Raises `ServiceUnavailable` (exit code 69) or `JobFailed` for a failure of the driver itself, and `JobFailed` for
-    events that end too early.
+    Raises `ServiceUnavailable` (exit code 69) or `JobFailed` for a failure of the driver itself, and
+    `JobFailed` for events that end too early.
     """
     failed = ""
     for event in events:

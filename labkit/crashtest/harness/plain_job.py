@@ -1,9 +1,9 @@
-"""A plain job with the user's sink and no instrument: the command under test when a sink is watched from the kernel.
+"""Runs the user's sink in a plain job without instruments: the command under test with `--eyes kernel`.
 
     python -m labkit.crashtest.harness.plain_job run|reset JOB
 
-The job starts a session, reads the rows of a folder in batches, and ends with its query. Started again, it goes on from
-its checkpoint, as any job does.
+The job starts a session, reads the rows of a folder in batches, and ends with its query. When started again, it
+continues from its checkpoint, like any job.
 """
 
 import importlib
@@ -39,7 +39,7 @@ class PlainJob(Struct, frozen=True):
     """The settings of a plain job, which the program reads from a file."""
 
     file: str
-    """The user's file; for a sink that Spark knows by name, the file of its reader."""
+    """The user's file; for a sink that Spark finds by name, the file of its reader."""
     name: str
     adapter: Adapter
     folder: str
@@ -63,7 +63,7 @@ class PlainJob(Struct, frozen=True):
 
 
 def load(file: str) -> ModuleType:
-    """Imports the file under the same name as every Python worker."""
+    """Import the file under the same name as every Python worker does, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     for folder in (root, str(Path.cwd())):
@@ -75,7 +75,7 @@ def load(file: str) -> ModuleType:
 
 
 def run(job: PlainJob) -> None:
-    """Runs the job from its checkpoint, or from nothing, to the end of its rows."""
+    """Run the job to the end of its rows, from its checkpoint if it has one."""
     from labkit.spark.session import start_session
 
     module = load(job.file)
@@ -92,7 +92,7 @@ def run(job: PlainJob) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "StreamingQuery":
-    """Starts the query as a job of the user's would."""
+    """Start and return the query as a job of the user would."""
     schema = job.schema or spark.read.json(str(job.input)).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(str(job.input))
     by_name = job.adapter in BY_NAME
@@ -110,7 +110,7 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "Streamin
 
 
 def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
-    """Has the user's code start the query, with this job's checkpoint and trigger."""
+    """Let the user's code start the query with this job's checkpoint and trigger, and return the query."""
     from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
     def begin() -> object:
@@ -128,7 +128,7 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
 
 
 def reset(job: PlainJob) -> None:
-    """Empties the store by the user's `reset`, and removes the checkpoint."""
+    """Empty the store with the user's `reset`, and remove the checkpoint."""
     load(job.reader).reset()
     for path in Path(job.folder).glob("scratch-*"):
         shutil.rmtree(path, ignore_errors=True)
@@ -136,7 +136,7 @@ def reset(job: PlainJob) -> None:
 
 
 def main(verb: str, path: str) -> None:
-    """Runs the verb, `run` or `reset`, on the job that the file `path` describes."""
+    """Run or reset the job that the file `path` describes; `verb` is `run` or `reset`."""
     job = wire.decode(Path(path).read_bytes(), PlainJob)
     {"run": run, "reset": reset}[verb](job)
 

@@ -1,7 +1,7 @@
-"""Asks the user's own reader for its rows, in a process of its own and with a limit of time.
+"""Calls the user's own reader for its rows, in a separate process and with a time limit.
 
-Run as a program, this module imports the user's file and answers each question with one value. Output of the user's
-functions goes to the log.
+Run as a program, this module imports the user's file and answers each question with one value. Output of the
+user's functions goes to the log.
 """
 
 import contextlib
@@ -31,10 +31,10 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import end_with_parent
 
 READ_SECONDS = 10.0
-"""Seconds that a reader may take for one answer."""
+"""The number of seconds that a reader may take for one answer."""
 
 MOST_ROWS = 1_000_000
-"""More rows than this at once are no answer to a test of a few dozen."""
+"""The most rows that a reader may return at once; a test writes a few dozen."""
 
 
 _LIMIT = 2**63
@@ -61,27 +61,27 @@ class Answer(Struct, frozen=True):
     """The reader's answer to one question."""
 
     resets: bool = False
-    """Whether the file has a `reset`."""
+    """Whether the file has a function `reset`."""
     rows: list[Seen] = []
     """The rows that the reader returned."""
     values: list[Any] = []
-    """The rows as plain values, of a reader whose rows have any columns."""
+    """The rows as plain values, if they may have any columns."""
     because: str = ""
     """Why there is no answer; empty if there is one."""
     fatal: bool = False
-    """Whether later questions would get no answer, either."""
+    """Whether later questions would get no answer either."""
 
 
 class Reader:
-    """The reader's process, within a `with` block. A process that has ended is started anew for the next question."""
+    """The reader's process, for a `with` block. A process that has ended is started again for the next question."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """`folder`: in which the process runs; None: where this one does."""
+        """Prepare the reader without starting it. `folder` is its working folder; None: that of this process."""
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.resets = False
-        """Whether the file has a `reset`."""
+        """Whether the file has a function `reset`."""
 
     def __enter__(self) -> Self:
         try:
@@ -98,15 +98,21 @@ class Reader:
             self._end()
 
     def read(self) -> list[Seen]:
-        """The rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer."""
+        """Return the rows that can be read now.
+
+        Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
+        """
         return self._ask("read").rows
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """The rows as plain values, with whatever columns, within `seconds` (`READ_SECONDS`). Raises as `read`."""
+        """Return the rows as plain values with any columns, within `seconds` (default `READ_SECONDS`).
+
+        Raises as `read`.
+        """
         return self._ask("values", seconds).values
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
-        """The rows, asked for again until `seconds` have passed: a dying process may still hold a lock."""
+        """Return the rows, trying again for `seconds`, because a dying process may still hold a lock."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -117,7 +123,7 @@ class Reader:
             time.sleep(0.1)
 
     def reset(self) -> None:
-        """Has the user's `reset` empty the store. Raises `ReaderFailed` when it fails."""
+        """Empty the store with the user's `reset`. Raises `ReaderFailed` if it fails."""
         self._ask("reset")
 
     def _ask(self, verb: Verb, seconds: float | None = None) -> Answer:
@@ -182,7 +188,7 @@ _WORDS |= {verb: verb for verb in ("describe", "read", "reset")}
 
 
 def _as_mapping(row: Any) -> Any:
-    """A row that knows its columns' names as a mapping; any other row unchanged."""
+    """Return a row with named columns as a mapping; any other row unchanged."""
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -193,7 +199,7 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """One row of any columns as plain data. Raises `TypeError` for a value that is neither text nor number."""
+    """Return a row of any columns as plain data. Raises `TypeError` for a value that is neither text nor number."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
@@ -209,7 +215,7 @@ def value(row: Any) -> Any:
 
 
 def plain(row: Any) -> Seen:
-    """The identity, key and amount of one row that the user returned. Raises `TypeError` for a value that is no row."""
+    """Return the id, key and amount of a row that the user returned. Raises `TypeError` if the value is not a row."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
@@ -237,7 +243,7 @@ def _text(value: Any) -> str | None:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """The program's answer to one question. An error of the user's code becomes an answer, too."""
+    """Return the program's answer to one question. An error of the user's code becomes an answer as well."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
@@ -263,11 +269,11 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """The reader returned something that is no answer, now or later."""
+    """The reader returned something that can never become an answer."""
 
 
 def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
-    """The rows that the user's function returned, each converted. Raises `_Refused`."""
+    """Return the rows that the user's function returned, each converted. Raises `_Refused`."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
         raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
@@ -287,7 +293,7 @@ def _what(returned: Any) -> str:
 
 
 def main(file: str, name: str) -> None:
-    """Imports the file, then answers questions until the input ends."""
+    """Import the file, then answer questions until the input ends."""
     channel = os.dup(1)
     os.dup2(2, 1)
     end_with_parent()

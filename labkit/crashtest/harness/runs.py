@@ -1,7 +1,7 @@
-"""Runs of a user's sink: one driver, its death at a point, the next driver, and what a reader saw meanwhile.
+"""Runs a user's sink: a driver, its death at a crash point, the next driver, and readings of the store meanwhile.
 
-A run counts only with evidence: the point was reached, the driver died by signal 9, its session is empty, and the
-engine's logs say what the point says.
+A run counts only with evidence: the job reached the point, the driver died by signal 9, no process of its
+session is left, and the engine's logs agree with the point.
 """
 
 import shutil
@@ -34,12 +34,12 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import Reached, check_death
 
 SPAN = 100_000
-"""The number of identities that one run may use, where identities tell runs apart."""
+"""The number of row ids reserved for each run, if ids tell the runs apart."""
 
 
 @dataclass
 class Run:
-    """The record of one run, under way or over."""
+    """The record of one run, in progress or over."""
 
     id: str
     title: str
@@ -48,14 +48,14 @@ class Run:
     watcher: Watcher
     crashes: list[dict[str, Any]] = field(default_factory=list)
     stuck: str = ""
-    """Why the job did not go on after a crash; empty if it did."""
+    """Why the job failed to continue after a crash; empty if it continued."""
     unknown: str = ""
-    """Why the run proves nothing; empty if it does."""
+    """Why the run proves nothing; empty if it counts."""
     raised: str = ""
     """The sink's error in a run without a crash; empty if there was none."""
     notes: list[str] = field(default_factory=list)
     usual: Sequence[Effect] = ()
-    """Effects of a job over the same rows without a crash; empty: those of the healthy run."""
+    """The effects of a job over the same rows without a crash; empty if those of the healthy run apply."""
     seconds: float = 0.0
 
     @property
@@ -69,18 +69,18 @@ class Run:
         return self.folder / "effects.jsonl"
 
     def seen(self) -> list[Seen]:
-        """The rows of the latest reading that belong to this run, or have no identity."""
+        """Return the rows of the latest reading that belong to this run or have no id."""
         ids = {row["id"] for batch in self.rows.batches for row in batch.rows}
         last = self.watcher.samples[-1].seen if self.watcher.samples else ()
         return [row for row in last if row.id is None or row.id in ids]
 
     def effects(self) -> list[Effect]:
-        """The effects in the log."""
+        """Return the effects in the log."""
         return read_log(self.log)
 
 
 class Harness:
-    """The drivers, the reader and the store of one test. `run` gives one run, `close` ends the drivers."""
+    """The drivers, the reader and the store of one test. `run` makes a run, `close` ends the drivers."""
 
     def __init__(self, settings: Settings, adapter: Adapter, reader: Reader, pool: DriverPool, folder: Path) -> None:
         self.settings, self.reader = settings, reader
@@ -89,30 +89,30 @@ class Harness:
         self._used: list[Driver] = []
         self._count = 0
         self.rows_read = 0.0
-        """How many rows the reader returned for each row of the healthy run's input."""
+        """The number of rows that the reader returned for each input row of the healthy run."""
         self.healthy_log: list[Effect] = []
-        """Effects of the run without a crash; empty until that run is over."""
+        """The effects of the run without a crash; empty until that run is over."""
         self.strays: list[str] = []
         self.lines = settings.lines
-        """Whether a crash can also be placed at a line of the project."""
+        """Whether a crash can also be placed before a source line of the project."""
 
     def close(self) -> None:
-        """Ends every driver of the test."""
+        """End every driver of the test."""
         self.retire()
         self._pool.close()
 
     def expect_drivers(self, count: int) -> None:
-        """Says about how many drivers will still be taken, so that no more get warm."""
+        """Set the estimated number of drivers still needed, so that no more are started in advance."""
         self._pool.wanted = count
 
     def retire(self) -> None:
-        """Ends the idle driver, and the drivers that a run took and did not give back."""
+        """End the idle driver, and the drivers that a run took and did not give back."""
         idle, self._idle = self._idle, None
         for driver in [*([idle] if idle else []), *self._used]:
             self.end(driver)
 
     def end(self, driver: Driver) -> None:
-        """Ends one driver, and notes the processes that its sink left outside of its session."""
+        """End one driver, and note the processes that its sink left outside its session."""
         if driver in self._used:
             self._used.remove(driver)
         left = driver.close()
@@ -122,11 +122,11 @@ class Harness:
             )
 
     def large_rows(self) -> Rows:
-        """Fresh rows with one large batch."""
+        """Return new rows with one large batch."""
         return generate_large(0 if self.reader.resets else self._count * SPAN)
 
     def rows(self, first: int = 0) -> Rows:
-        """Fresh rows for a query; `first` batches of other queries go to the same store."""
+        """Return new rows for a query; `first` batches of earlier queries go to the same store."""
         if self.settings.rows is not None:
             return read_rows(self.settings.rows, self.settings.batches).moved(first)
         base = 0 if self.reader.resets else self._count * SPAN
@@ -134,9 +134,10 @@ class Harness:
 
     @contextmanager
     def run(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Run]:
-        """Empties the store and watches it for one run. A failed job or reader makes the run unknown.
+        """Empty the store and watch it during one run, for a `with` block. A failed job or reader makes the run
+        unknown.
 
-        Rows that were made before the run belong to it, and no later run uses their identities again.
+        Rows made just before the run belong to it; no later run uses their ids again.
         """
         rows = rows or self.rows()
         self._count += 1
@@ -160,9 +161,9 @@ class Harness:
             shutil.rmtree(folder / used, ignore_errors=True)
 
     def settle(self, run: Run) -> None:
-        """Watches the store for a while after the end, longer while rows are missing, then takes the last reading.
+        """Watch the store after the job's end, longer while rows are missing, then take the last reading.
 
-        Not where a reading has failed before: no later one could make up for it.
+        Does nothing if the run is unknown already, because no later reading can change that.
         """
         if run.unknown:
             return
@@ -175,20 +176,20 @@ class Harness:
             self.rows_read = len(run.seen()) / len(run.rows.expected())
 
     def driver(self) -> Driver:
-        """Takes the idle driver, or a new one."""
+        """Return the idle driver, or a new one."""
         idle, self._idle = self._idle, None
         driver = idle or self._pool.take()
         self._used.append(driver)
         return driver
 
     def keep_idle(self, driver: Driver, outcome: Outcome) -> None:
-        """Keeps a driver for the next run, unless its sink left something open: that driver ends with this run."""
+        """Keep a driver for the next run, unless its sink left something open; such a driver ends with this run."""
         if isinstance(outcome, Finished) and not outcome.left:
             self._used.remove(driver)
             self._idle = driver
 
     def execute(self, run: Run, crashes: Sequence[Point] = (), then: str = "crash") -> None:
-        """Runs the job to its end, through its crashes. `then`: what happens at a point (`Ticket.then`)."""
+        """Run the job to its end, through its crashes. `then`: what happens at a point (`Ticket.then`)."""
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
             run.watcher.driver = number
@@ -209,7 +210,7 @@ class Harness:
             return
 
     def _try_again(self, run: Run, driver: Driver, query: QueryTask, failed: Finished) -> tuple[Driver, Outcome]:
-        """Starts a job that failed after a crash once more, as its operator would. A second failure makes it stuck."""
+        """Start a job that failed after a crash once more, as an operator would. A second failure makes it stuck."""
         run.notes.append(f"after the crash the sink raised {failed.failed}; the job was started once more")
         if failed.left:
             self.end(driver)
@@ -233,7 +234,7 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
     def query(self, run: Run, number: int, point: Point | None, then: str = "crash", query: int = 1) -> QueryTask:
-        """The task that a driver gets for one query. `number`: the driver's, from 1; `query`: the query's, from 1."""
+        """Return the order for one query. `number` is the driver's number and `query` the query's, both from 1."""
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(run.folder / f"reached-{number}.json") if point else ""
         ticket = Ticket(
@@ -260,11 +261,11 @@ class Harness:
         )
 
     def _needs_lines(self, point: Point | None) -> bool:
-        """Whether lines are recorded: in the run without a crash, and in a run that is to die at a line."""
+        """Return whether to record source lines: in the run without a crash, or with a crash before a line."""
         return not self.healthy_log or (point is not None and point.kind is Kind.LINE)
 
     def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
-        """Checks the proof of one crash, records the crash and takes a reading. Raises `JobFailed` without a proof."""
+        """Check the proof of one crash, record the crash and take a reading. Raises `JobFailed` without proof."""
         evidence = read_evidence(run.folder / f"reached-{number}.json", point)
         reached = Reached(evidence["pid"], evidence["session"])
         proof = check_death(point.id, ending, reached)
@@ -288,15 +289,15 @@ class Harness:
             run.unknown = str(error)
 
     def record_task_crash(self, run: Run, point: Point) -> None:
-        """Checks that a task died alone at its point. Raises `JobFailed` if it did not."""
+        """Check that only a task died at its point. Raises `JobFailed` if it did not."""
         reached = read_evidence(run.folder / "reached-1.json", point)
         run.crashes.append({"point": point.id, "signal": 9, "killed": [reached["pid"]], "reached_by": reached["pid"]})
 
 
 def check_rows(settings: Settings, reader: Reader) -> None:
-    """Raises `InvalidInput` for the user's own rows where no `reset` empties the store between two runs.
+    """Raise `InvalidInput` if the user supplies rows and no `reset` empties the store between two runs.
 
-    Every run hands the sink the same identities. A row of an earlier run would count as a duplicate, or hide a loss.
+    Every run gives the sink the same ids, so a row of an earlier run would count as a duplicate, or hide a loss.
     """
     if settings.rows is not None and not reader.resets:
         raise InvalidInput(
@@ -306,9 +307,10 @@ def check_rows(settings: Settings, reader: Reader) -> None:
 
 
 def check_store(reader: Reader) -> int:
-    """How many rows the store had before `reset`; 0 where nothing can be read yet, as from a table that `reset` makes.
+    """Return the number of rows in the store before `reset`; 0 if it cannot be read yet, as a table that `reset`
+    creates.
 
-    Raises `InvalidInput` if the store is not empty for the test, or cannot be read even then.
+    Raises `InvalidInput` if the store is not empty afterwards, or cannot be read.
     """
     try:
         rows: list[Seen] = reader.read_surely(2.0)
@@ -335,7 +337,7 @@ def check_store(reader: Reader) -> int:
 
 
 def forget(folder: Path) -> None:
-    """Removes a run's checkpoints, but not its log and its evidence."""
+    """Remove a run's checkpoints, but keep its log and its evidence."""
     for path in folder.glob("checkpoint*"):
         with suppress(OSError):
             shutil.rmtree(path)

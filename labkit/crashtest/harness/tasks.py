@@ -14,7 +14,7 @@ class DriverTask(Struct, frozen=True):
     """The folder in which the user's file expects to run."""
     conf: dict[str, str] = {}
     jars: list[str] = []
-    """`conf` and `jars` are what the user's session needs (`labkit.crashtest.spark_options`)."""
+    """With `conf` the configuration and jars of the user's session (`labkit.crashtest.spark_options`)."""
 
 
 class QueryTask(Struct, frozen=True):
@@ -25,10 +25,10 @@ class QueryTask(Struct, frozen=True):
     checkpoint: str
     input: str
     schema: str | None
-    """The schema of the rows, as Spark writes it; None: Spark infers it."""
+    """The schema of the rows in Spark's notation; if None, Spark infers it."""
     adapter: Adapter
     sink: str
-    """The name in the user's file, or of a format or a table."""
+    """The name in the user's file, or the name of a format or table."""
     options: dict[str, str]
     limit: float
-    """Seconds without progress after which the query counts as hanging."""
+    """The number of seconds without progress after which the query counts as hanging."""

@@ -1,7 +1,8 @@
-"""Watches the user's store from outside while a job runs, dies and recovers, through the user's own reader.
+"""Reads the user's store through the user's own reader while a job runs, dies and recovers.
 
-A reading is kept whenever it differs from the one before. In the run without a crash the job waits at its points
-(`labkit.crashtest.instrument.asking`); each question is answered by one reading of its own.
+The watcher keeps a reading whenever it differs from the previous one. In the run without a crash the job waits
+at its points (`labkit.crashtest.instrument.asking`), and the watcher answers each request with a separate
+reading.
 """
 
 import json
@@ -19,17 +20,20 @@ from labkit.crashtest.samples import Sample
 from labkit.crashtest.seeing import PointReading
 
 PAUSE = 0.1
-"""Seconds between two looks while a job runs."""
+"""The number of seconds between two readings while a job runs."""
 
 _GLANCE = 0.002
-"""Seconds between two looks for a question of a job that waits."""
+"""The number of seconds between two looks for requests of a waiting job."""
 
 
 class Watcher:
-    """Reads the store in the background, within a `with` block."""
+    """Reads the store in the background, for a `with` block."""
 
     def __init__(self, reader: Reader, pause: float = PAUSE, asks: Path | None = None) -> None:
-        """`asks`: the folder in which the job asks for readings at its points; None: the job asks for none."""
+        """Prepare the watcher.
+
+        `asks` is the folder in which the job requests readings at its points; None: it requests none.
+        """
         self._reader, self._pause, self._asks = reader, pause, asks
         if asks is not None:
             asks.mkdir(parents=True, exist_ok=True)
@@ -37,12 +41,12 @@ class Watcher:
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self.samples: list[Sample] = []
         self._begun: float | None = None
-        """When the last reading began."""
+        """When the last reading began, as a Unix time."""
         self.readings: list[PointReading] = []
-        """Readings at the points of the job, in order."""
+        """The readings at the points of the job, in order."""
         self.driver = 1
         self.failures = 0
-        """How often the reader gave no answer while the job ran."""
+        """The number of times that the reader gave no answer while the job ran."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -74,7 +78,7 @@ class Watcher:
         self._keep(Sample(begun, self.driver, seen), begun)
 
     def _answer(self) -> None:
-        """Takes one reading for each question, the oldest first, and removes the question."""
+        """Take one reading for each request, the oldest first, and remove the request."""
         for path in sorted(self._asks.glob(f"*{SUFFIX}")) if self._asks else []:
             try:
                 question = json.loads(path.read_text(encoding="utf-8"))
@@ -93,7 +97,7 @@ class Watcher:
             self.readings.append(PointReading(str(point), question["position"], seen, point))
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
-        """Takes a reading while no driver acts. Raises `ReaderFailed` if the reader cannot answer even then."""
+        """Take a reading while no driver is running. Raises `ReaderFailed` if the reader cannot answer even then."""
         with self._lock:
             begun = time.time()
             seen = tuple(self._reader.read_surely())
@@ -101,7 +105,7 @@ class Watcher:
             self._keep(sample, begun)
 
     def _keep(self, sample: Sample, begun: float) -> None:
-        """Keeps what differs from the reading before; between the beginnings of both, it changed."""
+        """Keep the sample if it differs from the previous one, with the span in which the rows changed."""
         if sample.moment or not self.samples or self.samples[-1].seen != sample.seen:
             timed = sample._replace(since=self._begun, until=time.time())
             self.samples.append(timed)

@@ -1,4 +1,4 @@
-"""Instruments around a user's code, which record its durable effects where they happen.
+"""Instruments around a user's code that record its durable effects where they happen.
 
-This package must not decide what an effect means, and must not change what the code does.
+They leave the behaviour of the code unchanged and do not interpret the effects.
 """

@@ -1,8 +1,8 @@
-"""Adapters: three ways in which Spark calls a sink, each with the recorder around the user's own object.
+"""Adapters for three ways in which Spark calls a sink; each puts the recorder around the user's own object.
 
-An adapter carries the file and the name, never the object: every process imports the user's file itself, after its
-instruments are in place. A data source's writer is pickled as Spark would pickle it, so its state travels as it would
-without an adapter.
+An adapter carries the file and the name, not the object, because every process imports the user's file itself
+after installing the instruments. A data source's writer is pickled as Spark would pickle it, so its state is
+transferred as it would be without an adapter.
 """
 
 import copy
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 FORMAT = "labkit_crashtest"
 TICKET, NAME = "labkit.ticket", "labkit.name"
-"""Options of the data source that belong to the adapter; the user's data source gets the others."""
+"""The data source options that belong to the adapter; the user's data source gets the others."""
 
 
 def ready(ticket: Ticket) -> None:
-    """Puts the instruments in place for the user's file in this process."""
+    """Install the instruments in this process and count the user's project as watched."""
     files.watched.add(ticket.project)
     install.install()
 
@@ -48,7 +48,7 @@ class ForeachBatchAdapter:
 
 
 class ForeachWriterAdapter:
-    """The adapter of a ForeachWriter, or of a function of a row; runs in tasks, a fresh copy in each."""
+    """The adapter of a ForeachWriter, or of a function of a row; each task gets its own copy."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
         self._ticket, self._name = ticket, name
@@ -82,12 +82,12 @@ class ForeachWriterAdapter:
 
 
 def _copied(writer: Any) -> Any:
-    """A task's own copy of a writer, as Spark would unpickle one there; a function itself."""
+    """Return a task's own copy of a writer, as unpickling would make it; a function is returned itself."""
     return writer if inspect.isfunction(writer) else copy.deepcopy(writer)
 
 
 class DataSourceAdapter(DataSource):
-    """The adapter of a Python Data Source with a stream writer."""
+    """The adapter of a Python data source with a stream writer."""
 
     @classmethod
     def name(cls) -> str:
@@ -108,7 +108,7 @@ class DataSourceAdapter(DataSource):
 
 
 def as_option(ticket: Ticket) -> str:
-    """A ticket as an option of a data source, in a form that Spark passes on unchanged."""
+    """Return a ticket as the text of a data source option, which Spark passes on unchanged."""
     return pickle.dumps(ticket.to_json()).hex()
 
 
@@ -146,7 +146,7 @@ class ArrowStreamWriterAdapter(_RecordedWriter, DataSourceStreamArrowWriter):
 
 
 def _rebuilt(kind: type, ticket: dict[str, Any], writer: bytes) -> Any:
-    """Unpickles an adapter. The instruments come first, then the user's file, then the user's writer."""
+    """Unpickle an adapter: install the instruments, import the user's file, then unpickle the user's writer."""
     unpacked = Ticket.from_json(ticket)
     ready(unpacked)
     load(unpacked.file)

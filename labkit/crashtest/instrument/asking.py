@@ -1,8 +1,8 @@
-"""Asks for a reading while the process waits at a point, so that the reading belongs to a place, not to a time.
+"""Requests readings of the store while the process waits at a point, so that a reading belongs to a known place.
 
-The process leaves a question, a file that names the point, and waits until the watcher has removed the file
-(`labkit.crashtest.harness.watching`). The wait is bounded, since the sink may hold a lock that its reader needs. No
-other thread of the process begins an effect meanwhile.
+The process writes a request, a file that names the point, and waits until the watcher removes the file
+(`labkit.crashtest.harness.watching`). The wait is limited, because the sink may hold a lock that its reader
+needs. No other thread of the process begins an effect meanwhile.
 """
 
 import json
@@ -20,45 +20,48 @@ _open, _write, _close, _rename, _unlink = (os.open, os.write, os.close, os.renam
 
 SUFFIX = ".ask"
 PATIENCE = 6.0
-"""Seconds to wait for one answer: a reader that meets a lock of SQLite gives up after five."""
+"""The number of seconds to wait for one answer: a reader that meets a lock of SQLite gives up after five."""
 
 IN_VAIN = 15.0
-"""Seconds of waiting without an answer, in all; after that a process waits `BRIEF` for each."""
+"""The total seconds of waiting without an answer, after which a process waits only `BRIEF` for each answer."""
 
 IN_ALL = 20.0
-"""Seconds of waiting in all; after that the process asks no more."""
+"""The total seconds of waiting, after which the process requests no more readings."""
 
 BRIEF = 0.2
-"""Seconds to wait for one answer once too many did not come."""
+"""The number of seconds to wait for one answer after too many were missing."""
 _POLL = 0.002
 
 
 class Asker:
-    """Asks the questions of this process, one at a time."""
+    """Requests the readings of this process, one at a time."""
 
     def __init__(self) -> None:
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Starts afresh, also in a forked process: the thread that held the lock does not exist there."""
+        """Set the initial state, also in a forked process, where the thread that held the lock does not exist."""
         self._lock = threading.Lock()
         self._under_way = 0
         self._count = 0
         self._in_vain = self._in_all = 0.0
 
     def enter(self) -> None:
-        """Counts an effect that begins; waits first while a question is open."""
+        """Count an effect that begins, after waiting for a request in progress."""
         with self._lock:
             self._under_way += 1
 
     def leave(self) -> None:
-        """Counts an effect that is over and in the log. A forked process may leave one that its parent entered."""
+        """Count an effect that is over and logged. A forked process may leave an effect that its parent entered."""
         with self._lock:
             self._under_way = max(self._under_way - 1, 0)
 
     def ask(self, ticket: Ticket, effect: Effect, side: Side) -> None:
-        """Waits until the reader was asked, within the limits above. Does nothing where no watcher answers."""
+        """Request a reading at this side of the effect and wait for it, within the limits above.
+
+        Does nothing if no watcher is running.
+        """
         again = effect.kind is Kind.SEND and effect.nth > 1
         if not ticket.asks or self._in_all > IN_ALL or again:
             return

@@ -1,4 +1,4 @@
-"""One call of the sink that is under way in a process, and the numbers of its effects and lines."""
+"""One call of the sink in progress in a process, with the numbers of its effects and source lines."""
 
 import threading
 from collections import Counter
@@ -9,12 +9,12 @@ from labkit.crashtest.instrument.lines import LineTracer
 from labkit.crashtest.instrument.ticket import Ticket
 
 TIMES = 2
-"""How many executions of one line are recorded in a call, the first ones; of the others only the last one is."""
+"""The number of executions of one line that are recorded in a call; of later ones only the last is recorded."""
 
 
 @dataclass
 class Call:
-    """One call of the sink that is under way in this process."""
+    """One call of the sink that is in progress in this process."""
 
     ticket: Ticket
     batch: int
@@ -23,14 +23,14 @@ class Call:
     lines: Counter[tuple[str, int]] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     passed: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """How often each line was executed; only where lines are places."""
+    """How often each line was executed; counted only if lines are recorded."""
     last: dict[tuple[str, int], Effect] = field(default_factory=dict)
-    """The latest execution of each line that was executed more often than recorded."""
+    """The latest execution of each line that was executed more than `TIMES` times."""
     step: int = 0
     tracer: LineTracer | None = None
 
     def line(self, place: tuple[str, int]) -> Effect:
-        """Counts a line that is about to be executed, and returns it as a place in the order of the call."""
+        """Count a line that is about to be executed, and return it as an effect with its place in the call."""
         file, line = place
         with self.lock:
             self.step += 1
@@ -49,7 +49,7 @@ class Call:
             )
 
     def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
-        """Counts an effect, from 1, and returns it as it is before it happens. `place`: its file and line."""
+        """Count an effect, from 1, and return it as it is before it happens. `place` is its file and line."""
         file, line = place
         with self.lock:
             self.count += 1

@@ -1,7 +1,7 @@
-"""The daemon that forks Spark's Python workers with the instruments in place, also for code without an adapter.
+"""Forks Spark's Python workers with the instruments installed, also for code without an adapter.
 
-Spark starts it as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). This module must
-not change how PySpark's own daemon, which it calls, forks and ends workers.
+Spark starts this daemon as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module).
+It calls PySpark's own daemon, which forks and ends workers as usual.
 """
 
 import sys

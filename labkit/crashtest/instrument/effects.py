@@ -1,7 +1,7 @@
-"""What a sink does that outlives its process, and the places between such effects at which a job can be killed.
+"""Defines effects, by which a sink changes something that outlives its process, and the crash points between them.
 
-An effect is told from outside of the user's code, by wrappers around what writes
-(`labkit.crashtest.instrument.install`). This module holds data only.
+Wrappers around the functions that write (`labkit.crashtest.instrument.install`) detect effects from outside the
+user's code. This module holds data only.
 """
 
 import re
@@ -14,61 +14,66 @@ from labkit.core.errors import InvalidInput
 
 
 class Kind(StrEnum):
-    """What was done, in one word or two."""
+    """The kind of an effect, in one or two words."""
 
     BEGIN = "begins"
-    """The engine has written `offsets/N` and calls the sink (a task of it, or its commit)."""
+    """The engine has written `offsets/N` and calls the sink, one of its tasks, or its commit."""
     RETURN = "returns"
     """The call is over; `commits/N` is not written."""
     COMMITS = "commits/N"
     """The engine has recorded the batch as finished."""
     CREATE = "create"
-    """A file is there, empty, or has lost its old content."""
+    """A file was created empty, or was truncated."""
     WRITE = "write"
-    """Bytes of a file were handed to the operating system."""
+    """Bytes of a file were passed to the operating system."""
     FSYNC = "fsync"
     RENAME = "rename"
     LINK = "link"
     UNLINK = "unlink"
     MKDIR = "mkdir"
     STATEMENT = "statement"
-    """An SQL statement inside a transaction: nothing that survives by itself."""
+    """An SQL statement inside a transaction, which does not survive by itself."""
     SCHEMA = "schema"
-    """A table is made or altered; no row lasts by it."""
+    """A statement that creates or alters a table; it makes no row durable."""
     COMMIT = "commit"
-    """A transaction becomes durable; also a statement outside of any transaction."""
+    """A transaction becomes durable; also a statement outside any transaction."""
     PREPARE = "prepare"
-    """A transaction outlives its session from now on, undecided."""
+    """A transaction is prepared: from now on it outlives its session, undecided."""
     ROLLBACK = "rollback"
     SEND = "send"
-    """A message is given to a producer, which may hold it back."""
+    """A message is passed to a producer, which may buffer it."""
     FLUSH = "flush"
-    """Every message given to a producer has reached its server."""
+    """Every message that was passed to a producer has reached its server."""
     JVM = "jvm write"
-    """A DataFrame is written by the JVM. What happens inside is not seen, so nothing is cut there."""
+    """The JVM writes a DataFrame. The steps inside are not recorded, so no crash is placed within it."""
     NETWORK = "network"
-    """Bytes were sent to another host or process. What became of them there is not seen."""
+    """Bytes were sent to another host or process; the test does not see what it does with them."""
     LINE = "line"
-    """A line of the project is about to be executed. Nothing has happened; it is a place beside what is not seen."""
+    """A source line of the project is about to be executed. It changes nothing, but a crash can be placed before it."""
     UNSEEN = "unseen write"
-    """What a line must have done, since rows changed between it and the next one. Nothing within it is cut."""
+    """A write inferred for a source line, because rows changed between it and the next one.
+
+    No crash is placed within it.
+    """
 
 
 LISTENER = "listener"
-"""Where what a listener of the query does belongs: the engine calls it when the batch is recorded as finished."""
+"""The call to which a query listener's effects belong; the engine calls a listener when it has recorded the batch."""
 
 RECOVER = "recover"
-"""Where what the file's own `recover(checkpoint)` does, before the query starts, belongs."""
+"""The call to which effects of the file's own `recover(checkpoint)` belong, which runs before the query starts."""
 
 DURABLE = frozenset({Kind.WRITE, Kind.RENAME, Kind.LINK, Kind.COMMIT, Kind.FLUSH, Kind.JVM, Kind.UNSEEN})
-"""What makes rows last or readable: a sink that has one of these still to do has not finished its batch."""
+"""The kinds that make rows durable or readable. A sink that still has one to do has not finished its batch."""
 
 SHOWING = DURABLE | {Kind.CREATE, Kind.UNLINK, Kind.SCHEMA, Kind.ROLLBACK}
-"""What can change what a reader reads: a file that is made anew or removed takes its old rows away, a table that gets
-another name brings rows with it."""
+"""The kinds that can change what a reader reads.
+
+A file that is truncated or removed takes its old rows away, and a renamed table brings rows with it.
+"""
 
 DECISIVE = DURABLE | {Kind.PREPARE, Kind.UNLINK, Kind.CREATE}
-"""Around these a crash matters most."""
+"""The kinds around which a crash matters most."""
 
 
 @dataclass(frozen=True)
@@ -77,61 +82,67 @@ class Effect:
 
     batch: int
     where: str
-    """`call` (foreachBatch), `task P` (a writer's partition P), `commit` (a writer's, on the driver), `recover`."""
+    """`call` (foreachBatch), `task P` (a writer's partition P), `commit` (a writer's, on the driver), or `recover`."""
     number: int
-    """From 1, in the order in which this call of the sink did them."""
+    """The position among the effects of this call, from 1."""
     kind: Kind
     target: str
     line: int
-    """Of the user's code; 0: none of it was running."""
+    """The line of the user's code that was running; 0 if none was."""
     nth: int = 1
-    """Which effect of its line it is in this call: with the line it tells it from others, whatever other lines do."""
+    """The position among the effects of the same line in this call, from 1.
+
+    With the line it identifies the effect, whatever other lines do.
+    """
     driver: int = 1
     failed: bool = False
-    """Whether it raised."""
+    """Whether the operation raised an error."""
     file: str = ""
-    """The file of the project that has the line; empty: the sink's own file."""
+    """The file of the project that contains the line; empty for the sink's own file."""
     late: bool = False
-    """Whether the call to which it belongs had returned before it began."""
+    """Whether the effect began after its call had returned."""
     step: int = 0
-    """Of a line: how many lines were executed since effect `number`. With `number` the order within a call."""
+    """The number of lines executed since effect `number`; 0 unless this is a line.
+
+    Both give the order within a call.
+    """
 
     @property
     def place(self) -> tuple[int, int]:
-        """Its place in the order of its call."""
+        """The effect's place in the order of its call."""
         return self.number, self.step
 
     def by(self) -> str:
-        """Which line has the effect, in words."""
+        """Return the line that causes the effect, in words."""
         of = f" of {self.file}" if self.file else ""
         return f" by line {self.line}{of}" if self.line else ""
 
     def said(self) -> str:
-        """The effect in a few words."""
+        """Return the effect in a few words."""
         by = self.by()
         target = self.target.rpartition("/")[2] if self.target.startswith("/") else self.target
         return f"{self.kind}{f' of {target}' if target else ''}{by}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for a log."""
+        """Return plain data for a log."""
         return vars(self) | {"kind": self.kind.value}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Effect":
-        """The effect that `to_json` gave."""
+        """Return the effect that `to_json` has written."""
         names = ("batch", "where", "number", "target", "line", "nth", "driver", "failed")
         known = {name: data[name] for name in names}
         more = {name: data[name] for name in ("file", "late", "step") if name in data}
         return cls(kind=Kind(data["kind"]), **known, **more)
 
     def point(self, side: "Side") -> "Point":
-        """The place on one side of this effect. What a line does unseen begins where the line does."""
+        """Return the point on one side of this effect. For an unseen write it is the point before its line."""
         kind = Kind.LINE if self.kind is Kind.UNSEEN else self.kind
         return Point(self.batch, self.where, self.number, kind, side, self.line, self.nth, self.file, self.step)
 
 
 class Side(StrEnum):
-    """On which side of an effect."""
+    """The side of an effect on which a point lies."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -152,12 +163,14 @@ class Point(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """Its place in the order of its call."""
+        """The point's place in the order of its call."""
         return self.number, self.step
 
     @property
     def id(self) -> str:
-        """Short and stable: `b1.call.3.after`, `b0.task0.begins`, `b2.engine.commits`, `b0.call.line34.before`."""
+        """A short and stable id, as `b1.call.3.after`, `b0.task0.begins`, `b2.engine.commits`,
+        `b0.call.line34.before`.
+        """
         where = self.where.replace(" ", "")
         if self.kind is Kind.LINE:
             again = f".{self.nth}" if self.nth > 1 else ""
@@ -180,7 +193,7 @@ class Point(NamedTuple):
         return f"batch {self.batch}, {self.where}, {self.side} effect {self.number} ({self.kind}{by})"
 
     def is_here(self, effect: Effect, side: Side) -> bool:
-        """Whether this is the place on this side of an effect (before it has happened, its kind may not be known)."""
+        """Return whether this point lies on this side of an effect; its kind may be unknown before it has happened."""
         if (self.batch, self.where, self.side) != (effect.batch, effect.where, side):
             return False
         if self.kind in BOUNDS or effect.kind in BOUNDS:
@@ -190,17 +203,17 @@ class Point(NamedTuple):
         return (self.file, self.line, self.nth) == (effect.file, effect.line, effect.nth)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for another process."""
+        """Return plain data for another process."""
         return self._asdict() | {"kind": self.kind.value, "side": self.side.value}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Point":
-        """The point that `to_json` gave."""
+        """Return the point that `to_json` has written."""
         return cls(**{**data, "kind": Kind(data["kind"]), "side": Side(data["side"])})
 
 
 BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
-"""Not effects of the sink, but the edges of its calls and of the engine's own log."""
+"""The kinds that are not effects of the sink but boundaries of its calls and of the engine's own log."""
 
 _ID = re.compile(
     r"(?:large\.)?b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after)"
@@ -209,7 +222,7 @@ _ID = re.compile(
 
 
 def check_id(text: str) -> str:
-    """The id of a point as a person typed it. Raises `InvalidInput` for another form."""
+    """Return the id of a point that the user typed. Raises `InvalidInput` for another form."""
     if not _ID.fullmatch(text):
         raise InvalidInput(f"--only {text[:60]}: write an id of a point from a report, as in b1.call.3.after.")
     return text

@@ -1,7 +1,7 @@
-"""Records what is done to files: created, written, synced, renamed, linked, removed.
+"""Records changes of files: created, written, synced, renamed, linked, removed.
 
-A file that the user's code opens for writing is built like any other, on a raw file whose every `write` is the call of
-the operating system: what still lies in a buffer has had no effect, and a crash takes it.
+A file that the user's code opens for writing gets a raw file whose every `write` is a system call. Content that
+is still in a buffer has had no effect, and a crash loses it.
 """
 
 import builtins
@@ -32,7 +32,7 @@ CALLS = {
     "mkdir": Kind.MKDIR,
     "truncate": Kind.WRITE,
 }
-"""Functions of `os` that name what they change; of a rename and a link the new name counts."""
+"""Functions of `os` that take the name of the file they change; for a rename or a link the new name counts."""
 
 DESCRIPTORS = {
     "write": Kind.WRITE,
@@ -47,7 +47,7 @@ DESCRIPTORS = {
 
 
 def instrument_files() -> None:
-    """Puts the recorder around `open` and the functions of `os`."""
+    """Put the recorder around `open` and the functions of `os`."""
     builtins.open = io.open = open_recorded
     for name, kind in CALLS.items():
         setattr(os, name, _around(getattr(os, name), kind))
@@ -58,7 +58,7 @@ def instrument_files() -> None:
 
 
 class RecordedFile(io.FileIO):
-    """A raw file whose writes are effects."""
+    """A raw file whose writes are recorded as effects."""
 
     def write(self, content: Any, /) -> int:
         with recorder.effect(Kind.WRITE, self.name):
@@ -80,7 +80,7 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     closefd: bool = True,  # noqa: FBT002  # a parameter of open
     opener: Any = None,
 ) -> Any:
-    """`open`, with a raw file that records its writes where the user's code is to write."""
+    """Open a file like `open`; if the user's code opens it for writing, its raw file records its writes."""
     piped = isinstance(file, int) and not _on_disk(file)
     if piped or not _writes(mode) or not _ours():
         return _open(file, mode, buffering, encoding, errors, newline, closefd, opener)
@@ -109,13 +109,13 @@ def _writes(mode: str) -> bool:
 
 
 def _ours() -> bool:
-    """Whether a frame of a watched project is on the stack."""
+    """Return whether a frame of a watched project is on the stack."""
     frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
     return any(project.line(frame)[1] for project in watched)
 
 
 watched: set[Project] = set()
-"""The projects whose files this process has imported, or is going to import."""
+"""The projects whose files this process has imported or will import."""
 
 
 def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
@@ -153,7 +153,7 @@ def _around_open(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _on_disk(descriptor: int) -> bool:
-    """Whether a descriptor belongs to a regular file or a folder: pipes and sockets are not durable."""
+    """Return whether a descriptor belongs to a regular file or a folder: pipes and sockets are not durable."""
     try:
         mode = _fstat(descriptor).st_mode
     except OSError:

@@ -1,8 +1,9 @@
-"""Puts a recorder around whatever writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark, sockets.
+"""Installs a recorder around everything that writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark,
+sockets.
 
-`install` is called once in a process, before the user's file is imported. A module that is imported later gets its
-instrument after its import. Writes below Python by any other way (C extensions such as pyarrow or confluent_kafka) are
-not seen.
+Each process calls `install` once, before it imports the user's file. A module that is imported later is
+instrumented after its import. Writes below Python by any other way (C extensions such as pyarrow or
+confluent_kafka) are not recorded.
 """
 
 import functools
@@ -29,13 +30,13 @@ INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
     "socket": network.instrument_socket,
     "ssl": network.instrument_ssl,
 }
-"""The instrument of each module, called with the module as soon as that has been imported."""
+"""The instrument of each module, called with the module right after its import."""
 
 _installed: list[bool] = []
 
 
 def install() -> None:
-    """Puts every instrument in its place, now or when its module is imported; a second call does nothing."""
+    """Install every instrument, now or when its module is imported; a second call does nothing."""
     if _installed:
         return
     _installed.append(True)
@@ -55,7 +56,7 @@ def install() -> None:
 class _InstrumentFinder(MetaPathFinder):
     """Finds the modules that have an instrument, as Python would, and instruments them after their import.
 
-    Also finds the user's file for a worker, which is to unpickle a function of that file by its name.
+    Also finds the user's file for a worker that unpickles a function of that file by name.
     """
 
     def find_spec(
@@ -75,7 +76,7 @@ class _InstrumentFinder(MetaPathFinder):
 
 @functools.cache
 def _subject_name(text: str) -> str:
-    """The name under which the user's file is imported; empty in a process without a user's file."""
+    """Return the name under which the user's file is imported; empty in a process without a user's file."""
     return module_name(Project.from_text(text).file) if text else ""
 
 

@@ -1,4 +1,4 @@
-"""Records that the user's code has the JVM write a DataFrame: the call as a whole, since nothing inside is seen."""
+"""Records that the user's code lets the JVM write a DataFrame: only the whole call, as its steps are not visible."""
 
 import functools
 import re
@@ -20,7 +20,7 @@ _DEFINES = re.compile(r"\s*(?:create|alter)\b", re.IGNORECASE)
 
 
 def kind_of_spark(sql: str) -> Kind | None:
-    """The kind of a statement of Spark SQL, told from its words; None if nothing lasts by it."""
+    """Return the kind of a Spark SQL statement, by its words; None if it makes nothing durable."""
     if _NOT_KEPT.match(sql):
         return None
     if _WRITES.match(sql):
@@ -33,7 +33,7 @@ WRITER_V2 = ("create", "replace", "createOrReplace", "append", "overwrite", "ove
 
 
 def instrument_writer(module: ModuleType) -> None:
-    """Wraps the methods of DataFrameWriter and DataFrameWriterV2 that write."""
+    """Wrap the methods of DataFrameWriter and DataFrameWriterV2 that write."""
     for owner, names in ((module.DataFrameWriter, WRITER), (module.DataFrameWriterV2, WRITER_V2)):
         for name in names:
             if hasattr(owner, name) and not hasattr(getattr(owner, name), "recorded"):
@@ -41,7 +41,7 @@ def instrument_writer(module: ModuleType) -> None:
 
 
 def instrument_session(module: ModuleType) -> None:
-    """Wraps `SparkSession.sql`, for the statements that change something."""
+    """Wrap `SparkSession.sql` for the statements that change something."""
     plain = module.SparkSession.sql
     if hasattr(plain, "recorded"):
         return
@@ -59,7 +59,7 @@ def instrument_session(module: ModuleType) -> None:
 
 
 def instrument_merge(module: ModuleType) -> None:
-    """Wraps `MergeIntoWriter.merge`, the last call of a `DataFrame.mergeInto`."""
+    """Wrap `MergeIntoWriter.merge`, the last call of a `DataFrame.mergeInto`."""
     writer = module.MergeIntoWriter
     if not hasattr(writer.merge, "recorded"):
         writer.merge = _around(writer.merge, "merge")

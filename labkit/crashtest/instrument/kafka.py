@@ -1,6 +1,6 @@
 """Records the calls of the user's code to a producer of kafka-python: send, flush, and the ends of transactions.
 
-A message that was sent may still lie in the producer; after a flush none does.
+A sent message may still be in the producer's buffer; after a flush none is.
 """
 
 import functools
@@ -22,7 +22,7 @@ METHODS = {
 
 
 def instrument_kafka(module: ModuleType) -> None:
-    """Wraps the methods of `KafkaProducer`."""
+    """Wrap the methods of `KafkaProducer`."""
     producer = module.KafkaProducer
     if getattr(producer.send, "recorded", False):
         return

@@ -1,8 +1,7 @@
-"""Traces the lines of the user's project that are about to be executed, in the threads of one call of the sink.
+"""Traces the source lines of the user's project that are about to be executed, during one call of the sink.
 
-So a point can lie beside a statement whose library writes where no instrument sees it. Tracing uses `sys.settrace`,
-which every Python has; code outside of the project runs untraced, but for one question for each function call. This
-module must not decide what is done at a line.
+So a point can lie next to a statement whose library writes where no instrument records it. Tracing uses
+`sys.settrace`; code outside the project pays only for one check at each function call.
 """
 
 import sys
@@ -17,21 +16,21 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class LineTracer:
-    """Traces one call, from `start` to `stop`, which one thread calls; threads begun meanwhile are traced, too."""
+    """Traces one call from `start` to `stop`, in the thread that calls both and in threads started meanwhile."""
 
     def __init__(self, project: Project, passed: Callable[[FrameType], None]) -> None:
-        """`passed` is called before each line, in the thread that executes it."""
+        """Prepare the trace; `passed` is called before each line, in the thread that executes it."""
         self._project, self._passed = project, passed
         self._over = False
 
     def start(self) -> None:
-        """Begins the trace with the next function call."""
+        """Begin the trace with the next function call."""
         # The first is for threads that begin from now on, the second for this one.
         threading.settrace(self._called)
         sys.settrace(self._called)
 
     def stop(self) -> None:
-        """Ends the trace, also in threads that outlive the call."""
+        """End the trace, also in threads that outlive the call."""
         # Nobody can take the trace function from a thread that outlives the call, so
         # the function itself has to know.
         self._over = True

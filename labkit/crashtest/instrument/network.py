@@ -1,8 +1,7 @@
-"""Records bytes that the user's code sends over a socket of Python, as requests and redis-py do.
+"""Records bytes that the user's code sends over a Python socket, as requests and redis-py do.
 
-What the receiver does with the bytes is not seen, so such an effect is never durable; it marks something that the test
-cannot see. The sockets of PySpark, and of clients whose effects are recorded as such, are left alone. This module must
-not send anything.
+The test does not see what the receiver does with the bytes, so such an effect is never durable; it marks a
+possible unseen write. The sockets of PySpark, and of clients with an instrument of their own, are not recorded.
 """
 
 import functools
@@ -20,12 +19,12 @@ KNOWN = ("pyspark", "py4j", "kafka", "psycopg", "logging")
 
 
 def instrument_socket(module: ModuleType) -> None:
-    """Wraps the methods of `socket.socket` that send."""
+    """Wrap the methods of `socket.socket` that send."""
     _instrument(module.socket)
 
 
 def instrument_ssl(module: ModuleType) -> None:
-    """Wraps those methods for encrypted sockets, which do not use the methods of plain ones."""
+    """Wrap the same methods of encrypted sockets, which do not use those of plain ones."""
     _instrument(module.SSLSocket)
 
 
@@ -50,7 +49,7 @@ def _around(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_known() -> bool:
-    """Whether a package of `KNOWN` is on the stack, at whatever distance from the user's line."""
+    """Return whether a package of `KNOWN` is on the stack, at any distance from the user's line."""
     folders = tuple(folder for name in KNOWN if (folder := _folder(name)))
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # the one way to it
     while frame is not None:
@@ -61,13 +60,16 @@ def _is_known() -> bool:
 
 
 def _folder(package: str) -> str:
-    """The folder from which a package was imported; empty if it was not. A user's own folder may have the same name."""
+    """Return the folder from which a package was imported; empty if it was not.
+
+    A user's own folder may have the package's name, so the name alone does not tell.
+    """
     file = sys.modules[package].__file__ if package in sys.modules else None
     return file.removesuffix("__init__.py") if file else ""
 
 
 def _peer(own: Any, arguments: tuple[Any, ...]) -> str:
-    """The receiver: `host:port` or the path of a socket; empty for a pair of sockets within one program."""
+    """Return the receiver as `host:port` or the path of a socket; empty for a pair of sockets within one program."""
     try:
         address = own.getpeername()
     except OSError:

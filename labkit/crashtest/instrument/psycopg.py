@@ -1,7 +1,7 @@
-"""Records SQL that the user's code executes through psycopg, by its plain classes and by those for coroutines.
+"""Records SQL that the user's code executes through psycopg, with its plain classes and those for coroutines.
 
-A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. This
-module must not import psycopg, and opens no connection.
+A statement outside any transaction commits by itself; only the connection's state afterwards shows this. The
+module gets psycopg as an argument, and opens no connection.
 """
 
 import functools
@@ -25,7 +25,7 @@ METHODS = {
 
 
 class About(NamedTuple):
-    """The announcement of a call's effect, as arguments of `Recorder.effect`."""
+    """The effect that a call is about to have, as arguments of `Recorder.effect`."""
 
     kind: Kind
     target: str
@@ -33,11 +33,11 @@ class About(NamedTuple):
 
 
 Tells = Callable[..., About | None]
-"""A function that announces the effect of a call from its arguments; None if the call changes nothing."""
+"""A function that returns the effect of a call from its arguments; None if the call changes nothing."""
 
 
 def instrument_psycopg(module: ModuleType) -> None:
-    """Wraps the methods of psycopg's connections, cursors, blocks and copies that change something."""
+    """Wrap the methods of psycopg's connections, cursors, transaction blocks and copies that change something."""
     if hasattr(module.Connection.commit, "recorded"):
         return
     writes = module.pq.ExecStatus.COPY_IN
@@ -74,7 +74,7 @@ def _called(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
 
 
 def _awaited(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
-    """Wraps a coroutine: the effect lasts until the coroutine has been awaited."""
+    """Wrap a coroutine: the effect lasts until the coroutine has been awaited."""
 
     @functools.wraps(plain)
     async def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -108,7 +108,11 @@ def _of_method(kind: Kind, connection: Any, *arguments: Any) -> About | None:
 
 
 def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
-    """The end of `with connection.transaction()`: of the outermost block a commit, of an inner one a statement."""
+    """Return the effect of leaving `with connection.transaction()`: a commit for the outermost block, else a
+    statement.
+
+    If the block is undone, the outermost one has a rollback.
+    """
 
     def decide() -> Kind:
         if not _idle(block.connection):
@@ -120,7 +124,7 @@ def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
 
 
 def _of_copy(writes: int, copy: Any, _kind: Any, _error: Any, _trace: Any) -> About | None:
-    """The end of `with cursor.copy(...)` whose status is `writes`: the server has all rows then."""
+    """Return the effect of leaving `with cursor.copy(...)` if its status is `writes`: the server then has all rows."""
     result = copy.cursor.pgresult
     if result is None or result.status != writes:
         return None

@@ -1,11 +1,11 @@
-"""The recorder of one process: which call of the sink is under way, which effects it had, and where it is to stop.
+"""Records the calls and effects of the sink in one process, and stops the process at its crash point.
 
-Every effect is written to the run's log when it has happened. The recorder also knows when a point is reached: the
-process that reaches the armed point writes its evidence and stops as a whole (SIGSTOP), threads and all, as a crash
-would; `labkit.host.processes.supervisor` then kills. An effect counts if a frame of the user's project is on the stack,
-so what PySpark or an interpreter writes for itself does not. In the run without a crash the process also waits on both
-sides of every effect until the user's reader was asked. Used by drivers and by Python workers; must not import the
-user's file.
+The recorder writes every effect to the run's log after it has happened. The process that reaches the armed
+point writes its evidence and stops with all its threads (SIGSTOP), as a crash would stop it; then
+`labkit.host.processes.supervisor` kills it. An effect counts only if a frame of the user's project is on the
+stack, so PySpark's and Python's own writes do not count. In the run without a crash the process also waits on
+both sides of every effect until the user's reader has answered. Drivers and Python workers use this module; it
+does not import the user's file.
 """
 
 import functools
@@ -36,11 +36,11 @@ _open, _write, _close, _fsync, _rename = (os.open, os.write, os.close, os.fsync,
 
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
-"""Whether an effect is under way in this thread, or in this task of asyncio."""
+"""Whether an effect is in progress in this thread, or in this asyncio task."""
 
 
 class Recorder:
-    """Records the calls and effects of this process, which has one recorder, `recorder`."""
+    """Records the calls and effects of this process. Each process has one recorder, `recorder`."""
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
@@ -48,11 +48,11 @@ class Recorder:
         self._asker = Asker()
         self._of_task: tuple[object, Call] | None = None
         self.on_reach: Callable[[Ticket], None] = lambda _ticket: None
-        """Called when a point is reached, before this process stops: a driver's main loop will not run any more."""
+        """Called at a point before this process stops, because a driver's main loop cannot report it afterwards."""
 
     @contextmanager
     def call(self, ticket: Ticket, batch: int, where: str) -> Iterator[None]:
-        """Records a call of the sink, within a `with` block."""
+        """Record a call of the sink, for a `with` block."""
         begun = self.begin(ticket, batch, where)
         try:
             yield
@@ -62,7 +62,7 @@ class Recorder:
         self.end(begun)
 
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
-        """Begins a call of the sink."""
+        """Begin a call of the sink."""
         await_kill(ticket, batch)
         begun = Call(ticket, batch, where)
         # Until it has begun, what other threads do belongs to the call before.
@@ -75,7 +75,7 @@ class Recorder:
         return begun
 
     def end(self, call: Call, *, failed: bool = False) -> None:
-        """Ends a call of the sink; `failed`: the call raised an error."""
+        """End a call of the sink; `failed`: the call raised an error."""
         if call.tracer is not None:
             call.tracer.stop()
         # Which execution of a line was its last one is known only now.
@@ -95,7 +95,10 @@ class Recorder:
             self._reach(call.ticket, effect, Side.AFTER)
 
     def _line(self, call: Call, frame: FrameType) -> None:
-        """Records a line that is about to be executed. Within an effect lines are a part of that effect."""
+        """Record a line that is about to be executed.
+
+        Lines within an effect are part of that effect and not recorded.
+        """
         if _inside.get():
             return
         place = call.ticket.project.line(frame)
@@ -111,9 +114,9 @@ class Recorder:
 
     @contextmanager
     def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
-        """Records one effect, within the `with` block that has it. `decide` gives the kind at the end of the block.
+        """Record one effect, which happens in the `with` block. `decide` returns the kind at the end of the block.
 
-        Effects inside an effect are a part of it: a commit that executes a statement is one effect.
+        Effects inside an effect are part of it: a commit that executes a statement is one effect.
         """
         frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
         upcoming = None if _inside.get() else self._next(kind, str(target), frame)
@@ -144,9 +147,9 @@ class Recorder:
             self._reach(ticket, effect, Side.AFTER)
 
     def _next(self, kind: Kind, target: str, frame: FrameType) -> tuple[Ticket, Effect] | None:
-        """The effect that is about to happen; None if it is not the project's, or is ignored.
+        """Return the effect that is about to happen; None if the project does not cause it or the user ignores it.
 
-        An effect with no call under way is late: its thread outlived the call.
+        If no call is in progress, the effect is late: its thread outlived the call.
         """
         call = self._current()
         owner = call or self._ended
@@ -167,7 +170,7 @@ class Recorder:
         return newest[0] if newest else self._task()
 
     def _task(self) -> Call | None:
-        """The call of a task that runs the user's code without an adapter, as in `foreachPartition`."""
+        """Return the call of a task that runs the user's code without an adapter, as in `foreachPartition`, or None."""
         module = sys.modules.get("pyspark.taskcontext")
         context = module and module.TaskContext.get()
         text = context and context.getLocalProperty(PROPERTY)
@@ -193,7 +196,7 @@ recorder = Recorder()
 
 
 def called_by_engine(frame: FrameType | None) -> bool:
-    """Whether the JVM has called the running code, as it calls a query's listeners; the sink's threads are not."""
+    """Return whether the JVM has called the running code, as it calls a query's listeners, not the sink's threads."""
     while frame is not None:
         if "/py4j/" in frame.f_code.co_filename:
             return True
@@ -202,7 +205,7 @@ def called_by_engine(frame: FrameType | None) -> bool:
 
 
 def append(path: str, content: dict[str, Any]) -> None:
-    """Appends one line to a log, whole or not at all, since processes write to it side by side."""
+    """Append one line to a log, whole or not at all, because several processes write to it."""
     descriptor = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         _write(descriptor, json.dumps(content).encode() + b"\n")
@@ -211,7 +214,7 @@ def append(path: str, content: dict[str, Any]) -> None:
 
 
 def record_hit(ticket: Ticket, kind: Kind) -> bool:
-    """Leaves the evidence that the armed point was reached. False if there is evidence already."""
+    """Write the evidence that the armed point was reached. Returns False if there is evidence already."""
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():
         return False
@@ -231,9 +234,10 @@ def record_hit(ticket: Ticket, kind: Kind) -> bool:
 
 
 def stop(ticket: Ticket) -> None:
-    """Stops this process at its point; with `task` kills it. Returns only with `stop`, when the file `go_on` is there.
+    """Stop this process at its point. With `task` kill it; with `stop` return once the file `go_on` exists.
 
-    A thread may run on for a moment while its process is being stopped, so being continued is not enough.
+    A thread may run on for a moment while its process is being stopped, so a continued process must also wait
+    for the file.
     """
     if ticket.then == "task":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -243,12 +247,12 @@ def stop(ticket: Ticket) -> None:
 
 
 def go_on(evidence: str) -> str:
-    """The path of the file that lets the process go on which left this evidence."""
+    """Return the path of the file that lets the process with this evidence continue."""
     return f"{evidence}.go"
 
 
 def await_kill(ticket: Ticket, batch: int) -> None:
-    """Lets no batch begin after an armed `commits/N`: the engine has written it, and the kill is on its way."""
+    """Wait for the kill instead of beginning a batch after an armed `commits/N`, which the engine has written."""
     armed = ticket.armed
     while armed is not None and armed.kind is Kind.COMMITS and batch > armed.batch and ticket.then == "crash":
         time.sleep(0.01)

@@ -1,6 +1,6 @@
-"""Records SQL that the user's code executes through sqlite3, and tells the kind of a statement.
+"""Records SQL that the user's code executes through sqlite3, and classifies statements.
 
-A statement outside of any transaction commits by itself; which one that is, only the connection says afterwards. A
+A statement outside any transaction commits by itself; only the connection's state afterwards shows this. A
 statement that only reads is no effect.
 """
 
@@ -15,13 +15,13 @@ from labkit.crashtest.instrument.recorder import recorder
 
 _FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
 _MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
-"""Rows behind a table's definition: in a script, or as the result of a query."""
+"""Matches rows that follow a table's definition, in a script or as the result of a query."""
 _READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint"}
 _ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
 
 
 def kind_of(sql: str) -> Kind | None:
-    """The kind of a statement, told from its first words; None if it changes nothing."""
+    """Return the kind of a statement, by its first words; None if it changes nothing."""
     words = _FIRST.match(sql)
     first, second = (word.lower() if word else "" for word in words.groups()) if words else ("", "")
     if (first, second) == ("prepare", "transaction"):
@@ -34,23 +34,23 @@ def kind_of(sql: str) -> Kind | None:
 
 
 def ended(kind: Kind) -> Kind | None:
-    """The kind of a statement that its words settle; None if only an open transaction tells it from a commit."""
+    """Return the kind of a statement if its words decide it; None if it depends on whether a transaction is open."""
     return None if kind is Kind.STATEMENT else kind
 
 
 def short(sql: object) -> str:
-    """A statement on one line, without its tail."""
+    """Return a statement on one line, cut to 60 characters."""
     return " ".join(str(sql).split())[:60]
 
 
 def instrument_sqlite(module: ModuleType) -> None:
-    """Makes every connection that is opened from now on record its statements."""
+    """Make every connection that is opened from now on record its statements."""
     plain = module.connect
     if getattr(plain, "recorded", False):
         return
 
     class Cursor(module.Cursor):  # type: ignore[name-defined]  # sqlite3, or what stands for it
-        """A cursor that records."""
+        """A cursor that records its statements."""
 
         def execute(self, sql: str, *rest: Any) -> Any:
             return _execute(self.connection, super().execute, sql, *rest)
@@ -72,7 +72,7 @@ def instrument_sqlite(module: ModuleType) -> None:
 @functools.cache
 def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of short methods
     class Connection(base):
-        """A connection that records."""
+        """A connection that records its statements."""
 
         def cursor(self, factory: Any = None) -> Any:
             return super().cursor(cursors if factory is None else factory)

@@ -1,9 +1,9 @@
-"""A query that the user's code starts: `stream.writeStream.format(...)`, `toTable`, or a foreachBatch function there.
+"""Records a query that the user's code starts: `stream.writeStream.format(...)`, `toTable`, or foreachBatch.
 
-While that code runs, its queries get the run's checkpoint and trigger instead of their own. A last step before the sink
-hands the rows on unchanged; it records that a task begins, and that the task has given all of its rows to the sink. So
-a job can be killed in the middle of a sink that lies in the JVM, though no effect of that sink is seen. This module
-must not write anything for the sink.
+While that code runs, its queries get the run's checkpoint and trigger instead of their own. A last step before
+the sink passes the rows on unchanged; it records that a task begins, and that the task has given all its rows
+to the sink. So a job can be killed in the middle of a sink in the JVM, although no effect of that sink is
+recorded.
 """
 
 import functools
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 IN_CALL = "labkit.crashtest.call"
-"""The local property that tells tasks of a foreachBatch function from those that write into the sink itself."""
+"""The local property that distinguishes tasks of a foreachBatch function from tasks that write into the sink."""
 
 
 class Start(NamedTuple):
     """The run's settings for a query that the user's code starts."""
 
     ticket: Ticket | None
-    """The ticket of the run; None: nothing is recorded."""
+    """The ticket of the run; if None, nothing is recorded."""
     checkpoint: str
     suffix: str
-    """Text behind a name that the user's code gives the query: two queries of a session must not have one name."""
+    """The suffix of a query's name, because two queries of a session must not have the same name."""
     started: list["StreamingQuery"]
     """The queries that were started."""
 
@@ -42,14 +42,14 @@ _starting = threading.local()
 
 
 def _current() -> Start | None:
-    """The settings for queries that this thread starts; None outside of `starting`."""
+    """Return the settings for queries that this thread starts; None outside `starting`."""
     current: Start | None = getattr(_starting, "now", None)
     return current
 
 
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
-    """Gives the run's settings to every query that this thread starts within the `with` block."""
+    """Apply the run's settings to every query that this thread starts within the `with` block."""
     _instrument()
     _starting.now = start
     try:
@@ -59,7 +59,7 @@ def starting(start: Start) -> Iterator[None]:
 
 
 class Passage:
-    """The last step before the sink: rows go through as they are."""
+    """The last step before the sink: it records a task and passes its rows on unchanged."""
 
     def __init__(self, ticket: Ticket) -> None:
         self._ticket = ticket.to_json()
@@ -80,7 +80,7 @@ class Passage:
 
 @functools.cache
 def _instrument() -> None:
-    """Wraps PySpark's own classes as described above, once in this process."""
+    """Wrap PySpark's own classes as described above, once in this process."""
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -150,17 +150,20 @@ def _recorded(function: Callable[["DataFrame", int], None], ticket: Ticket) -> C
 
 
 class Starter:
-    """Runs the user's code that starts a query, in a thread of its own: it may wait there for the query's end."""
+    """Runs the user's code that starts a query in a separate thread, because the code may wait for the query's end."""
 
     def __init__(self, run: Callable[[], Any], start: Start) -> None:
-        """`run` is called once; it returns a writer, a query, or nothing."""
+        """Start the thread, which calls `run` once; `run` returns a writer, a query, or nothing."""
         self._run, self._start = run, start
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def query(self) -> "StreamingQuery | None":
-        """The query that was started; None: not yet. Raises the user's error, or `TypeError` if none was started."""
+        """Return the started query, or None if there is none yet.
+
+        Raises the user's error, or `TypeError` if the user's code ended without starting a query.
+        """
         if self._start.started:
             return self._start.started[0]
         if self._thread.is_alive():
@@ -178,7 +181,7 @@ class Starter:
         )
 
     def end(self, seconds: float) -> bool:
-        """Waits for the end of the user's code, at most `seconds`; returns whether it has ended."""
+        """Wait for the end of the user's code, at most `seconds`; return whether it has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -194,6 +197,6 @@ class Starter:
 
 
 def wants_writer(function: Callable[..., Any]) -> bool:
-    """Whether a function says by its annotation that it takes a DataStreamWriter instead of a DataFrame."""
+    """Return whether a function is annotated to take a DataStreamWriter instead of a DataFrame."""
     [parameter, *_] = inspect.signature(function).parameters.values()
     return "DataStreamWriter" in str(parameter.annotation)

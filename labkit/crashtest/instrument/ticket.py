@@ -1,4 +1,4 @@
-"""What a process under test must know of its run: whose effects count, where they are written down, where it stops."""
+"""Tells a process under test about its run: whose effects count, where they are logged, and where the process stops."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from labkit.crashtest.project import Project
 
 @dataclass(frozen=True)
 class Ticket:
-    """The facts that a process must know of its run."""
+    """The facts that a process must know about its run."""
 
     file: str
     """The user's file."""
@@ -18,15 +18,21 @@ class Ticket:
     armed: Point | None = None
     evidence: str = ""
     then: str = "crash"
-    """`crash`: stop and be killed with the whole driver. `stop`: stop, and be continued later. `task`: die alone."""
+    """What happens at the armed point.
+
+    `crash`: the process stops and is killed with the whole driver. `stop`: it stops and continues later.
+    `task`: it kills itself alone.
+    """
     folders: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """With `file` the user's project: an effect is the sink's if a frame of it is on the stack."""
+    """With `file`, `folders` and `more` the user's project; an effect belongs to the sink if its code is on the
+    stack.
+    """
     asks: str = ""
-    """The folder in which the process asks for a reading at each point; empty: the process asks for none."""
+    """The folder in which the process requests a reading at each point; if empty, it requests none."""
     lines: bool = False
-    """Whether lines of the project are recorded as places, too."""
+    """Whether source lines of the project are recorded as well."""
 
     @property
     def project(self) -> Project:
@@ -34,12 +40,12 @@ class Ticket:
         return Project(self.file, self.folders, self.more, self.ignored)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, for another process."""
+        """Return plain data for another process."""
         return vars(self) | {"armed": self.armed and self.armed.to_json()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Ticket":
-        """The ticket that `to_json` gave."""
+        """Return the ticket that `to_json` has written."""
         lists = {name: tuple(data[name]) for name in ("folders", "more", "ignored")}
         armed = data["armed"] and Point.from_json(data["armed"])
         return cls(**{**data, **lists, "armed": armed})
