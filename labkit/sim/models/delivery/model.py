@@ -176,8 +176,7 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record with nothing under way and the oldest with something under way, None if there
-        is none.
+        """Return the oldest record with nothing under way and the oldest with something under way; each may be None.
 
         A timeout is right for the first and too early for the second. A real sender cannot know which of the
         two it is; here a timeout that comes too early counts as a fault.

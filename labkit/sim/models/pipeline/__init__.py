@@ -1,4 +1,4 @@
-"""The pipeline model: the scenarios of the real runner, with the same failpoints and the same judge."""
+"""The simulator of the pipeline, which runs the real runner's scenarios with the same failpoints and the same judge."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """The judge's verdict on the end."""
+    """Return the figures of a walk: the judge's verdict on its end."""
     return {"verdict": verdict(walk)}
 
 

@@ -1,6 +1,7 @@
-"""The pipeline's claims and words: what a reader saw of a state, and the judge's verdict on it.
+"""The claims of the pipeline simulator, its texts, and the judge of the rows that readers saw.
 
-`labkit.core.judge` alone counts lost, duplicate and early effects, as for real runs: a state becomes a History here.
+`labkit.core.judge` alone counts lost, duplicate and early effects, as for real runs: `Judge` turns a state into
+a History.
 """
 
 from collections import Counter
@@ -29,7 +30,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def expected(words: Sequence[str]) -> list[Record]:
-    """What should come out: every word with its running count."""
+    """Return the expected records: every word with its running count."""
     counts: Counter[str] = Counter()
     records = []
     for offset, word in enumerate(words):
@@ -44,11 +45,11 @@ _VISIBILITY = {
     Status.COMMITTED: Visibility.PRECOMMITTED,
     Status.ABORTED: Visibility.ABORTED,
 }
-"""How a row was read that was readable before its transaction ended."""
+"""The visibility of a row that was readable before its transaction ended, by the state of that transaction."""
 
 
 def is_over(state: State) -> bool:
-    """Whether the query has ended and nobody will wake up."""
+    """Return whether the query has ended and no zombie driver has anything left to do."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
@@ -57,14 +58,14 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """Judges what readers of the store saw."""
+    """The judge of the rows that readers of the store saw."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.words), _view)
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """What an outside reader could have seen, with a look at the end."""
+        """Return the rows that an outside reader could have seen, with a reading at each crash and at the end."""
         unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
         hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
         return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
@@ -99,11 +100,14 @@ SAID = {
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
     "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
 }
-"""What is claimed of the judge's properties; not `no_unexpected`: values come from the input, so it cannot fail."""
+"""The sentence of the claim for each of the judge's properties.
+
+`no_unexpected` is not among them, because all values come from the input, so it cannot fail.
+"""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """What the judge says of every end; rules of the protocol; that the query can end and always does."""
+    """Return the claims: the judge's at the end, the protocol's rules, and that the query can end and always does."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SAID.items()]
     properties.append(_no_orphan())
@@ -167,14 +171,14 @@ def _stuck(state: State) -> str:
 
 
 ZOMBIE, NOTIFIED = "zombie_", "notified_"
-"""How the name of an action begins that is no step of the driver's own program."""
+"""The prefixes of actions that are not steps of the driver's own program."""
 
 LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "Told by the notification: "}
-"""How the sentence of such an action begins."""
+"""The beginning of the sentence for each of these prefixes."""
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """What an action does that the engine or the store refuses."""
+    """Return the sentence on an action that the engine or the store refuses."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -183,7 +187,7 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """What a commit does that changes nothing; empty for every other task."""
+    """Return the sentence on a commit that changes nothing; an empty string for every other task."""
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
@@ -195,7 +199,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Driver, checkpoint folder, store, and what may still go wrong."""
+    """Return a state in one line: driver, checkpoint folder, store, and the remaining faults."""
     query, zombie, faults, seen, transactions, markers, failures = state
     parts = [_driver(query.driver), _folder(query), f"seen {listed(_row(settings, row) for row in seen)}"]
     if transactions:

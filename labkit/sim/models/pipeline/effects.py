@@ -1,7 +1,7 @@
-"""What each task does to the checkpoint folder and to the store. One small function a task; no choice is made here.
+"""The effect of each task on the checkpoint folder and on the store, with one small function for each task.
 
-A task that the real system would refuse raises `TaskRefusal`: a transaction that is gone, a name or an entry of a log
-that is there already. Its driver then ends with an error.
+A function raises `TaskRefusal` if the real system would refuse the task, because a transaction is gone, or
+because a name or a log entry exists already. The driver then ends with an error.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,16 +23,16 @@ from labkit.sim.models.pipeline.state import (
 
 
 class TaskRefusal(Exception):  # what happened, not whose mistake it was
-    """The task cannot be carried out; its driver ends with this error."""
+    """The engine or the store refuses the task; the driver of the task ends with this error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    """The state after one task of this driver. Raises `TaskRefusal`."""
+    """Return the state after one task of a driver. Raises `TaskRefusal` if the task is refused."""
     return TASKS[task.op].effect(outside, state, driver, task)
 
 
 def refusal(outside: Outside, state: State, driver: Driver, task: Task) -> str:
-    """Why a task would be refused; empty where it would not."""
+    """Return the reason why a task would be refused; an empty string if it would not."""
     try:
         perform(outside, state, driver, task)
     except TaskRefusal as error:
@@ -50,7 +50,7 @@ def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
-    """The index of the transaction with this name, or -1."""
+    """Return the index of the transaction with this name, or -1."""
     for number, transaction in enumerate(transactions):
         if transaction.handle == handle:
             return number
@@ -159,16 +159,16 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """One task: what it does, and its words in a picture and in a story."""
+    """One kind of task: its effect, and its words in pictures and in narration."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str
-    """A few words with a place for the offset, partition or batch."""
+    """A few words with a placeholder for the offset, partition or batch."""
     reaches: tuple[str, ...]
-    """What it changes or is visible to: `store`, `reader`, `folder` (of the checkpoint)."""
+    """The parts that it changes or that see it: `store`, `reader`, `folder` (of the checkpoint)."""
     sentence: str
     tried: str = ""
-    """The subject of the sentence that says that it was refused; empty where nobody can refuse it."""
+    """The subject of the sentence on a refusal; empty if nobody can refuse the task."""
 
 
 TASKS: dict[Op, TaskRule] = {

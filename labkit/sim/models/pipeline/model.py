@@ -1,9 +1,9 @@
-"""The pipeline: source with offsets, stateful count, micro-batches, a sink strategy, and an outside store.
+"""The simulator of the pipeline: a source with offsets, a stateful count, micro-batches, a sink strategy, a store.
 
-A driver recovers, plans a batch, writes, pre-commits, commits and goes on; between any two steps it can die. The
-environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as its
-parameter says. Every path ends in the History that the judge reads for real runs. The count of a word is restored from
-the state of the batch before, so a re-run counts alike.
+A driver recovers, plans a batch, writes, pre-commits, commits and goes on; it can die between any two steps.
+The environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as
+often as its parameter allows. Every path ends in a History, which the same judge reads as for real runs. A
+rerun of a batch counts alike, because the driver restores the counts from the state of the batch before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Environment(RuleModel[State]):
-    """Everything that goes wrong around a query: when it may, and what it changes."""
+    """The faults around a query: when each of them is enabled, and what it changes."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -58,7 +58,7 @@ class Environment(RuleModel[State]):
         self._outside = self.settings.outside
 
     def _next_batch(self, query: Query) -> int | None:
-        """The batch after the last that this driver planned, or after the last decided; None: no input is left."""
+        """Return the batch after the driver's last planned or else the last decided one; None if no input is left."""
         batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
         return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
 
@@ -92,7 +92,7 @@ class Environment(RuleModel[State]):
         return enabled
 
     def _has_next(self, query: Query) -> bool:
-        """Whether this batch is not the last: a checkpoint that expires is made up for by the next one."""
+        """Return whether another batch follows, so that its checkpoint can commit what an expired one left."""
         return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
@@ -113,7 +113,7 @@ class Environment(RuleModel[State]):
         return driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
 
     def _lapse(self, state: State, batch: int) -> State:
-        """The checkpoint of a batch is never completed, and the driver goes on with the next batch."""
+        """Return the state after a batch's checkpoint has expired while the driver goes on with the next batch."""
         query = state.query
         driver = query.driver._replace(todo=query.driver.todo[1:])
         state = state._replace(faults=one_less(state.faults, "lapses"))
@@ -128,19 +128,22 @@ class Environment(RuleModel[State]):
         return state._replace(query=query._replace(driver=driver))
 
     def _roll_back(self, state: State, _: int) -> State:
-        """Somebody removes the newest `commits/N` and what was planned from there on."""
+        """Return the state after somebody has removed the newest `commits/N` and the plans of all later batches."""
         query = state.query
         query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
-        """Somebody deletes the folder: everything durable of the query is gone, and the next one has another name."""
+        """Return the state after somebody has deleted the checkpoint folder.
+
+        Everything durable of the query is gone, and the next query has another name.
+        """
         left = one_less(state.faults, "deletions")
         first = 0 if self.settings.replayable else self._end(state.query)
         return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
-        """The driver hangs and is thought dead; another will be started, and it will wake up."""
+        """Return the state after a hanging driver was declared dead; it will be replaced, and it will wake up."""
         left = one_less(state.faults, "zombies")
         return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
 
@@ -158,26 +161,26 @@ class Environment(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""Drivers that may end with an error before nobody starts another: enough to see that it would go on for ever."""
+"""After this number of failed drivers nobody starts another; two are enough to see that it would go on for ever."""
 
 
 def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") -> dict[str, Rule[State]]:
-    """A rule for every task, of the driver whose tasks have this prefix."""
+    """Return one rule for each task of the driver whose actions have this prefix."""
     lead = LEADS.get(prefix, "")
     return {f"{prefix}{op}": Rule(effect, lead + task.sentence) for op, task in TASKS.items()}
 
 
 class Pipeline(Environment):
-    """One configuration of the pipeline."""
+    """The simulator of one configuration of the pipeline."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Nothing was planned, and no driver runs."""
+        """Return the first state: nothing is planned, and no driver runs."""
         return State(Query(), NOBODY, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The driver's next step, the notification's, that of a driver that was thought dead; then what goes wrong."""
+        """Return the enabled actions: of the driver, its notification, and a zombie driver; then the faults."""
         query, zombie, faults, _, transactions, _, failures = state
         driver = query.driver
         enabled = [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
@@ -208,7 +211,7 @@ class Pipeline(Environment):
         return [Action(task.op, task.which)]
 
     def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
-        """The failpoints at which the driver is after an action."""
+        """Return the failpoints that the driver reaches with an action."""
         if action.name == "start":
             return (FailPoint.BEFORE_RESOLVE,)
         if action.name == "plan":
@@ -220,7 +223,10 @@ class Pipeline(Environment):
         return skip(tasks[1:])[1] if is_done else tasks[0].points
 
     def _work(self, state: State, action: Action) -> tuple[Driver, tuple[Task, ...]]:
-        """The driver that acts, and its tasks, of which the action carries out the first; none: it is no task."""
+        """Return the driver that an action belongs to, and its tasks, the first of which the action carries out.
+
+        There are no tasks if the action is not a task.
+        """
         driver, zombie = state.query.driver, state.zombie
         effect = self.rules[action.name].effect
         if effect is Pipeline._zombie_step:
@@ -269,11 +275,11 @@ class Pipeline(Environment):
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
-        """Whether a driver that wakes up is refused whatever it does: it is fenced, or its checkpoint is gone."""
+        """Return whether a woken driver is refused whatever it does, because it is fenced or its checkpoint is gone."""
         return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
-        """Whether a look finds that the batch has been written before."""
+        """Return whether a task looks up the batch and finds that it was written before."""
         if task.op is not Op.LOOK:
             return False
         marker = self._outside.marker(driver, task.batch)
@@ -303,13 +309,13 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """A batch that was planned before runs again, and the source cannot give its records a second time."""
+        """Return the state after a batch that was planned before is empty, because its source cannot repeat records."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
-        """A clean end: the last decision's notification is delivered first, unless the end is abrupt."""
+        """Return the state at a clean end; if `sweeps` is set, the last notification is delivered before it."""
         todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
         left = todo if self.settings.sweeps else ()
         return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
@@ -322,7 +328,10 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """The notification has not come; whoever stores new votes commits first what was decided, and waits for it."""
+        """Return the state in which the driver first commits all decided batches, as no notification has come.
+
+        It must do so before it stores new votes.
+        """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
     def _notify(self, state: State, _: int) -> State:
@@ -331,20 +340,20 @@ class Pipeline(Environment):
     # What goes wrong.
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of every end, and rules of the protocol."""
+        """Return the claims: the judge's verdicts on every end, and the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Driver, checkpoint folder, store."""
+        """Return a state in one line: driver, checkpoint folder, store and the remaining faults."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """The word of the record whose offset an action names."""
+        """Return the word of the record whose offset is the number of an action."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """What an action does, and why not what it set out to do."""
+        """Return the sentence on an action in this state, which also says why a task is refused."""
         driver, tasks = self._work(state, action)
         if not tasks:
             return self.sentence(action)

@@ -1,7 +1,7 @@
-"""What a driver does, as lists of tasks: one batch, one commit, one recovery; each task with the failpoints after it.
+"""The programs of a driver as lists of tasks: a batch, a commit, a recovery; each task with the failpoints after it.
 
-Each strategy has its `Program` here and its sink in `labkit.sinks`, twice on purpose: the two must agree. The points
-lie where the real sinks call `reach`.
+Each strategy has a `Program` here and a separate sink in `labkit.sinks`, on purpose; the two must agree. The
+failpoints are where the real sinks call `reach`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,17 +15,17 @@ from labkit.core.strategies import Strategy
 from labkit.sim.models.pipeline.state import Handle, Op, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
-"""A partition and the offsets that it holds of one batch."""
+"""A partition, and the offsets of one batch that it holds."""
 
 Tasks = tuple[Task, ...]
 
 
 @cache
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
-    """The partitions of a batch that hold rows, in order; partition 0 stays empty.
+    """Return the partitions of a batch that hold rows, in order; partition 0 stays empty.
 
-    Words go to partitions in the reverse order of the alphabet. For `hello` and `world` that is what Spark's hash does
-    with three partitions, and these two words are all that is compared with real runs.
+    Words go to partitions in the reverse order of the alphabet. Spark's hash with three partitions does the
+    same for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -36,19 +36,22 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
 
 
 class Writer(NamedTuple):
-    """The writer of a batch: a query (its name) and one of its drivers."""
+    """The writer of a batch: the number of a query, and the number of one of its drivers."""
 
     generation: int
     incarnation: int
 
     def handle(self, batch: int, partition: int) -> Handle:
-        """The name of one task's transaction. Without the driver in it, a second attempt would meet the first."""
+        """Return the name of one task's transaction.
+
+        It contains the driver's number, because otherwise a second attempt would find the transaction of the first.
+        """
         return Handle(self.generation, batch, partition, self.incarnation)
 
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Everything from the first row to `commits/N`."""
+    """Return all tasks of a batch, from its first row to `commits/N`."""
     program = program_of(strategy)
     tasks = [task for part in parts for task in _share_tasks(program, batch, part, writer)]
     # The real sinks pass the middle of the write behind the first row of the last
@@ -69,7 +72,7 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """A batch without a row: there is nothing to write, and nobody votes."""
+    """Return the tasks of a batch without rows, in which nobody writes or votes."""
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
@@ -89,14 +92,14 @@ def _with(task: Task, point: FailPoint) -> Task:
 
 
 def _halved(tasks: list[Task], point: FailPoint) -> None:
-    """Lays the point after the first half; a single thing cannot be half done."""
+    """Add a failpoint after the first half of the tasks; a single task has no half, so it gets none."""
     if len(tasks) > 1:
         half = max(1, len(tasks) // 2) - 1
         tasks[half] = _with(tasks[half], point)
 
 
 def commit_tasks(_batch: int, _parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
-    """Commits every participant of one batch, one after the other."""
+    """Return the tasks that commit every participant of one batch, one after the other."""
     tasks = [Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,)) for handle in handles]
     _halved(tasks, FailPoint.MID_COMMIT)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_COMMIT)
@@ -104,7 +107,7 @@ def commit_tasks(_batch: int, _parts: Sequence[Share], handles: Sequence[Handle]
 
 
 def flush_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
-    """Flushes the logs of one batch row by row, unless it is confirmed, and confirms it."""
+    """Return the tasks that flush the logs of one batch row by row and confirm it, unless it is confirmed already."""
     rows = [Task(Op.FLUSH, offset, batch) for offset in _offsets(parts)]
     _halved(rows, FailPoint.MID_COMMIT)
     rows[-1] = _with(rows[-1], FailPoint.BEFORE_CONFIRM)
@@ -112,7 +115,7 @@ def flush_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) 
 
 
 def mark_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
-    """Commits all rows of one batch together with its marker."""
+    """Return the task that commits all rows of one batch together with its marker."""
     return [Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), _offsets(parts))]
 
 
@@ -121,12 +124,12 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """The stored votes that are decided, in order."""
+    """Return the stored votes of decided batches, in order."""
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Decision order: commits everything that is stored and decided."""
+    """Return the tasks that commit every stored and decided batch, for the order in which the decision comes first."""
     commit = program_of(strategy).commit
     tasks: list[Task] = []
     for batch, handles in due(query):
@@ -137,19 +140,19 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def told_tasks(query: Query) -> Tasks:
-    """Engine order: the last notification has nothing to commit, and yet it arrives."""
+    """Return the last notification as a task, for the engine order, in which there is nothing left to commit."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
-    """What the logs of a planned batch hold."""
+    """Return the partitions and offsets in the logs of a planned batch."""
     return shares(words, query.start_of(batch), query.ends[batch])
 
 
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """What a restarted driver does before it replays: finish what was decided, drop everything else of this query."""
+    """Return the tasks of a restarted driver: finish decided batches, and drop all other transactions of the query."""
     steps = program_of(strategy).recover(words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -174,7 +177,7 @@ def _flush_unconfirmed(words: tuple[str, ...], query: Query, _transactions: Sequ
 
 
 def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
-    """Every unfinished transaction of this query, also of attempts that no stored vote names."""
+    """Return every unfinished transaction of this query, including attempts that no stored vote names."""
     return sorted(
         transaction.handle
         for transaction in transactions
@@ -183,7 +186,7 @@ def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """What is left of a program when its marker or confirmation is there, and the points that are reached at once."""
+    """Return the rest of a program whose marker or confirmation exists, and the failpoints reached by skipping."""
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
     return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))
@@ -204,22 +207,22 @@ def _nothing_to_recover(
 
 @dataclass(frozen=True)
 class Program:
-    """How the drivers of a strategy write a batch, commit it and resolve what a crash left."""
+    """The program of a strategy's drivers: write a batch, commit it, and resolve what a crash left."""
 
     row: Op
-    """What a task does with each of its rows."""
+    """The operation of a task on each of its rows."""
     vote: Op | None = None
-    """What a task does after its last row, where rows of tasks have to be pre-committed."""
+    """The operation of a task after its last row, if its rows must be pre-committed."""
     looks_first: bool = False
-    """Whether the driver looks for the batch's marker before anything is written."""
+    """Whether the driver looks for the batch's marker before it writes anything."""
     commit: Callable[[int, Sequence[Share], Sequence[Handle]], list[Task]] = _nothing_to_commit
-    """The commit of a batch, from its partitions and the handles that voted."""
+    """Returns the tasks that commit a batch, from its partitions and the handles that voted."""
     recover: Callable[[tuple[str, ...], Query, Sequence[Transaction]], list[list[Task]]] = _nothing_to_recover
-    """The steps of a recovery, each with its tasks; the words are the input, of which logs hold a part."""
+    """Returns the steps of a recovery, each with its tasks; the words are the input, part of which is in the logs."""
 
 
 def program_of(strategy: Strategy) -> Program:
-    """The program of a strategy. A strategy without a branch here is a type error."""
+    """Return the program of a strategy. A strategy without a branch here is a type error."""
     match strategy:
         case Strategy.APPEND | Strategy.IDEMPOTENT:
             return _WRITES

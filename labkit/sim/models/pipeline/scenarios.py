@@ -1,6 +1,6 @@
-"""Runs of the pipeline that have a name, each with what to watch for; and the crashes of the grid, simulated.
+"""The named runs of the pipeline simulator, each with what to watch for, and simulated crashes at failpoints.
 
-A script says what goes wrong and at which failpoint; between its cues the drivers simply go on.
+A script says which faults happen at which failpoint; between them the drivers go on without faults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from labkit.sim.walk import Replay
 
 
 class Cue(NamedTuple):
-    """What happens next, in order, when a driver first reaches a point (of a batch; recovery has none)."""
+    """The actions to take when a driver first reaches a failpoint of a batch; recovery ignores the batch."""
 
     point: FailPoint
     actions: tuple[str, ...] = ("crash",)
@@ -29,14 +29,14 @@ class Cue(NamedTuple):
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """The script that kills the nth driver at the nth point."""
+    """Return the script that kills the nth driver at the nth point."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
-    """Lets the drivers go on until nothing is left to do, and lets things go wrong on cue.
+    """Run the drivers until nothing is left to do, and take the actions of the script at their failpoints.
 
-    A driver that was thought dead wakes up when all else is done. Raises `JobFailed` for a cue that never comes.
+    A zombie driver wakes up when nothing else is left to do. Raises `JobFailed` if a failpoint is never reached.
     """
     walk, waiting = Replay(model), list(script)
     while going_on := unasked(model, walk.state):
@@ -70,7 +70,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
 
 
 def is_modelled(store: str) -> bool:
-    """Whether the pipeline has a store of this kind."""
+    """Return whether the pipeline models this kind of store."""
     return store in STORES
 
 
@@ -83,11 +83,11 @@ def crashed(
     *,
     source: Mapping[str, object] | None = None,
 ) -> Replay:
-    """The small job (hello, world, hello in one batch), killed at each point in turn, the nth for the nth driver.
+    """Return a run of the small job (hello, world, hello in one batch) whose nth driver is killed at the nth point.
 
-    `source` is chosen of the pipeline for another source than a log. With `words` another input, still in one batch.
-    Raises `JobFailed` for a point that is never reached, and `InvalidInput` for a store that is not modelled or an
-    input that is too long for it.
+    `source` holds the parameters of a source other than a log, and `words` another input, still in one batch.
+    Raises `JobFailed` if a point is never reached, and `InvalidInput` if the store is not modelled or the input
+    is too long.
     """
     parameters: dict[str, object] = {"strategy": strategy, "store": store, "crashes": len(points), **(source or {})}
     if words:
@@ -98,9 +98,9 @@ def crashed(
 
 
 def first_crash(walk: Replay) -> int:
-    """The step that is the first crash: the state before it is the one in which its failpoint was reached.
+    """Return the number of the step that is the first crash; the state before it has reached the failpoint.
 
-    Raises `JobFailed` for a walk without a crash.
+    Raises `JobFailed` if nothing crashes in the walk.
     """
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
@@ -109,30 +109,30 @@ def first_crash(walk: Replay) -> int:
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
-    """What the judge says of these crashes in the simulator."""
+    """Return the judge's verdict on a simulated run with these crashes."""
     return verdict(crashed(strategy, order, store, points))
 
 
 def history(walk: Replay) -> History:
-    """What an outside reader saw in a walk through the pipeline."""
+    """Return the rows that an outside reader saw in a walk."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).history(walk.state)
 
 
 def due(walk: Replay) -> Sequence[Record]:
-    """What should come out of a walk through the pipeline."""
+    """Return the expected records of a walk."""
     assert isinstance(walk.model, Pipeline)
     return expected(walk.model.settings.words)
 
 
 def tells_when_written(walk: Replay) -> bool:
-    """Whether rows wait in transactions only: a log, and a driver that gathers rows, are no part of the store."""
+    """Return whether every waiting row is in a transaction of the store, not in a log or in the driver's memory."""
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)
 
 
 def verdict(walk: Replay) -> Verdict:
-    """What the judge says of the end of a walk through the pipeline."""
+    """Return the judge's verdict on the end of a walk."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).verdict(walk.state)
 
@@ -144,7 +144,7 @@ _ON_DATABASE = {"strategy": "two_phase", "order": "engine", "store": "postgres",
 
 
 def _at(point: FailPoint, *actions: str, batch: int = 0) -> tuple[Cue, ...]:
-    """The script of one cue: at this point these actions, or a crash where none is named."""
+    """Return the script with one failpoint: there these actions happen, or a crash if there are none."""
     return (Cue(point, actions or ("crash",), batch),)
 
 

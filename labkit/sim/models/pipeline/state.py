@@ -1,6 +1,6 @@
-"""The pipeline's parameters and states: a checkpoint folder, a driver, an outside store, and what may still go wrong.
+"""The parameters and states of the pipeline simulator: checkpoint folder, driver, store, and the remaining faults.
 
-The classes declare what a crash keeps and what it drops.
+The fields declare what survives a crash.
 """
 
 from dataclasses import dataclass
@@ -14,40 +14,40 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Word
 
 
 class Op(Word):
-    """One indivisible thing that a driver does."""
+    """One indivisible operation of a driver."""
 
     WRITE = "write"
     """A row becomes visible at once (append, idempotent)."""
     HAND_OVER = "hand_over"
-    """A row goes into the driver's one open transaction, which dies with it (batch_marker)."""
+    """A row goes into the driver's only open transaction, which is lost when the driver dies (batch_marker)."""
     INSERT = "insert"
-    """A row goes into a task's open transaction, which outlives it (two_phase)."""
+    """A row goes into the open transaction of a task, which survives the task (two_phase)."""
     LOG = "log"
-    """A row goes into a log that counts only when it is sealed (wal)."""
+    """A row goes into a log that counts only once it is sealed (wal)."""
     PREPARE = "prepare"
-    """A task's transaction is pre-committed: its yes."""
+    """A task pre-commits its transaction, which is its vote for yes."""
     SEAL = "seal"
-    """A task's log is sealed and replaces that of an earlier attempt: its yes."""
+    """A task seals its log, which is its vote for yes and replaces the log of an earlier attempt."""
     LOOK = "look"
-    """The marker or the second confirmation is looked up; if it is there, nothing is written again."""
+    """The driver looks for the batch's marker or second confirmation; if it exists, nothing is written again."""
     COMMIT = "commit"
-    """A participant's transaction becomes visible."""
+    """The transaction of a participant becomes visible."""
     FLUSH = "flush"
     """A logged row becomes visible."""
     CONFIRM = "confirm"
     """The second confirmation of a batch becomes durable."""
     MARK = "mark"
-    """Rows and marker are committed together."""
+    """The rows of a batch and its marker are committed together."""
     STORE_HANDLES = "store_handles"
     """The votes of a batch become durable."""
     LOG_COMMIT = "log_commit"
     """`commits/N` becomes durable."""
     TELL = "tell"
-    """The last notification arrives where nothing waits for it."""
+    """The last notification arrives, but nothing waits for it."""
     FORGET = "forget"
-    """The stored votes of a batch are dropped."""
+    """The driver drops the stored votes of a batch."""
     ABORT = "abort"
-    """Recovery drops a transaction that no decision names."""
+    """Recovery aborts a transaction that no decision names."""
     RESOLVED = "resolved"
     """Recovery has resolved everything and drops the stored votes."""
 
@@ -67,9 +67,9 @@ class Handle(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step that a driver still has to take: on an offset, a partition or a batch (`which`).
+    """One step that a driver must still take, on an offset, a partition or a batch (`which`).
 
-    `points` are the failpoints that it has then reached; `handles` and `rows` are what it works on.
+    `points` are the failpoints that the driver has then reached; the step works on `handles` and `rows`.
     """
 
     op: Op
@@ -81,7 +81,7 @@ class Task(NamedTuple):
 
 
 class Place(Word):
-    """What a driver is doing."""
+    """The phase of a driver."""
 
     DEAD = "dead"
     RECOVERING = "recovering"
@@ -91,10 +91,11 @@ class Place(Word):
 
 
 class Driver(NamedTuple):
-    """The memory of one driver process: nothing of it survives.
+    """The memory of one driver process, which a crash loses completely.
 
-    `settling` is what the notification's thread still has to do beside `todo`; `notice` a notification that waits (-1:
-    none); `batch` the last batch that this driver has planned (-1: none).
+    `todo` holds the tasks of the driver's own thread and `settling` those of the notification's thread.
+    `notice` is the batch of a waiting notification, `batch` the last one that this driver has planned (each -1
+    if there is none).
     """
 
     place: Place = Place.DEAD
@@ -113,30 +114,30 @@ class Query(NamedTuple):
     """One query: its checkpoint folder, and the process that runs it."""
 
     ends: Durable[tuple[int, ...]] = ()
-    """`offsets/N` of every planned batch: the offset at which it ends."""
+    """The offset at which each planned batch ends, as in `offsets/N`."""
     decided: Durable[int] = -1
     """The last batch in the commit log."""
     handles: Durable[tuple[tuple[int, tuple[Handle, ...]], ...]] = ()
-    """The stored votes, by batch."""
+    """The stored votes by batch."""
     logs: Durable[tuple[tuple[int, int], ...]] = ()
-    """The sealed write-ahead logs: batch and partition."""
+    """Batch and partition of each sealed write-ahead log."""
     confirmed: Durable[tuple[int, ...]] = ()
     """The batches with a second confirmation."""
     incarnation: Durable[int] = 0
-    """How many drivers this checkpoint has had."""
+    """The number of drivers that this checkpoint has had."""
     generation: Durable[int] = 0
-    """The query's name: new with every checkpoint folder."""
+    """The number of the query; a new checkpoint folder has a new one."""
     first: Durable[int] = 0
-    """The offset at which the query began to read: of a log 0, of a socket the first that nobody has read."""
+    """The offset at which the query began to read: 0 for a log, the first unread one for a socket."""
     driver: Volatile[Driver] = NOBODY
 
     def start_of(self, batch: int) -> int:
-        """The offset at which a batch starts that follows those before it."""
+        """Return the offset at which a batch starts."""
         return self.ends[batch - 1] if batch else self.first
 
 
 class Status(Word):
-    """How far a transaction has come."""
+    """The state of a transaction."""
 
     OPEN = "open"
     PREPARED = "prepared"
@@ -145,7 +146,7 @@ class Status(Word):
 
 
 class Transaction(NamedTuple):
-    """One transaction in the outside store, which outlives its writer."""
+    """One transaction in the store, which survives its writer."""
 
     handle: Handle
     status: Status
@@ -153,9 +154,10 @@ class Transaction(NamedTuple):
 
 
 class VisibleRow(NamedTuple):
-    """A row that became visible, or (offset -1) a moment at which a reader looked while everything was dead.
+    """A row that became visible, or (with offset -1) a reading at a moment when every process was down.
 
-    `transaction` is the place of its transaction in the store if the row was readable before its end (-1: it was not).
+    `transaction` is the index of the row's transaction in the store if the row was readable before the
+    transaction ended, otherwise -1.
     """
 
     offset: int
@@ -165,16 +167,16 @@ class VisibleRow(NamedTuple):
 
 
 class Store(NamedTuple):
-    """The outside system; no crash of a driver touches it."""
+    """The outside system, which no crash of a driver changes."""
 
     seen: tuple[VisibleRow, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     markers: tuple[tuple[int, int], ...] = ()
-    """(query, batch) of every marker."""
+    """(query, batch) of each marker."""
 
 
 class Faults(NamedTuple):
-    """How often each thing may still go wrong."""
+    """The number of times that each fault may still happen."""
 
     crashes: int = 0
     expiries: int = 0
@@ -186,10 +188,10 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The query, a driver of it that was thought dead and is not, the store, and what may still go wrong.
+    """The query, a zombie driver of it, the store, and the remaining faults.
 
-    The parts of the store are fields of their own: a search stores each different value of a field once, and there are
-    fewer of each part than of all three together.
+    The parts of the store are separate fields, because a search stores each different value of a field once,
+    and each part alone has fewer different values than all three together.
     """
 
     query: Query
@@ -199,7 +201,7 @@ class State(NamedTuple):
     transactions: tuple[Transaction, ...] = ()
     markers: tuple[tuple[int, int], ...] = ()
     failures: int = 0
-    """How often a driver has ended with an error."""
+    """The number of drivers that have ended with an error."""
 
     @property
     def store(self) -> Store:
@@ -208,11 +210,12 @@ class State(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """What a configuration says of the outside system.
+    """The behaviour of the outside system in a configuration.
 
-    `readable_early`: outsiders read rows of open transactions. `ignores_dropped`: the commit of a transaction that was
-    dropped is logged and passed over. `marks_query`: markers name the query and not only the batch. `commits_again`:
-    the commit of a transaction that is committed already changes nothing and is no error.
+    - `readable_early`: readers see the rows of open transactions.
+    - `ignores_dropped`: a commit of a dropped transaction is logged and ignored.
+    - `marks_query`: a marker names the query and the batch, not the batch alone.
+    - `commits_again`: a second commit of a transaction changes nothing and is no error.
     """
 
     readable_early: bool
@@ -221,7 +224,7 @@ class Outside(NamedTuple):
     commits_again: bool
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
-        """The marker that a driver sets for a batch, and looks for."""
+        """Return the marker that a driver writes for a batch and looks for."""
         return (driver.generation if self.marks_query else 0, batch)
 
 
@@ -234,13 +237,13 @@ as_driver = from_fields(Driver)
 
 
 def driven(state: State, driver: Driver) -> State:
-    """The state with another driver."""
+    """Return the state with another driver."""
     query, *others = state
     return as_state((as_query((*query[:8], driver)), *others))
 
 
 def queried(state: State, query: Query) -> State:
-    """The state with another query."""
+    """Return the state with another query."""
     return as_state((query, *state[1:]))
 
 
@@ -250,7 +253,7 @@ def stored(
     transactions: tuple[Transaction, ...],
     markers: tuple[tuple[int, int], ...],
 ) -> State:
-    """The state with another store."""
+    """Return the state with another store."""
     query, zombie, faults, _, _, _, failures = state
     return as_state((query, zombie, faults, seen, transactions, markers, failures))
 
@@ -259,9 +262,9 @@ VERSION = 1
 
 
 class StoreKind(NamedTuple):
-    """What a store can do, as far as it matters here: upsert by key, and whether its prepared state is its own.
+    """The abilities of a store that matter here: upserts by key, and whether it only simulates transactions.
 
-    A store that only simulates the prepared state keeps uncommitted rows in the table that everybody could read.
+    A store that only simulates prepared transactions keeps uncommitted rows in a table that everybody could read.
     """
 
     keyed: bool
@@ -274,7 +277,7 @@ STORES = {
     "postgres": StoreKind(keyed=True, simulated=False),
     "kafka": StoreKind(keyed=False, simulated=False),
 }
-"""The stores that are modelled; a store without a line here is not."""
+"""The stores that the simulator models, by name."""
 
 PARAMETERS: dict[str, Parameter] = {
     "strategy": Choice("How rows become visible.", "two_phase", tuple(each.value for each in Strategy)),
@@ -327,7 +330,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters, understood."""
+    """The typed parameters."""
 
     strategy: Strategy
     order: Order
@@ -352,14 +355,12 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """The offset at which a new batch ends. In a fresh folder the first batch takes everything that has
-        piled up.
-        """
+        """Return the offset at which a new batch ends; the first batch in a fresh folder takes all waiting input."""
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 
 def settings(values: Values) -> Settings:
-    """The parameters, understood. Raises `InvalidInput` where two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):

@@ -1,4 +1,4 @@
-"""The snapshot model: money flows between processes while a snapshot of all of them is taken."""
+"""The simulator of snapshots: processes send each other money while a snapshot of all of them is taken."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """What the last completed snapshot holds, who stood still for it, and whether things ever were as it says."""
+    """Return the figures of a walk: the last snapshot's contents, its pauses, and the step at which they were true."""
     held = walk.state.completed
     step = moment(walk.states)
     return {

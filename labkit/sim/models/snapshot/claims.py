@@ -1,8 +1,8 @@
-"""The snapshot model's claims and words: whether a snapshot shows a moment that existed, and who stood still for it.
+"""The claims of the snapshot simulator, its texts, and the figures of a walk: pauses, and the moment of a snapshot.
 
-The criterion of the consistent cut decides whether the state in a snapshot is reachable: everything received in it was
-sent in it, and its channels hold exactly what was sent and not received in it. Chandy and Lamport prove that such a
-state can be reached from the one at which the snapshot began. The tests search for it as well.
+The state in a snapshot is reachable if it is a consistent cut: every transfer received in it was sent in it,
+and its channels hold exactly the transfers sent but not received in it. Chandy and Lamport prove that such a
+state can be reached from the state at which the snapshot began; the tests also search for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Conservation and reachability of completed snapshots; the money itself; that snapshots can end and always do."""
+    """Return the claims: snapshots are conserved and reachable, no money is lost, and snapshots can and do end."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Teller(ends)
     properties = [
@@ -64,19 +64,19 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
 
 
 class Teller:
-    """Says which transfer and which process break a claim."""
+    """The sentences that name the transfer and the process by which a state breaks a claim."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """A snapshot with too much or too little money."""
+        """Return the sentence on a snapshot with too much or too little money."""
         held, there = money(state.completed), START * len(state.processes)
         word = "appeared" if held > there else "vanished"
         return f"the snapshot holds {held} of {there}, so {abs(held - there)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
-        """The first transfer that the snapshot has too early, or has lost."""
+        """Return the sentence on the first transfer that the snapshot holds too early or has lost."""
         orphans, missing = stray(state.completed)
         if orphans:
             number, ends = self._first(orphans)
@@ -93,7 +93,7 @@ class Teller:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Money that a restore has made or lost."""
+        """Return the sentence on money that a restore has created or lost."""
         held, there = _held(state), START * len(state.processes)
         return f"there is {held} of {there} after a restore: {_balances(state)}."
 
@@ -115,7 +115,7 @@ def _in_flight(state: State) -> bool:
 
 
 def is_up(state: State) -> bool:
-    """Whether no process is down."""
+    """Return whether no process is down."""
     return all(process.account is not None for process in state.processes)
 
 
@@ -155,18 +155,18 @@ def _waits(state: State) -> str:
 
 
 def paused(states: Sequence[State]) -> tuple[int, ...]:
-    """For every process the number of steps for which it was told to pause."""
+    """Return for each process the number of steps in which it was paused."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(process.paused for process in life) for life in lives)
 
 
 def stood_still(states: Sequence[State]) -> int:
-    """The number of steps for which everybody was told to pause, so that nobody could begin a transfer."""
+    """Return the number of steps in which all processes were paused, so that nobody could begin a transfer."""
     return sum(all(process.paused for process in state.processes) for state in states)
 
 
 def moment(states: Sequence[State]) -> int | None:
-    """The step after which everything was as the last completed snapshot says; None: there was no such moment."""
+    """Return the step after which the bank was as the last completed snapshot shows it; None if it never was."""
     snapshot = states[-1].completed
     return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
 
@@ -186,17 +186,17 @@ VARIANTS = {
     ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
     ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
-"""What the action means where the rule is left out."""
+"""The sentence of an action if a rule is left out, by the name of this rule and of the action."""
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
-    """12.1: the first transfer from process 1 to process 2."""
+    """Return the name of a transfer, such as 12.1 for the first one from process 1 to process 2."""
     channel, nth = divmod(transfer, PER_CHANNEL)
     return f"{ends[channel].name}.{nth + 1}"
 
 
 def text(ends: Sequence[Ends], state: State) -> str:
-    """Processes with their parts, what is under way, the last completed snapshot, and what may still happen."""
+    """Return a state in one line: processes, transfers under way, the last snapshot, and the remaining events."""
     parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
     under_way = [
         f"{ends[number].name}: {listed(_message(ends, each) for each in queue)}"

@@ -1,9 +1,10 @@
-"""A bank whose branches send each other money, and three ways to take a snapshot of it while it works.
+"""The simulator of a bank whose branches send each other money, and of three ways to take a snapshot of it.
 
-Naive: each process copies its account when it likes. Stop the world: all pause, the channels drain, all copy, all
-resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account, at once sends a marker into
-every channel, and saves what comes in until the markers of the others have come; nobody stops. A crash loses a
-process's memory; then all go back to the last completed snapshot. The broken variants each leave one rule out.
+Naive: each process copies its account at any time. Stop the world: all processes pause, the channels drain, all
+copy their accounts, all resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account
+and at once sends a marker into every channel; it saves each transfer that arrives before the sender's marker,
+and nobody stops. A crash loses the memory of a process; then all processes go back to the last completed
+snapshot. Each broken variant leaves out one rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,11 +37,11 @@ from labkit.sim.parameters import Values
 from labkit.sim.rules import Event, Rule, RuleModel
 
 _BELONGS_TO = {"forget_channels": MARKERS, "late_markers": MARKERS, "forget_pause": STOP, "forget_drain": STOP}
-"""The algorithm that has the rule."""
+"""The algorithm that each omitted rule belongs to."""
 
 
 class Guards(RuleModel[State]):
-    """The questions that decide what may happen next in a bank."""
+    """The conditions under which each action of the bank is enabled."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -63,7 +64,7 @@ class Guards(RuleModel[State]):
         self._out = [[number for number, at in enumerate(self.ends) if at.sender == p] for p in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """What every process can do, then what every channel can, then the restore."""
+        """Return the enabled actions: those of each process, those of each channel, then the restore."""
         processes, channels, _, _, _, _, reorderings, crashes = state
         enabled: list[Action] = []
         copying = self._may_copy(state) if self.algorithm == STOP else True
@@ -112,27 +113,27 @@ class Guards(RuleModel[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Stop the world: whether all are paused, or have died after their copy, and nothing is under way.
+        """Return whether processes may copy (stop the world): all are paused or have copied, and channels are empty.
 
-        Here that is simply seen; real processes would find it out by messages, which take time too.
+        The simulator simply reads the channels; real processes would need messages, and time, to find this out.
         """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
 
 
 class Bank(Guards):
-    """One configuration of the bank. Raises `InvalidInput` where the broken rule is none of the algorithm's."""
+    """The simulator of one configuration of the bank. Raises `InvalidInput` if the algorithm lacks the omitted rule."""
 
     name, version, parameters = "snapshot", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Everybody has the same money, and nothing is under way."""
+        """Return the first state: every process has the same money, and nothing is under way."""
         processes = tuple(Process(None, part.account) for part in beginning(self.count))
         left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
-        """One rule. The number of a process counts from 1; that of a channel names its ends."""
+        """Return the state after an action. A process is numbered from 1; a channel is named by its two ends."""
         name, which = action
         if name in self._between:
             return self._effects[name](state, self._number_of[which])
@@ -189,7 +190,10 @@ class Bank(Guards):
         return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
 
     def _recorded(self, state: State, which: int, awaited: int) -> State:
-        """The process copies its account and sends its markers in the same step, so that no transfer slips between."""
+        """Return the state after a process has copied its account and, in the same step, sent its markers.
+
+        Because it is one step, no transfer can leave between the copy and the markers.
+        """
         process = state.processes[which]
         if self.broken == "late_markers":
             awaited |= 1 << which
@@ -208,7 +212,7 @@ class Bank(Guards):
         return self._awaiting(self._marked(state, which), which, left)
 
     def _awaiting(self, state: State, which: int, process: Process) -> State:
-        """The process's part is whole when no marker is awaited."""
+        """Return the state with one process replaced, whose part is whole if it waits for no more markers."""
         if process.awaited:
             return _with_process(state, which, process)
         assert process.copy is not None
@@ -216,7 +220,7 @@ class Bank(Guards):
         return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
 
     def _stored(self, state: State, which: int, process: Process) -> State:
-        """With the last part the snapshot is complete, and takes the place of the one before."""
+        """Return the state with one more part stored; the last part completes the snapshot, which replaces the old."""
         state = _with_process(state, which, process)
         parts = [each.part for each in state.processes if each.part is not None]
         if len(parts) < self.count:
@@ -236,9 +240,10 @@ class Bank(Guards):
         return _with_process(state, which, crash(state.processes[which]))._replace(crashes=state.crashes - 1)
 
     def _restore(self, state: State, _: int) -> State:
-        """All load the last completed snapshot; its channels replace the real ones, and what was running is given up.
+        """Return the state after all processes have loaded the last completed snapshot.
 
-        One process alone must not go back: it would forget transfers that others remember.
+        Its channels replace the real ones, and a running snapshot is given up. All processes must go back
+        together: one alone would forget transfers that the others remember.
         """
         snapshot = state.completed or beginning(self.count)
         if self.broken == "restore_alone":
@@ -261,20 +266,20 @@ class Bank(Guards):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """What is claimed of completed snapshots, of the money, and of every end."""
+        """Return the claims on completed snapshots, on the money, and on every end."""
         return claims(self.values, self.ends, self.text)
 
     def text(self, state: State) -> str:
-        """Processes, channels, snapshots."""
+        """Return a state in one line: processes, channels and snapshots."""
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:
-        """The rule's sentence, or what is left of the rule where it is broken."""
+        """Return the sentence of an action: the rule's, or another one if a part of the rule is left out."""
         variant = VARIANTS.get((str(self.broken), action.name))
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Both ends of a channel, by the number that names them, and what a transfer moves."""
+        """Return the two ends of a channel, which its number combines, and the amount of a transfer."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 
@@ -327,5 +332,5 @@ def _with_channel(state: State, number: int, queue: Channel) -> State:
 
 
 def _begun(state: State) -> State:
-    """A snapshot runs, whoever was the first."""
+    """Return the state with a running snapshot, started now if none was running."""
     return state if state.running else state._replace(running=True, snapshots=max(0, state.snapshots - 1))

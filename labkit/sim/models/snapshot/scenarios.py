@@ -1,4 +1,4 @@
-"""Runs of the bank that have a name, each with what to watch for. Every action is given, up to the last."""
+"""The named runs of the bank, each with what to watch for. A run consists of exactly the listed actions."""
 
 from labkit.sim.blueprint import Scenario
 

@@ -1,6 +1,6 @@
-"""The snapshot model's parameters and states: accounts, the processes that hold them, channels, and parts of snapshots.
+"""The parameters and states of the snapshot simulator: accounts, processes, channels, and parts of snapshots.
 
-The classes declare what a crash keeps and what it drops.
+The fields declare what survives a crash.
 """
 
 from collections.abc import Iterator
@@ -36,26 +36,26 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 START = 200
-"""Money that each process has in the beginning."""
+"""The money of each process at the beginning."""
 
 AMOUNT = 100
-"""Money that one transfer takes from the sender and gives to the receiver."""
+"""The money that one transfer takes from the sender and gives to the receiver."""
 
 MARKER = -1
-"""The message that says: whatever comes after it was sent after the sender recorded its state."""
+"""The message that separates the transfers sent before the sender recorded its state from those sent after it."""
 
 PER_CHANNEL = 8
 """More transfers than any channel carries. Transfer k of channel c has the number c * PER_CHANNEL + k."""
 
 Transfers = int
-"""A set of transfers, as bits by number."""
+"""A set of transfers, with the bit of each transfer's number."""
 
 Channel = tuple[int, ...]
-"""What is under way from one process to another, first in, first out: transfers by number, and markers."""
+"""The transfers (by number) and markers on the way from one process to another, first in, first out."""
 
 
 class Account(NamedTuple):
-    """What a process knows, and what a copy of it holds: its money, and which transfers it has sent and received."""
+    """The money of a process, and the transfers that it has sent and received."""
 
     balance: int
     sent: Transfers = 0
@@ -63,21 +63,21 @@ class Account(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One process's part of a snapshot: the copy of its account, and what was in the channels that lead to it."""
+    """One process's part of a snapshot: a copy of its account, and the contents of the channels that lead to it."""
 
     account: Account
     channels: Transfers = 0
 
 
 class Process(NamedTuple):
-    """One branch of the bank. While it is down its account is None: it is in memory only.
+    """One branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    `copy` is its recorded account while it still waits for the markers of the processes in `awaited` (as bits);
-    `in_flight` are the transfers that came from them meanwhile.
+    `copy` is its recorded account while it still waits for the markers of the processes in `awaited` (one bit
+    for each); `in_flight` holds the transfers that have arrived from them since then.
     """
 
     part: Durable[Part | None] = None
-    """Its part of the snapshot that is running, once it is whole."""
+    """The process's part of the running snapshot, once it is whole."""
     account: Volatile[Account | None] = None
     copy: Volatile[Account | None] = None
     awaited: Volatile[int] = 0
@@ -89,10 +89,10 @@ Snapshot = tuple[Part, ...]
 
 
 class State(NamedTuple):
-    """Processes, and the environment: channels, the store of snapshots, and what may still happen.
+    """The processes and their environment: channels, the store of snapshots, and the remaining events.
 
-    `completed` is the last completed snapshot; empty: there is none, and a restore leads back to the beginning.
-    `running` says that a snapshot has begun, and is neither completed nor given up.
+    `completed` is the last completed snapshot; it is empty if there is none, and then a restore leads back to
+    the beginning. `running` says that a snapshot has begun and is neither completed nor given up.
     """
 
     processes: tuple[Process, ...]
@@ -106,36 +106,36 @@ class State(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The two ends of a channel, by place; a channel is named by its ends, so that 12 leads from process 1 to 2."""
+    """The two ends of a channel, counted from 0."""
 
     sender: int
     receiver: int
 
     @property
     def name(self) -> int:
-        """Two digits: sender and receiver, counted from 1."""
+        """The name of the channel: two digits, sender and receiver counted from 1, so 12 leads from process 1 to 2."""
         return 10 * (self.sender + 1) + self.receiver + 1
 
 
 def ends(processes: int) -> tuple[Ends, ...]:
-    """Every channel between two different processes, in order."""
+    """Return every channel between two different processes, in order."""
     return tuple(
         Ends(sender, receiver) for sender in range(processes) for receiver in range(processes) if sender != receiver
     )
 
 
 def beginning(processes: int) -> Snapshot:
-    """What a restore loads when no snapshot was completed."""
+    """Return the snapshot that a restore loads if none was completed."""
     return (Part(Account(START)),) * processes
 
 
 def numbers(bits: int) -> Iterator[int]:
-    """The members of a set that is held as bits, in order."""
+    """Yield the members of a set of bits, in order."""
     return (number for number in range(bits.bit_length()) if bits >> number & 1)
 
 
 def in_channels(snapshot: Snapshot) -> Transfers:
-    """What a snapshot holds in its channels."""
+    """Return the transfers in the channels of a snapshot."""
     transfers = 0
     for part in snapshot:
         transfers |= part.channels
@@ -143,10 +143,10 @@ def in_channels(snapshot: Snapshot) -> Transfers:
 
 
 def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
-    """What makes a snapshot no consistent cut: transfers received but not sent in it, and transfers that are missing.
+    """Return the transfers that make a snapshot inconsistent: those received but not sent in it, and missing ones.
 
-    Missing is what was sent in it, not received in it, and is not in its channels. Something in a channel that was
-    not sent, or was received already, counts as the former.
+    A transfer is missing if it is sent but neither received nor in a channel. One that is in a channel although
+    it was not sent, or was received already, belongs to the first set.
     """
     sent = received = 0
     for part in snapshot:
@@ -157,5 +157,5 @@ def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
 
 
 def money(snapshot: Snapshot) -> int:
-    """Money in the accounts and channels of a snapshot."""
+    """Return the money in the accounts and channels of a snapshot."""
     return sum(part.account.balance for part in snapshot) + AMOUNT * in_channels(snapshot).bit_count()

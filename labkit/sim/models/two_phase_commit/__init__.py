@@ -1,4 +1,4 @@
-"""Two-phase commit with presumed abort, and the textbook abstraction of Gray and Lamport beside it."""
+"""The simulators of two-phase commit: with presumed abort and faults, and as Gray and Lamport's abstraction."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,12 @@ __all__ = ["BLUEPRINT", "facts"]
 
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
-    """The textbook's abstraction, or everything that can fail."""
+    """Return the textbook's abstraction if `textbook` is set, otherwise the simulator with faults."""
     return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """How long each participant was blocked; nobody ever is in the textbook's abstraction."""
+    """Return the blocked steps of each participant; nothing for the textbook's abstraction, where nobody is blocked."""
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

@@ -1,8 +1,9 @@
-"""Two-phase commit with everything that goes wrong: crashes, restarts from logs, lost messages, timeouts.
+"""The simulator of two-phase commit with faults: crashes, restarts from logs, lost messages and timeouts.
 
-A transfer: every participant must give or take money, all of them or none. Presumed abort: the coordinator logs
-only a commit, so a coordinator without a record answers "abort", and aborts are not acknowledged. A participant that
-has voted yes is in doubt: it holds its locks and must wait. The broken variants each leave one rule out.
+The transaction is a transfer: every participant must give or take money, all of them or none. With presumed
+abort the coordinator logs only a commit, so a coordinator without a record answers "abort", and nobody
+acknowledges an abort. A participant that has voted yes is in doubt: it holds its locks and must wait. Each
+broken variant leaves out one rule.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Guards(RuleModel[State]):
-    """The questions that decide what may happen next to a coordinator and its participants."""
+    """The conditions under which each action of the coordinator and the participants is enabled."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -42,7 +43,7 @@ class Guards(RuleModel[State]):
         self._alone = {name: Action(name) for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The coordinator's actions, then those of every participant and its two queues."""
+        """Return the enabled actions: the coordinator's, then those of each participant and its two queues."""
         enabled = self._coordinator_actions(state)
         for which in range(self.count):
             self._participant_actions(state, which, enabled)
@@ -105,25 +106,25 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """A coordinator and participants that can fail."""
+    """The simulator of one configuration of a coordinator and participants that can fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Everybody works; nothing was asked."""
+        """Return the first state: every process works, and the coordinator has asked nobody."""
         participants = (Participant((), Phase.WORKING),) * self.count
         empty = ((),) * self.count
         crashes, losses = int(self.values["crashes"]), int(self.values["losses"])
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Each participant: its process, its queues, and whether its yes and its acknowledgement are noted."""
+        """Return each participant's part of the state: its process, its queues, and its yes and acknowledgement."""
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
         return list(zip(at, outward, inward, *notes, strict=True))
 
     def seated(self, state: State, order: Sequence[int]) -> State:
-        """The state with its participants in another order."""
+        """Return the state with its participants in another order."""
         (log, phase, votes, acks), at, outward, inward, promised, *rest = state
         votes, acks, promised = (gathered(bits, order) for bits in (votes, acks, promised))
         rows = (tuple(map(row.__getitem__, order)) for row in (at, outward, inward))
@@ -257,11 +258,11 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, (*state.inward[which], message))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Atomic commitment, and that nobody is blocked for ever."""
+        """Return the claims: atomic commitment, and that nobody is blocked for ever."""
         return claims()
 
     def text(self, state: State) -> str:
-        """Processes, logs, messages."""
+        """Return a state in one line: processes, logs and messages."""
         return text_of(state)
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -1,4 +1,4 @@
-"""Two-phase commit's parameters and states: logs, phases, messages, processes, and what the model claims about them."""
+"""The parameters, states and claims of two-phase commit: logs, phases, messages and processes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,36 +24,36 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Entry(Word):
-    """A record of a log; logs only grow."""
+    """A record of a log; records are only added."""
 
     PREPARED = "prepared"
     COMMIT = "commit"
     ABORT = "abort"
     ALONE = "abort_alone"
-    """A heuristic decision: an abort after a yes, without asking."""
+    """A heuristic decision: a participant in doubt aborts without asking."""
     END = "end"
-    """The coordinator has every acknowledgement and forgets."""
+    """The coordinator has every acknowledgement and may forget the transaction."""
 
 
 class Phase(Word):
-    """What a running process believes."""
+    """The phase of a running process."""
 
     DOWN = "down"
     WORKING = "working"
-    """A participant has not voted; the coordinator has asked nobody."""
+    """The participant has not voted, or the coordinator has asked nobody."""
     WAITING = "waiting"
     """The coordinator collects votes."""
     IN_DOUBT = "in_doubt"
-    """A participant has voted yes and does not know the decision."""
+    """The participant has voted yes and does not know the decision."""
     DECIDED = "decided"
-    """The coordinator has decided to commit and has told nobody since it started."""
+    """The coordinator has decided to commit and has not announced this since it started."""
     COMMITTED = "committed"
     ABORTED = "aborted"
     FORGOTTEN = "forgotten"
 
 
 class Message(Word):
-    """What travels between the coordinator and a participant."""
+    """A message between the coordinator and a participant."""
 
     PREPARE = "prepare"
     YES = "yes"
@@ -65,7 +65,7 @@ class Message(Word):
 
 
 class Coordinator(NamedTuple):
-    """The process that decides. `votes` and `acks` are sets of participants, as bits."""
+    """The process that decides. `votes` and `acks` are sets of participants, one bit for each."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -74,7 +74,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """A process that gives or takes money. Its locks are held until its log has an outcome."""
+    """A process that gives or takes money. It holds its locks until its log has an outcome."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -84,10 +84,10 @@ Queue = tuple[Message, ...]
 
 
 class State(NamedTuple):
-    """Processes, and the environment: queues in both directions, and what may still go wrong.
+    """The processes and their environment: the queues in both directions, and the remaining faults.
 
-    `promised` are the participants whose yes was sent, as bits; `announced` the first decision that was sent.
-    Neither can be unsaid by a crash.
+    `promised` is the set of participants that have sent a yes, `announced` the first decision that was sent. A
+    crash cannot revoke either.
     """
 
     coordinator: Coordinator
@@ -104,24 +104,24 @@ FINAL = (Phase.COMMITTED, Phase.ABORTED)
 
 
 def holds_locks(participant: Participant) -> bool:
-    """Whether others must wait for this participant: from its first work to the outcome in its log, crash or not."""
+    """Return whether a participant holds locks: from its first work to the outcome in its log, also while down."""
     log, phase = participant
     return phase is Phase.WORKING or (bool(log) and log[-1] is Entry.PREPARED)
 
 
 def in_doubt(participant: Participant) -> bool:
-    """Whether it has promised and cannot know: it may neither commit nor abort, alive or not."""
+    """Return whether a participant has voted yes and has no outcome, so it may neither commit nor abort."""
     log = participant.log
     return bool(log) and log[-1] is Entry.PREPARED
 
 
 def blocked(states: Sequence[State]) -> tuple[int, ...]:
-    """For every participant the number of steps for which it was in doubt and held its locks."""
+    """Return for each participant the number of steps in which it was in doubt and held its locks."""
     return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
 
 
 def outcome(participant: Participant) -> Entry | None:
-    """The outcome in a log."""
+    """Return the outcome in a participant's log, None if there is none."""
     log = participant.log
     return log[-1] if log and log[-1] is not Entry.PREPARED else None
 
@@ -195,7 +195,7 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Atomic commitment in three parts; that either outcome is possible; that nobody is blocked for ever."""
+    """Return the claims: atomic commitment in three parts, both outcomes are possible, nobody is blocked for ever."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
         Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
@@ -208,7 +208,7 @@ def claims() -> Sequence[Property[State]]:
 
 
 def text(state: State) -> str:
-    """The state in one line: processes with their logs, what is on its way, what may still go wrong."""
+    """Return a state in one line: processes with their logs, messages, and the remaining faults."""
     log, phase, votes, acks = state.coordinator
     heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(acks)
     parts = [f"coordinator {phase} (log: {listed(log)}{heard})"]
@@ -220,15 +220,15 @@ def text(state: State) -> str:
 
 
 def names(bits: int) -> str:
-    """A set of participants, as bits, in words."""
+    """Return a set of participants (as bits) in words."""
     return listed(members(bits), ", ", "nobody")
 
 
 def spread(bits: int, count: int) -> list[int]:
-    """A set of participants, as bits: of each participant 1 or 0."""
+    """Return a set of participants (as bits) as a list with 1 or 0 for each participant."""
     return [bits >> which & 1 for which in range(count)]
 
 
 def gathered(bits: int, order: Sequence[int]) -> int:
-    """The same set after the participants have changed places: first the one that was at `order[0]`."""
+    """Return a set of participants (as bits) after they were reordered; the first is the one that was at `order[0]`."""
     return sum((bits >> old & 1) << new for new, old in enumerate(order))

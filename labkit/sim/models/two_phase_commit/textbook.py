@@ -1,7 +1,7 @@
-"""Two-phase commit as Gray and Lamport abstract it (Consensus on Transaction Commit, 2006; TLA+ module TwoPhase).
+"""Gray and Lamport's abstraction of two-phase commit (Consensus on Transaction Commit, 2006; TLA+ module TwoPhase).
 
-Nobody crashes, nothing is lost, and a message that was sent stays readable for ever, so that a set of messages is
-enough. 288 states with three participants, 8,832 with five.
+Nobody crashes, nothing is lost, and a sent message stays readable for ever, so that a set of messages is
+enough. The abstraction has 288 states with three participants and 8,832 with five.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
-    """The position of a participant; the last two are the coordinator's, too."""
+    """The position of a participant; the coordinator's decision uses all of them but PREPARED."""
 
     WORKING = "working"
     PREPARED = "prepared"
@@ -24,9 +24,9 @@ class Position(Word):
 
 
 class State(NamedTuple):
-    """The coordinator's decision (WORKING: none yet), the participants, and two sets of participants, as bits.
+    """The coordinator's decision (WORKING if there is none), the participants, and two sets of participants as bits.
 
-    `sent` are those whose yes is on its way or was read, `heard` those whose yes the coordinator has read.
+    `sent` holds the participants that have sent a yes, `heard` those whose yes the coordinator has read.
     """
 
     decision: Position
@@ -39,7 +39,7 @@ _as_state = from_fields(State)
 
 
 class Textbook(RuleModel[State]):
-    """A coordinator and participants that never fail."""
+    """The simulator of a coordinator and participants that never fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
@@ -54,22 +54,22 @@ class Textbook(RuleModel[State]):
         self._decisions = Action("decide_commit"), Action("decide_abort")
 
     def initial(self) -> State:
-        """Everybody works and nothing was said."""
+        """Return the first state: every process works, and no message was sent."""
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Each participant: its position, and whether its yes was sent and was heard."""
+        """Return each participant's part of the state: its position, and whether its yes was sent and read."""
         _, at, sent, heard = state
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
     def seated(self, state: State, order: Sequence[int]) -> State:
-        """The state with its participants in another order."""
+        """Return the state with its participants in another order."""
         decision, at, sent, heard = state
         row = tuple(map(at.__getitem__, order))
         return State(decision, row, gathered(sent, order), gathered(heard, order))
 
     def actions(self, state: State) -> Sequence[Action]:
-        """The coordinator's actions, then those of every participant; none that would change nothing."""
+        """Return the enabled actions that change something: the coordinator's, then those of each participant."""
         decision, participants, sent, heard = state
         undecided = decision is Position.WORKING
         enabled = []
@@ -116,7 +116,7 @@ class Textbook(RuleModel[State]):
         return _as_state((decision, participants, sent, heard | 1 << which))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Atomic commitment, and that either decision can be reached by all."""
+        """Return the claims: atomic commitment, and that all participants can reach either decision."""
         all_are = partial(_all_are, self.participants)
         return (
             Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
@@ -138,7 +138,7 @@ class Textbook(RuleModel[State]):
         )
 
     def text(self, state: State) -> str:
-        """Decision, participants, votes."""
+        """Return a state in one line: decision, participants and votes."""
         participants = ", ".join(f"{which} {position}" for which, position in enumerate(state.participants))
         decision = "undecided" if state.decision is Position.WORKING else state.decision
         return (
