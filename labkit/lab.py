@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from labkit.spark.options import TWELVE_WORDS as TWELVE_WORDS
     from labkit.teach.chains import chains as chains
     from labkit.teach.comparing import compare as compare
-    from labkit.teach.coursework import answer as answer
-    from labkit.teach.coursework import ask as ask
-    from labkit.teach.coursework import check as check
-    from labkit.teach.coursework import crash_test as crash_test
-    from labkit.teach.coursework import hint as hint
-    from labkit.teach.coursework import progress as progress
-    from labkit.teach.coursework import reset as reset
-    from labkit.teach.coursework import save_sink as save_sink
-    from labkit.teach.coursework import try_sink as try_sink
+    from labkit.teach.tasks import answer as answer
+    from labkit.teach.tasks import ask as ask
+    from labkit.teach.tasks import check as check
+    from labkit.teach.tasks import crash_test as crash_test
+    from labkit.teach.tasks import hint as hint
+    from labkit.teach.tasks import progress as progress
+    from labkit.teach.tasks import reset as reset
+    from labkit.teach.tasks import save_sink as save_sink
+    from labkit.teach.tasks import try_sink as try_sink
     from labkit.teach.engines import engines as engines
     from labkit.teach.engines import kill_engines as kill_engines
     from labkit.teach.figures import done_and_left as done_and_left
@@ -68,7 +68,7 @@ HOMES = {
     "labkit.spark.options": ("TWELVE_WORDS",),
     "labkit.teach.chains": ("chains",),
     "labkit.teach.comparing": ("compare",),
-    "labkit.teach.coursework": (
+    "labkit.teach.tasks": (
         "answer",
         "ask",
         "check",

@@ -49,11 +49,11 @@ def test_the_picture_says_where_it_was_killed_only_when_asked() -> None:
 
 
 def test_a_lane_is_drawn_with_its_words_escaped() -> None:
-    lane = Lane("<b>", "x", [Stage("rows & more", "a" * 90, decides=True)], 0, "odd")
+    lane = Lane("<b>", "x", [Stage("rows & more", "a" * 90, decides=True)], 0, "none")
     drawn = picture([lane], "t")
     assert "<b>" not in drawn
     assert "\u2026aaa" in drawn
-    assert text([lane]) == "<b>: \u2717 [rows & more]  odd"
+    assert text([lane]) == "<b>: \u2717 [rows & more]  none"
 
 
 def test_an_unknown_engine_is_refused_in_one_sentence() -> None:

@@ -118,4 +118,4 @@ def test_an_installation_for_learners_says_where_the_grader_is(command: list[str
     )  # fmt: skip
     assert said.returncode == 69
     assert said.stderr.count("\n") == 1
-    assert "in a checkout of the repository" in said.stderr
+    assert "pip install labkit-grading" in said.stderr

@@ -208,7 +208,10 @@ def test_an_exception_leaves_nothing(kind: str, store: Any, place: Path, failure
 def test_a_batch_is_committed_once(store: Any) -> None:
     with store.transaction(HANDLE) as write:
         write(row(0))
-    with pytest.raises(JobFailed, match="committed before"), store.transaction(HANDLE._replace(incarnation=2)) as write:
+    with (
+        pytest.raises(JobFailed, match="committed already"),
+        store.transaction(HANDLE._replace(incarnation=2)) as write,
+    ):
         write(row(0))
     assert list(store.history()) == rows(0)
 
@@ -366,10 +369,10 @@ def test_a_name_is_never_used_twice(kind: str, store: Any, place: Path) -> None:
     with closing(open_store(kind, place)) as other:
         for step in (transaction.prepare, lambda: store.commit(HANDLE), lambda: store.abort(HANDLE)):
             for one in (store, other):
-                with pytest.raises(JobFailed, match="never used twice"):
+                with pytest.raises(JobFailed, match="exists already"):
                     one.begin(HANDLE)
             step()
-        with pytest.raises(JobFailed, match="never used twice"):
+        with pytest.raises(JobFailed, match="exists already"):
             other.begin(HANDLE)  # type: ignore[attr-defined]  # a store that is tried here can do it
     assert list(store.history()) == rows(0)
 

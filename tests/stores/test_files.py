@@ -141,7 +141,7 @@ def test_a_writer_that_was_replaced_cannot_commit(store: FilesStore, folder: Pat
 
 def test_a_writer_cannot_commit_a_batch_that_was_committed_meanwhile(store: FilesStore, folder: Path) -> None:
     again = HANDLE._replace(incarnation=2)
-    with pytest.raises(JobFailed, match="committed before"), store.transaction(HANDLE), store.transaction(again):
+    with pytest.raises(JobFailed, match="committed already"), store.transaction(HANDLE), store.transaction(again):
         pass
     assert tree(folder) == [f"committed/00000001-{again}.jsonl"]
 
