@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from labkit.spark.options import TWELVE_WORDS as TWELVE_WORDS
     from labkit.teach.chains import chains as chains
     from labkit.teach.comparing import compare as compare
-    from labkit.teach.tasks import answer as answer
-    from labkit.teach.tasks import ask as ask
-    from labkit.teach.tasks import check as check
-    from labkit.teach.tasks import crash_test as crash_test
-    from labkit.teach.tasks import hint as hint
-    from labkit.teach.tasks import progress as progress
-    from labkit.teach.tasks import reset as reset
-    from labkit.teach.tasks import save_sink as save_sink
-    from labkit.teach.tasks import try_sink as try_sink
     from labkit.teach.engines import engines as engines
     from labkit.teach.engines import kill_engines as kill_engines
     from labkit.teach.figures import done_and_left as done_and_left
@@ -55,6 +46,15 @@ if TYPE_CHECKING:
     from labkit.teach.study import points as points
     from labkit.teach.study import replay as replay
     from labkit.teach.study import simulate as simulate
+    from labkit.teach.tasks import answer as answer
+    from labkit.teach.tasks import ask as ask
+    from labkit.teach.tasks import check as check
+    from labkit.teach.tasks import crash_test as crash_test
+    from labkit.teach.tasks import hint as hint
+    from labkit.teach.tasks import progress as progress
+    from labkit.teach.tasks import reset as reset
+    from labkit.teach.tasks import save_sink as save_sink
+    from labkit.teach.tasks import try_sink as try_sink
     from labkit.teach.timeouts import timeouts as timeouts
     from labkit.teach.timeouts import try_timeouts as try_timeouts
     from labkit.view.show import explorer as explorer
