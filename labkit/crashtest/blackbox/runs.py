@@ -1,7 +1,7 @@
-"""Runs of a pipeline: started from nothing, killed at its places, started again, and read in between.
+"""Runs of a pipeline: start it from nothing, kill it at its points, start it again, and read its rows in between.
 
-A run counts only with evidence: the place was reached, every process died there by signal 9, and every later reading
-was taken when no process of the pipeline ran any more.
+A run counts only with evidence: it reached its point, every process died there by signal 9, and every later
+reading was taken when no process of the pipeline was running.
 """
 
 import time
@@ -39,16 +39,18 @@ from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
 
 _PAUSE = 0.1
-"""Seconds between two looks at rows that may still arrive."""
+"""The seconds between two readings while rows may still arrive."""
 
 READ_AGAIN = 10.0
-"""Seconds during which a reader that fails is asked again, while nothing runs."""
+"""The seconds during which a failing reader is called again while nothing runs."""
 
 
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
-"""The note of a run that needed one more start."""
+"""The note on a run that needed one more start."""
 IDLE = "rows were missing, and the command was started again and ended without an effect"
-"""The beginning of the note of a run whose last starts had no effect, as those that meet a lock or a lease."""
+"""The beginning of the note on a run whose last starts had no effect, for example because a lock or lease stopped
+them.
+"""
 
 
 class Reading(NamedTuple):
@@ -63,7 +65,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run, under way or over."""
+    """The record of one run, during it and after it."""
 
     id: str
     title: str
@@ -72,65 +74,65 @@ class PipelineRun:
     readings: list[Reading] = field(default_factory=list)
     crashes: list[dict[str, Any]] = field(default_factory=list)
     stuck: str = ""
-    """Why the pipeline did not go on after a crash; empty if it did."""
+    """The reason why the pipeline did not recover after a crash; empty if it did."""
     unknown: str = ""
-    """Why the run proves nothing; empty if it does."""
+    """The reason why the run proves nothing; empty if it does."""
     notes: list[str] = field(default_factory=list)
     reads: FileReads | None = None
-    """Reads of files in the watched folders, by the pipeline or by its reader."""
+    """The observed reads of files in the watched folders, by the pipeline or by its reader."""
     seconds: float = 0.0
 
     @property
     def last(self) -> Start:
-        """The latest start."""
+        """Return the latest start."""
         return self.starts[-1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The rows of the latest reading."""
+        """Return the rows of the latest reading."""
         return self.readings[-1].values
 
 
 class Harness:
-    """The pipeline, the reader and the store of one test; `run` gives one run."""
+    """The pipeline, the reader and the store of one test; `run` provides one run."""
 
     def __init__(self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str) -> None:
         self.settings, self.aids = settings, aids
         self.folder, self.mark = folder, mark
         self.wanted: list[Any] | None = None
-        """The rows that are due, as the user gave them; None: none were given."""
+        """The rows that are due, as the user gave them; None without `--expected`."""
         self.expectation: Expectation | None = None
-        """Those rows in the shape that the run without a crash has shown; None before that run."""
+        """The rows that are due, in the shape that the run without a crash revealed; None before that run."""
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
-        """Places whose files keep their numbers, since their order is chance."""
+        """The places whose files keep their numbers in names of effects, since chance decides their order."""
         self.logs: frozenset[str] = frozenset()
-        """Masked paths of files that are taken for logs."""
+        """The masked paths of files that are taken for logs."""
         self.recalled: frozenset[str] = frozenset()
-        """Files of `logs` that a later run has read."""
+        """The files of `logs` that a later run has read."""
         self.strays: list[str] = []
         self.beside = Beside()
         self.waits = True
-        """Whether a command that ends without an effect, though rows are missing, is started again for a while."""
+        """Whether a command that ends without an effect while rows are missing is started again for a while."""
         self._count = 0
 
     def knows_what(self, other: "Harness") -> None:
-        """Takes over what the run without a crash has told another harness of the same pipeline."""
+        """Copy the findings of the run without a crash from another harness of the same pipeline."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
 
     def hear(self, others: Iterable["Harness"]) -> None:
-        """Takes in what runs of other harnesses of the same pipeline have shown."""
+        """Add the findings of runs of other harnesses of the same pipeline."""
         for other in others:
             self.recalled |= other.recalled
             self.strays += [each for each in other.strays if each not in self.strays]
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
-        """Empties and feeds everything, for one run. A failed job or reader makes the run unknown."""
+        """Empty and feed everything, and provide one run. A failed job or reader makes the run unknown."""
         self._count += 1
         begun = time.monotonic()
         run = PipelineRun(name, title, self.folder / f"{self._count:03}")
@@ -149,21 +151,21 @@ class Harness:
         run.seconds = time.monotonic() - begun
 
     def _recall(self, run: PipelineRun) -> None:
-        """Notes files of `logs` that this run has read."""
+        """Note the supposed log files that this run has read."""
         if run.reads is None:
             return
         for start in run.starts:
             self.recalled |= read_after_all(start.effects, self.logs, run.reads)
 
     def _sweep(self) -> None:
-        """Ends processes that outlived their start of the pipeline, and its guard."""
+        """Kill processes that outlived both their start of the pipeline and the process that guards it."""
         left = strays(self.mark)
         if left:
             end(left)
             self.strays.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
     def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
-        """Starts the pipeline and waits until the start is over, or kills it at a point."""
+        """Start the pipeline and wait until the start is over, or kill it at a point."""
         log = self._log(run)
         execution = self._execution(at, ask)
         run.starts.append(execution.run({MARK: self.mark}, log))
@@ -181,7 +183,9 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crashes as `crash` does, within a `with` block that has all that a loss of power there may leave."""
+        """Crash as `crash` does, and provide a journal of what a loss of power there may leave, within a `with`
+        block.
+        """
         log = self._log(run)
         # `unexplained` reads every file of the folders, so reads would prove nothing about logs.
         run.reads = None
@@ -196,28 +200,28 @@ class Harness:
             yield journal
 
     def namer(self) -> Namer:
-        """A namer for the calls of one start."""
+        """Return a namer for the calls of one start."""
         settings = self.settings
         return Namer(settings.watched, settings.ignored, self.numbered)
 
     def misses_nothing(self) -> bool:
-        """Whether every row that is due can be read now; there may be other rows, too."""
+        """Return whether every row that is due can be read now; other rows may be there as well."""
         values = self.aids.read()
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """The expectation; until a run has shown its shape, in the shape of the rows that were read."""
+        """Return the expectation; before a run has revealed its shape, use the shape of the rows that were read."""
         if self.expectation is not None:
             return self.expectation
         return expect(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Starts the pipeline and kills it at a point, with evidence. Raises `JobFailed` if there is none."""
+        """Start the pipeline and kill it at a point, with evidence. Raises `JobFailed` without evidence."""
         self._prove(run, self.start(run, at), at)
         self.look(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
-        """Keeps the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
+        """Store the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
         if not reached(start, at):
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
@@ -226,7 +230,7 @@ class Harness:
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
-        """How a start ended, in words."""
+        """Return a clause that says how a start ended."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -234,7 +238,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Starts the command again, and once more if it fails, as its operator would; then takes the last reading."""
+        """Start the command again, and once more if it fails, as its operator would; then take the last reading."""
         start = self.start(run)
         if self._failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
@@ -246,10 +250,11 @@ class Harness:
         self.look(run, "end")
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Starts a command again that ended well with rows missing: a job of many starts may bring them.
+        """Start a command again that succeeded although rows are missing, since some jobs need several starts.
 
-        While it ends without any effect, something may keep it away that ends by time, as a lease does. So it is
-        started for as long as the limit allows, in the first such run; after that it is known to be in vain.
+        If it ends without any effect, a lease or the like, which expires with time, may block it. The first
+        such run therefore repeats the start for as long as `--limit` allows; if that is in vain, later runs do
+        not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -267,13 +272,13 @@ class Harness:
                 return
 
     def _failed(self, start: Start) -> bool:
-        """Whether a start failed or hangs. A command that never ends does nothing in the end: that is no failure."""
+        """Return whether a start failed or hangs. For a command that never ends, silence at the end is no failure."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self) -> int:
-        """Waits while rows are missing that may still arrive; returns how many are missing then."""
+        """Wait while missing rows may still arrive, and return how many are still missing."""
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.aids.read)
@@ -283,18 +288,18 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Takes a reading while nothing of the pipeline runs. Raises `ReaderFailed` if there is no answer even then."""
+        """Take a reading while nothing of the pipeline runs. Raises `ReaderFailed` if repeated readings fail."""
         values = surely(self.aids.read)
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
 
 def _is_idle(start: Start) -> bool:
-    """Whether a start did nothing that lasts."""
+    """Return whether a start had no durable effect."""
     return all(each.kind is CallKind.EXIT for each in start.effects)
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """The rows, asked for again while the reader fails: a dying process may still hold a lock."""
+    """Return the rows; repeat a failing reading for `seconds`, because a dying process may still hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -306,7 +311,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """The rows once two readings agree, while nothing runs. Raises `JobFailed` if they never do."""
+    """Return the rows once two readings agree, while nothing runs. Raises `JobFailed` if they never do."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -322,10 +327,10 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """How often each row is there, by its text."""
+    """Return how often each row occurs, by its text."""
     return Counter(map(text, values))
 
 
 def effects_of(run: PipelineRun, start: int) -> list[Effect]:
-    """The effects of one start of a run, from 1; none if there was no such start."""
+    """Return the effects of one start of a run, numbered from 1; none if there was no such start."""
     return run.starts[start - 1].effects if len(run.starts) >= start else []

@@ -1,8 +1,9 @@
-"""Checks whether the test saw all that changes rows, by the reader's rows at each effect of the run without a crash.
+"""Check whether the test saw every write that changes rows, by the reader's rows at each effect of the run without
+a crash.
 
-Where rows appeared, changed or went between two neighbouring effects, and no effect that was seen there can have done
-it, something writes unseen, and the guarantee is unknown. The same holds where the kernel itself says that a file of
-the pipeline was written in a way that cannot be followed.
+If rows appeared, changed or disappeared between two readings, and no effect between them can be the cause,
+something writes unobserved, so the guarantee is unknown. The same holds if the kernel reports that a file of
+the pipeline was written in a way that the test cannot follow.
 """
 
 from collections import Counter
@@ -16,59 +17,61 @@ from labkit.crashtest.blackbox.points import EXIT
 from labkit.host.syscalls.calls import CallKind
 
 SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
-"""Kinds of effects that can change a reader's rows. A new file, even an empty one, may mark others as complete."""
+"""The kinds of effects that can change a reader's rows. Even a new, empty file may mark other files as complete."""
 
 ARRIVING = 3
-"""Bytes sent to a server may show only so many effects later, since the server answers when it likes; and what another
-thread or process was let do, since it may be doing it still."""
+"""The number of later effects after which bytes sent to a server may still change rows.
+
+A server answers when it can, and another thread or process may still be executing its last call.
+"""
 
 TOLD_BY_SYNC = ("-wal",)
-"""Endings of files whose sync comes just before readers learn of what was written there: SQLite's log, by its shared
-memory."""
+"""The endings of files whose sync comes just before readers see the rows: SQLite publishes its log by shared memory."""
 
 REBUILT = ("-shm",)
-"""Endings of files that are built anew when a store is opened, so that nothing lasts by them: SQLite's shared memory.
+"""The endings of files that are rebuilt when a store is opened, so nothing durable is in them: SQLite's shared
+memory.
 """
 
 FEW = 2
-"""How many places or files a sentence names."""
+"""The number of points or files that a message names."""
 
 
 class Glance(NamedTuple):
-    """The reader's rows while the pipeline waited before one effect."""
+    """The reader's rows while the pipeline was stopped before one effect."""
 
     happened: int
-    """How many effects had happened before."""
+    """The number of effects that had happened before."""
     rows: Mapping[str, int]
-    """Each row as text, and how often it was there."""
+    """Each row as text, and how often it occurred."""
 
 
 class Change(NamedTuple):
-    """Rows that appeared or went between two glances."""
+    """Rows that appeared or disappeared between two readings."""
 
     earlier: Glance
     later: Glance
 
     @property
     def appeared(self) -> int:
-        """How many rows came."""
+        """Return how many rows appeared."""
         return (Counter(self.later.rows) - Counter(self.earlier.rows)).total()
 
     @property
     def gone(self) -> int:
-        """How many rows went."""
+        """Return how many rows disappeared."""
         return (Counter(self.earlier.rows) - Counter(self.later.rows)).total()
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Neighbouring glances whose rows differ."""
+    """Yield neighbouring readings whose rows differ."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Names of the effects by which rows were seen to change; none if nobody looked between the first and the last."""
+    """Return the names of the effects that changed rows; none if the only readings were the first and the last."""
     if len(glances) <= 2:
         return set()
     return {
@@ -79,7 +82,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
-    """Whether rows went away without a crash: then the pipeline replaces what it wrote, by design."""
+    """Return whether rows disappeared without a crash, which means that the pipeline replaces its output by design."""
     return any(change.gone for change in changes(glances))
 
 
@@ -90,9 +93,9 @@ def doubts(
     folders: Sequence[Path],
     logs: Container[str] = (),
 ) -> list[str]:
-    """Why nothing may be said of the guarantee, a sentence each; none if all that changes rows was seen.
+    """Return the reasons why the guarantee is unknown, a sentence each; none if the test saw every write.
 
-    `logs`: masked paths of files that nobody reads.
+    `logs` are the masked paths of files that nothing reads.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -121,9 +124,9 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
-    """Calls that could not be followed, by name, with the pipeline's files that they concern.
+    """Return the calls that could not be followed, by name, with the pipeline's files that they concern.
 
-    A call that concerns only other files is left out; a call that names no file may concern any.
+    A call that concerns only other files is left out; a call that names no file may concern any of them.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -135,13 +138,13 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
 
 
 class Belongs:
-    """Tells whether a file is the pipeline's, by the watched folders and the ignored patterns."""
+    """Decides whether a file belongs to the pipeline, by the watched folders and the ignored patterns."""
 
     def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
         self._folders, self._ignored = folders, ignored
 
     def __call__(self, path: str) -> bool:
-        """Whether this file lies in a watched folder and no pattern leaves it out."""
+        """Return whether the file is in a watched folder and no pattern excludes it."""
         for folder in self._folders:
             if Path(path).is_relative_to(folder):
                 below = Path(path).relative_to(folder)
@@ -150,9 +153,10 @@ class Belongs:
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Whether an effect between two glances, or one just before that may go on, can have changed rows.
+    """Return whether an effect between two readings, or a recent one that may still go on, can have changed the
+    rows.
 
-    A line in a log explains nothing, since the reader does not read it.
+    A write to a log explains nothing, since the reader does not read it.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -168,7 +172,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 
 def _shows(effect: Effect) -> bool:
-    """Whether rows may change by this effect."""
+    """Return whether this effect can change rows."""
     told = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     return effect.kind in SHOWING or told
 

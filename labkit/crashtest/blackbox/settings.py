@@ -1,4 +1,4 @@
-"""The options for the test of a pipeline, checked before anything starts."""
+"""The options of a pipeline's test, checked before anything starts."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +12,14 @@ from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
 
 CHECKPOINT = "copied_checkpoint"
-"""The run in which an older copy of the checkpoint is restored; its name is that of the same run of a sink."""
+"""The name of the run that restores an older copy of the checkpoint; the test of a sink uses the same name."""
 
 NAMED = ("healthy", CHECKPOINT)
-"""Runs with a name of their own instead of a point's."""
+"""Runs that have a name of their own instead of a point's name."""
 
 
 def _source(text: str) -> str:
-    """The source of the expected rows, checked if there is one. Raises `Unfit` for any other form."""
+    """Return the source of the expected rows, after checking it if there is one. Raises `Unfit` for a malformed one."""
     if text and not Path(text).is_file():
         Subject.read(text)
     return text
@@ -73,16 +73,16 @@ class PipelineSettings(SharedOptions):
 
     @property
     def subject(self) -> str:
-        """The name of the thing under test: its command."""
+        """Return the name of the pipeline under test, which is its command."""
         return self.pipeline
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The folder in which the pipeline runs."""
+        """Return the folder in which the pipeline runs, which is watched by default."""
         return (self.folder,)
 
     def check_commands(self) -> None:
-        """Raises `InvalidInput` without a command, and without exactly one way to read the rows."""
+        """Raise `InvalidInput` without a command, or without exactly one way to read the rows."""
         if not self.pipeline.strip():
             raise InvalidInput("--command: it is empty; write how the pipeline is started.")
         if bool(self.reader) == bool(self.read_command):
@@ -92,7 +92,7 @@ class PipelineSettings(SharedOptions):
             )
 
     def check_rebuilt(self) -> None:
-        """Raises `InvalidInput` where a power cut would empty and build anew a folder with the user's own work."""
+        """Raise `InvalidInput` if `--power-cut` would empty and rebuild a folder that contains the user's own work."""
         for each in self.watched if self.power_cut else ():
             if self.folder.is_relative_to(each):
                 raise InvalidInput(
@@ -102,5 +102,5 @@ class PipelineSettings(SharedOptions):
 
 
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
-    """Settings from options by keyword, as a user types them. Raises `InvalidInput` in one sentence."""
+    """Return the settings from options by keyword, as a user writes them. Raises `InvalidInput` with one sentence."""
     return PipelineSettings.plan({"command": command, **words})

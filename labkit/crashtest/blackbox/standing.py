@@ -1,8 +1,8 @@
-"""Where a pipeline stands in the table of orders of writes, as far as the record of its effects can tell.
+"""Find a pipeline in the table of orders of writes, as far as the record of its effects allows.
 
-A record shows the order. What becomes of rows that come again, and what a restart reads, it does not show, so each
-possibility is listed with what the simulator says of it; a real kill (`labkit crashtest --command`) tells which one it
-is.
+A record shows the order of writes. It does not show what happens to repeated rows, or what a restart reads, so
+each possibility is listed with the simulator's verdict. A real kill (`labkit crashtest --command`) shows which
+one applies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,9 +24,9 @@ from labkit.sim.orders.reducing import reduced
 from labkit.sim.writes import AtomicSet, Design, Output, Write, nonsense
 
 SHOWN = 3
-"""Kinds of effects that are shown of one write."""
+"""The number of kinds of effects that are printed for one write."""
 LISTED = 12
-"""Kinds of effects that are listed where no row knows them."""
+"""The maximum number of unknown kinds of effects that are printed."""
 
 
 class _Effect(msgspec.Struct, frozen=True):
@@ -34,41 +34,41 @@ class _Effect(msgspec.Struct, frozen=True):
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """What `labkit effects --out` keeps as effects.json; a report of `labkit crashtest` has the same list."""
+    """The effects in `effects.json` of `labkit effects --out`, or in the report of `labkit crashtest`."""
 
     effects: tuple[_Effect, ...]
 
 
 class Reading(NamedTuple):
-    """One way to read the order: a design with everything that the record does not show."""
+    """One interpretation of the order: a design that adds the facts which the record does not show."""
 
     design: Design
     guarantee: str
-    """Where a step that runs again gets the same rows."""
+    """The guarantee if a repeated step gets the same rows."""
     guarantee_with_other_rows: str
     built: tuple[str, ...]
-    """Names of the table for this design."""
+    """The names of the table's entries with this design."""
 
     @property
     def chosen(self) -> str:
-        """What the record does not show: the output, and what a restart reads."""
+        """Return the facts that the record does not show: the output, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """What a record tells."""
+    """The position in the table that a record shows."""
 
     engines: tuple[str, ...]
-    """The tables of `writes.toml` by which effects were told."""
+    """The tables of `writes.toml` that were used to interpret effects."""
     found: Orders | None
     unknown: tuple[str, ...]
-    """Kinds of effects that no row knows."""
+    """The kinds of effects that no row matches."""
     because: str
-    """Why there is no order although all effects are known; else empty."""
+    """The reason why there is no order although all effects are known; else empty."""
     readings: tuple[Reading, ...]
 
     def text(self) -> str:
-        """For a terminal."""
+        """Return the lines for a terminal."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """The readings without those that take the newest state and come to the same."""
+        """Yield the interpretations, except those that read the newest state and give the same guarantee."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -104,7 +104,7 @@ class Standing(NamedTuple):
                 yield each
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return everything as plain data."""
         made = self.found.steps[-1].made if self.found else ()
         return {
             "order": str(self.found) if self.found else None,
@@ -131,7 +131,7 @@ def _said(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """The names of the effects in a record, or in a folder that `--out` has written. Raises `InvalidInput`."""
+    """Return the names of the effects in a record, or in a folder that `--out` wrote. Raises `InvalidInput`."""
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -148,7 +148,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def own_row(text: str) -> Meaning:
-    """A row that a person gives, as `write store/all.txt=visible`. Raises `InvalidInput`."""
+    """Return the row that a user writes, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
     pattern, sign, said = text.rpartition("=")
     if not (sign and pattern.strip() and said.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
@@ -156,10 +156,9 @@ def own_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Where the pipeline with these effects stands. `own`: rows that come before those of the engines that are
-    recognised.
+    """Return the position of a pipeline with these effects.
 
-    `ends`: a pattern of the effect by which a step is over.
+    `own` are rows that precede those of the recognised engines. `ends` is a pattern of the effect that ends a step.
     """
     engines = recognised(names)
     told = tuple(each.name for each in engines)
@@ -176,7 +175,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Every searched design with this order, once each; writes that its recovery does not read are left out of it."""
+    """Yield every searched design with this order, once each; writes that the recovery does not read do not count."""
     met: set[Design] = set()
     for output in Output:
         for recovery in RECOVERIES:

@@ -1,7 +1,4 @@
-"""The timeline of one run of a pipeline: its starts, effects and crashes, and the reader's rows, in order.
-
-This module only words what was recorded.
-"""
+"""Word the timeline of one run of a pipeline: its starts, effects, crashes and readings, in order."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,11 +8,11 @@ from labkit.crashtest.timeline import Line
 from labkit.sim.rules import Event
 
 FIRST, LAST = 4, 8
-"""How many effects of a start are shown: the first ones and the last ones."""
+"""The number of effects that are shown from the beginning and from the end of a start."""
 
 
 def lines(run: PipelineRun) -> list[Line]:
-    """The lines of one run's timeline, in order of time."""
+    """Return the lines of one run's timeline, in order of time."""
     unordered = [*_starts(run), *_crashes(run), *_readings(run)]
     return sorted(unordered, key=lambda line: line.at)
 
@@ -37,7 +34,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """An effect in a few words."""
+    """Return an effect in a few words."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -58,7 +55,7 @@ def _readings(run: PipelineRun) -> Iterator[Line]:
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    """Effects as plain data, for a report."""
+    """Return effects as plain data, for a report."""
     return [
         {
             "name": each.name,

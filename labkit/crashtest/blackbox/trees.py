@@ -1,4 +1,6 @@
-"""Folders of the disk's model as trees of names and contents: read, compared, described, and made on a real disk."""
+"""Folders of the disk model as trees of names and contents: compare them, describe them, and build them on a real
+disk.
+"""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -7,21 +9,21 @@ from pathlib import Path
 from labkit.crashtest.blackbox.disk import Content, File, Folder, Link, Node, bytes_of
 
 Tree = Mapping[str, Content | Link | None]
-"""Everything below a folder by its relative name; None: a folder."""
+"""Everything below a folder, by its relative name; None stands for a folder."""
 
 Look = Callable[[Folder], Mapping[str, Node]]
-"""A choice of the names of a folder that count."""
+"""A function that selects the names of a folder that count."""
 Read = Callable[[File], Content]
-"""A choice of the contents of a file that count."""
+"""A function that selects the contents of a file that count."""
 
 
 def now_named(folder: Folder) -> Mapping[str, Node]:
-    """The names that programs see."""
+    """Return the names that programs see."""
     return folder.now
 
 
 def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Everything below a folder, by the chosen names and contents."""
+    """Return everything below a folder, by the selected names and contents."""
     entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
@@ -34,7 +36,7 @@ def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) ->
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Whether two entries of trees are of one kind, with the same bytes or the same link."""
+    """Return whether two entries of trees have the same kind, and the same bytes or link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -43,7 +45,7 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
-    """Whether the trees of several folders are the same."""
+    """Return whether the trees of several folders are equal."""
     return all(
         mine.keys() == theirs.keys() and all(same(mine[name], theirs[name]) for name in mine)
         for mine, theirs in zip(one, other, strict=True)
@@ -51,7 +53,7 @@ def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """The difference between a state and what programs saw, in words."""
+    """Return the difference between a state and what programs saw, in words."""
     words = []
     for mine, theirs in zip(now, then, strict=True):
         missing = [name for name in mine if name not in theirs]
@@ -69,7 +71,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Makes a folder what a tree says. Entries that are so already stay as they are, with their permissions."""
+    """Make a folder equal to a tree. Entries that are already equal stay as they are, with their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

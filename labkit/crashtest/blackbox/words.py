@@ -1,4 +1,4 @@
-"""Words a verdict on a user's own rows in a sentence that quotes them: these rows have no offsets and no batches."""
+"""Put a verdict into a sentence that quotes the user's own rows, which have no offsets and no batches."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,9 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
-    """The reason for the guarantee. `values`: the expected rows, in their order; `due`: how many of them are due."""
+    """Return the reason for the guarantee. `values` are the expected rows in order; `due` is how many of them are
+    due.
+    """
     reasons = _said(verdict, COUNTED, values)
     meanwhile = _said(verdict, MEANWHILE, values)
     if reasons:
@@ -34,11 +36,11 @@ _ROW = re.compile(
     r"offset (\d+) \((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") = -?\d+\)"
     r"(, written by attempt \d+ of batch -?\d+,)?"
 )
-"""A record as the explanation names it, and who wrote it."""
+"""A record as the explanation names it, with the batch and attempt that wrote it."""
 
 
 def in_their_rows(found: Explanation, values: Sequence[Any]) -> Explanation:
-    """The same explanation with a person's own rows in place of the offsets that the test has given them."""
+    """Return the explanation with the user's rows in place of the offsets that the test assigned to them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

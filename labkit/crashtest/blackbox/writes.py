@@ -1,8 +1,8 @@
-"""The order of the durable writes of one step, read from the effects that a real pipeline was seen to have.
+"""Derive the order of the durable writes of one step from the recorded effects of a real pipeline.
 
-Which effect is which write is data: rows of a table, a pattern of the effect's name and what it means. An effect that
-no row knows is refused, since an order with a hole would be a guess. The vocabulary is `labkit.sim.writes`. This module
-must not run anything, must not judge, and must not know an engine.
+A table says which effect is which write: each row has a pattern of the effect's name, and its meaning. An
+effect that no row matches is an error, because an order with a gap would be a guess. `labkit.sim.writes` has
+the vocabulary; all knowledge of engines is in `writes.toml`.
 """
 
 import fnmatch
@@ -19,36 +19,37 @@ from labkit.crashtest.blackbox.points import EXIT
 from labkit.sim.writes import AtomicSet, Write, atomic, order_text, word_of
 
 NOTHING = "nothing"
-"""The meaning of an effect that nobody reads, or by which nothing changes for anybody: a folder, a sync, an empty file.
-"""
+"""The meaning of an effect that no reader can notice, such as a new folder, a sync or an empty file."""
 
 COMMITS = "commits"
 """The meaning of the effect that ends a transaction of the store."""
 
 SHOWN = 6
-"""Turns of writes that a refusal shows."""
+"""The number of writes that an error message quotes."""
 
 OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """One row: what effects are whose names fit a pattern."""
+    """One row: the meaning of the effects whose names match a pattern."""
 
     pattern: str
-    """Of the name with or without its number: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
+    """A pattern of the name, with or without its number: `rename offsets/<n>`, `unlink store/rows.db-journal
+    #[357]`.
+    """
     now: frozenset[Write]
-    """The writes that this effect is."""
+    """The writes that this effect makes at once."""
     later: frozenset[Write] = frozenset()
-    """The writes that it becomes when the transaction is committed that it is part of."""
+    """The writes that this effect makes when its transaction commits."""
     commits: bool = False
 
     def fits(self, name: str) -> bool:
-        """Whether this row is about an effect of that name."""
+        """Return whether this row applies to an effect of that name."""
         return fits(self.pattern, name)
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a pattern means an effect of that name, which may be written with or without its number."""
+    """Return whether a pattern matches the name of an effect, with or without its number."""
     bare = without_number(name)
     # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
     kind, _, place = bare.partition(" ")
@@ -56,7 +57,7 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, said: str) -> Meaning:
-    """A row from its text: `visible+marker`, `(visible)` for what a commit will do, `commits`, or `nothing`.
+    """Return a row from its text: `visible+marker`, `(visible)` for a write at the commit, `commits`, or `nothing`.
 
     Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for an unknown word.
     """
@@ -77,22 +78,22 @@ def meaning(pattern: str, said: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """The rows of a table, in its order: the first that fits counts."""
+    """Return the rows of a table in its order; the first matching row counts."""
     return tuple(meaning(pattern, said) for pattern, said in table.items())
 
 
 class Engine(NamedTuple):
-    """What is known of the effects of an engine or a table format: one table of `writes.toml`."""
+    """The meanings of the effects of an engine or a table format: one table of `writes.toml`."""
 
     name: str
     sign: str
-    """A pattern: a run with such an effect may have the others."""
+    """A pattern: the table is used for a run if one of its effects matches."""
     idle: frozenset[Write]
     rows: tuple[Meaning, ...]
 
 
 def engines() -> dict[str, Engine]:
-    """Every table of `writes.toml` by its name, in the order in which they are asked."""
+    """Return every table of `writes.toml` by its name, in the order in which they are tried."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     told: dict[str, dict[str, str]] = tomllib.loads(text)
     return {name: _engine(name, dict(said)) for name, said in told.items()}
@@ -105,7 +106,7 @@ def _engine(name: str, said: dict[str, str]) -> Engine:
 
 
 def known(*names: str) -> tuple[Meaning, ...]:
-    """The rows for these engines and formats, in this order; none named: all. Raises `InvalidInput`."""
+    """Return the rows of these engines and formats in this order; of all if none is named. Raises `InvalidInput`."""
     every = engines()
     for name in names:
         if name not in every:
@@ -114,12 +115,12 @@ def known(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """The engines and formats whose sign is among these effects."""
+    """Return the engines and formats whose sign matches one of these effects."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 class Made(NamedTuple):
-    """An atomic set of writes, with the effects by which it was made."""
+    """An atomic set of writes, with the effects that made it."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
@@ -132,27 +133,27 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The atomic sets in their order."""
+        """Return the atomic sets in their order."""
         return tuple(each.writes for each in self.made)
 
 
 class Orders(NamedTuple):
-    """What a run shows: its steps, which all have one order."""
+    """The steps of a run, which all have the same order of writes."""
 
     steps: tuple[Step, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The order of every step."""
+        """Return the order of every step."""
         return self.steps[0].order
 
     def __str__(self) -> str:
         return order_text(self.order)
 
     def before(self, number: int, made: int) -> str:
-        """The effect before which a kill leaves so many atomic sets of a step, which is numbered from 1.
+        """Return the effect before which a kill leaves `made` atomic sets of the step `number`, which counts from 1.
 
-        After the last set that is the first effect of the next step, or the command's end.
+        After the last set, that is the first effect of the next step, or the command's end.
         """
         sets = self.steps[number - 1].made
         if made < len(sets):
@@ -161,9 +162,10 @@ class Orders(NamedTuple):
         return following[0].made[0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """The inverse of `before`, for whatever effect makes a write: its step and how many sets are whole before it.
+        """Return the step in which an effect makes a write, and how many atomic sets are complete before it.
 
-        None: no write is made by an effect of that name. A kill in the middle of a set leaves that set in part.
+        Return None if no effect of that name makes a write. This is the inverse of `before`, for any effect of
+        a set: a kill in the middle of a set leaves that set incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, made in enumerate(step.made):
@@ -175,12 +177,13 @@ class Orders(NamedTuple):
 def orders(
     names: Iterable[str], table: Sequence[Meaning], ends: str | None = None, idle: Iterable[Write] = ()
 ) -> Orders:
-    """The steps of a run whose durable effects have these names, in their order.
+    """Return the steps of a run whose durable effects have these names, in their order.
 
-    A step is over where a write is made again that it has made before, or, where `ends` is given, with each effect that
-    fits this pattern. `idle`: writes that an engine makes without output, too, as checkpoints by the clock: only the
-    last before visible output belongs to its step. Steps without output are left out. Raises `InvalidInput` for an
-    effect that no row knows, for writes of a step that are interleaved, and for steps that differ.
+    A step ends before a write that it has already made or, if `ends` is given, with each effect that matches
+    this pattern. `idle` are writes that an engine also makes without output, such as checkpoints by the clock;
+    only the last one before visible output belongs to its step. Steps without output are left out. Raises
+    `InvalidInput` for an effect that no row matches, for a step whose writes are interleaved, and for steps
+    that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     found = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(made.writes) for made in step.made)]
@@ -196,7 +199,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """The effects that no row knows, each kind once, in their order."""
+    """Return the effects that no row matches, each kind once, in their order."""
     known = (without_number(name) for name in names if not _row(name, table))
     return list(dict.fromkeys(known))
 
@@ -211,7 +214,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """The effects that are writes; what belongs to a transaction is one atomic set at its commit."""
+    """Yield the effects that are writes; the writes of a transaction form one atomic set at its commit."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:
@@ -228,7 +231,7 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
 
 
 def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[_Event]:
-    """The events without the idle ones that another one follows before anything becomes visible."""
+    """Yield the events, without idle writes that are followed by another one before anything becomes visible."""
     waits, kept = False, []
     for event in reversed(events):
         if Write.VISIBLE in event.writes:
@@ -259,7 +262,9 @@ def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
 
 
 def _step(events: Sequence[_Event]) -> Step:
-    """Atomic sets by their first effects. Raises `InvalidInput` if their last effects have another order."""
+    """Return the atomic sets in order of their first effects. Raises `InvalidInput` if their last effects differ
+    in order.
+    """
     effects: dict[AtomicSet, list[str]] = {}
     for event in events:
         effects.setdefault(event.writes, []).append(event.name)

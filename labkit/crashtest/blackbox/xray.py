@@ -1,6 +1,7 @@
-"""A pipeline's durable effects in one undisturbed run: the order of plan, data and decision, and what is synced.
+"""Record a pipeline's durable effects in one run without a crash: the order of plan, data and decision, and what
+is synced.
 
-The one exception is a command that does nothing more and does not end.
+The run ends with the command; a command that is silent for too long is killed.
 """
 
 import os
@@ -23,26 +24,26 @@ from labkit.view.spacetime import Diagram, Step, body, size
 from labkit.view.svg import document, words
 
 LIMIT_SECONDS = 30.0
-"""Seconds without a call after which a command is taken to do nothing more."""
+"""The seconds without a call after which a command counts as finished."""
 MOST_STEPS = 300
-"""Steps of one picture, at most: with more it could not be read."""
+"""The maximum number of steps in one picture; more would be unreadable."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
-"""How a space-time diagram draws synced and other effects: a dot, and a diamond."""
+"""The symbols for effects in a space-time diagram: a dot for synced ones, a diamond for others."""
 LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
 
 
 class Line(NamedTuple):
-    """One effect, or several of a kind on one file in a row."""
+    """One effect, or several consecutive ones of the same kind on the same file."""
 
     first: Effect
     lane: str
     times: int
     size: int
     synced: bool | None
-    """None where the question makes no sense: for a sync itself, bytes for a server, the end."""
+    """Whether the effect was synced; None for a sync itself, a message to a server, or the end."""
 
     def said(self) -> str:
-        """The effect in a few words."""
+        """Return the effect in a few words."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -53,7 +54,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class XRay:
-    """The record of one undisturbed run."""
+    """The record of one run without a crash."""
 
     command: str
     folders: tuple[Path, ...]
@@ -61,10 +62,10 @@ class XRay:
     lanes: Lanes
     watched: WatchedRun
     silent: bool
-    """Whether the command was killed because it did nothing more."""
+    """Whether the command was killed because it made no more calls."""
 
     def lines(self) -> list[Line]:
-        """The effects in order; several of one kind on one file in a row are one line."""
+        """Return the effects in order; consecutive ones of one kind on one file are one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
@@ -76,7 +77,7 @@ class XRay:
         return lines
 
     def notes(self) -> list[str]:
-        """Sentences that a person needs to read the lines rightly."""
+        """Return sentences that a reader needs to interpret the lines correctly."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -105,7 +106,7 @@ class XRay:
             yield f"not followed: {name}, {times} time(s){of}."
 
     def text(self) -> str:
-        """The lines for a terminal."""
+        """Return the lines for a terminal."""
         lines = self.lines()
         wide = max([4, *(len(line.lane) for line in lines)])
         shown = [
@@ -115,7 +116,7 @@ class XRay:
         return "\n".join([f"effects of: {self.command}", *shown, *(f"Note: {n}" for n in self.notes())])
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return everything as plain data."""
         syncs = synced_by(self.effects)
         return {
             "command": self.command,
@@ -146,7 +147,9 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """The lines as an SVG document: a line a lane; a dot is synced, a diamond may be lost with the power."""
+        """Return an SVG document with one row for each lane: a dot is a synced effect, a diamond may be lost with
+        the power.
+        """
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
@@ -159,19 +162,19 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """The words for an effect, with whether a loss of power may take it."""
+    """Return the text of an effect, followed by whether it is synced."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """An effect as a step of a space-time diagram."""
+    """Return an effect as a step of a space-time diagram."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
 def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:
-    """The diagram with its legend, and every step in words below it."""
+    """Return the diagram with its legend, and every step in words below it."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     sentences = [f"{number}. {step.lane}: {step.sentence}" for number, step in enumerate(diagram.steps, start=1)]
@@ -193,14 +196,16 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    """The effects under the names that a crash test has for them: only now it is known which order is chance."""
+    """Return the effects under the names that a crash test uses, since only the whole run shows which order is
+    chance.
+    """
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
     return tuple(effect for effect in renamed if effect is not None)
 
 
 class Recorder:
-    """Names the calls of a run, and kills a command that does nothing more."""
+    """Names the calls of a run, and kills a command that makes no more calls."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -210,7 +215,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Lets every call happen, and keeps its effect."""
+        """Record the effect of a call, and let the call happen."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
@@ -218,7 +223,7 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Whether to wait on, or to kill a command that has made no call for `limit` seconds."""
+        """Answer whether to go on, or to kill a command that has made no call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
@@ -232,9 +237,10 @@ def xray(
     limit: float = LIMIT_SECONDS,
     run: Callable[..., WatchedRun] = watch,
 ) -> XRay:
-    """Runs a command once, by a shell in the current folder. Its output goes to the file `output`.
+    """Run a command once, by a shell in the current folder, and return its record. Its output goes to the file
+    `output`.
 
-    `limit`: seconds without a call after which the command is killed. Raises the errors of `watch`.
+    `limit` is the seconds without a call after which the command is killed. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = run(
