@@ -1,7 +1,6 @@
-"""What is said of a model in one value: name, parameters, how it is built, its named runs, and what a whole walk tells.
+"""A model's description: its name, parameters, constructor, scenarios, and the facts that a whole walk reveals.
 
-One line in `labkit.sim.models` registers it; nothing else has to be edited but the line of its scene. This module must
-not know any model.
+One line in `labkit.sim.models` registers a model; otherwise only its scene needs a line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +20,11 @@ ModelT = TypeVar("ModelT", bound=Model[Any])
 ScriptT = TypeVar("ScriptT")
 
 Fact = Verdict | int | str | list[int] | None
-"""The judge's verdict, a count, or the counts of words that a model holds."""
+"""The judge's verdict, a count, a text, or several counts."""
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
-    """A run with a name: what to look at, the parameters that differ from their defaults, and what happens."""
+    """A named run: what to watch for, the parameters that differ from their defaults, and the script to play."""
 
     watch_for: str
     parameters: Mapping[str, object]
@@ -33,7 +32,7 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Takes these steps, and no other. Raises `InvalidAction` for a step that is not enabled."""
+    """Take exactly these steps. Raises `InvalidAction` for a step that is not enabled."""
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
@@ -41,24 +40,24 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def first_of(enabled: list[Action]) -> Action:
-    """The first action: the order in which a model gives its actions decides."""
+    """Return the first action in the order in which the model lists them."""
     return enabled[0]
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Lets everybody go on, without a fault that no scenario asks for, until nothing is left to do."""
+    """Take steps until no more are left, without any fault that only a scenario may cause."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """The enabled actions that do not wait for a cue."""
+    """Return the enabled actions that do not wait for a scenario to name them."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Takes these steps, then lets everybody go on. Raises `InvalidAction` for a step that is not enabled."""
+    """Take these steps, then go on until no more are left. Raises `InvalidAction` for a step that is not enabled."""
     return go_on(play(model, steps), model)
 
 
@@ -72,7 +71,7 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """A model before its parameters are chosen. Whoever changes a default or a meaning raises `version`."""
+    """A model before its parameters are chosen. Increase `version` with every change of a default or a meaning."""
 
     name: str
     version: int
@@ -83,28 +82,28 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """Plays the script of a scenario to its end."""
     scenarios: Mapping[str, Scenario[ScriptT]] = field(default_factory=dict)
     facts: Callable[[Replay], Mapping[str, Fact]] = _no_facts
-    """What there is to say of a whole walk beyond its last state."""
+    """Returns the facts of a whole walk that its last state does not contain."""
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """Each fact in words; the judge's verdict speaks for itself."""
+    """The meaning of each fact in words; the judge's verdict needs none."""
     history: Callable[[Replay], History] | None = None
-    """What an outside reader saw in a walk; None: the model has no such reader."""
+    """Returns what an outside reader saw in a walk; None if the model has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
-    """What should come out, for that reader; None: the model has none."""
+    """Returns the records that should come out for that reader; None if the model has none."""
     tells_when_written: Callable[[Replay], bool] = _always
-    """Whether every row that waits is hidden in a transaction; else nobody knows for how long it waits."""
+    """Returns whether every unread row is hidden in a transaction; otherwise its waiting time is unknown."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
-        """The model with these parameters, the others at their defaults. Raises `InvalidInput`."""
+        """Return the model with these parameters and defaults for the others. Raises `InvalidInput`."""
         return self.build(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """The scenario of this name. Raises `InvalidInput` with the nearest one."""
+        """Return the scenario of this name. Raises `InvalidInput` with the nearest name."""
         if name not in self.scenarios:
             close = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {close}")
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """A scenario, played to its end. Raises `InvalidInput` for an unknown name."""
+        """Return the trace of a scenario, played to its end. Raises `InvalidInput` for an unknown name."""
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

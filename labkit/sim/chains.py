@@ -1,8 +1,8 @@
-"""Chains of a source, an engine and a sink: what is chosen of the pipeline for each link, so that links can be changed.
+"""Chains of a source, an engine and a sink, each of which can be exchanged, as parameters of the pipeline's model.
 
-An engine is told here by what it knows after a crash: whether the sink commits before the engine has noted the batch as
-finished (Spark's order) or after it (Flink's), and whether its checkpoint is still there. A sink that has nothing to
-defer takes no order, so that both engines are the same for it.
+An engine is described by what it knows after a crash: whether the sink commits before the engine logs the batch
+as finished (Spark's order) or after it (Flink's), and whether its checkpoint survives. A sink that defers
+nothing has no order, so both engines give the same result for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,23 +14,25 @@ from labkit.core.strategies import Strategy, orders
 from labkit.core.words import nearest
 
 SOURCES: Mapping[str, Mapping[str, object]] = {"log": {}, "socket": {"source": "socket"}}
-"""A log can be read again from any offset; a socket gives every record once."""
+"""The sources: a log can be read again from any offset, a socket delivers every record once."""
 
 ENGINES: Mapping[str, Order] = {
     "commit-then-log": Order.ENGINE,
     "log-then-commit": Order.DECISION,
     "loses its checkpoint": Order.NONE,
 }
-"""The order of the sink's commit and the engine's note; the last one has its own order and a disk that can be lost."""
+"""The order of the sink's commit and the engine's log entry. The last engine uses its own order, on a disk that
+may fail.
+"""
 
 INPUT: Mapping[str, object] = {"words": "hello-hello-world-hello", "records_per_batch": 3}
-"""A first batch with a word twice, so that a jump back can be seen, and with two participants."""
+"""The input: its first batch contains a word twice, so that a regression is visible, and has two participants."""
 
 SINKS = tuple(each.value for each in Strategy)
 
 
 class Chain(NamedTuple):
-    """Three links by name."""
+    """A source, an engine and a sink, by name."""
 
     source: str
     engine: str
@@ -38,17 +40,17 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """The commit order that the sink takes in this chain."""
+        """Return the commit order that the sink uses in this chain."""
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 
     @property
     def keeps_checkpoint(self) -> bool:
-        """Whether the engine has its checkpoint after a crash."""
+        """Return whether the engine still has its checkpoint after a crash."""
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """What is chosen of the pipeline: four records in two batches, and one crash."""
+        """Return the parameters of the pipeline's model: four records in two batches, and one crash."""
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
@@ -60,7 +62,7 @@ class Chain(NamedTuple):
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
-    """Three links, each known. Raises `InvalidInput` with the nearest name."""
+    """Return the chain of these names. Raises `InvalidInput` with the nearest name for an unknown one."""
     for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
             raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")
@@ -68,5 +70,5 @@ def chain(source: str, engine: str, sink: str) -> Chain:
 
 
 def every() -> Iterator[Chain]:
-    """All chains, source by source, sink by sink."""
+    """Return all chains, by source, then sink, then engine."""
     return (Chain(source, engine, sink) for source in SOURCES for sink in SINKS for engine in ENGINES)

@@ -1,4 +1,4 @@
-"""Which claims of a model a search has not settled yet, and how it looks at states with them."""
+"""The properties of a model that a search has not decided yet, and how states decide them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from labkit.sim.model import Model, Mood, Property, StateT
 
 @dataclass
 class Claims(Generic[StateT]):
-    """The properties that are still open: not yet violated, or not yet reached."""
+    """The undecided properties: neither violated nor reached so far."""
 
     model: Model[StateT]
     always: list[Property[StateT]] = field(default_factory=list)
@@ -26,17 +26,17 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """The names of those that are not open any more."""
+        """Return the names of the decided properties."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Drops claims about which others have found out."""
+        """Drop properties that other processes have decided."""
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Looks at states that were never seen before; those that several claims speak of are picked once."""
+        """Check new states. States that several properties select by the same `where` are selected once."""
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
             if claim.where not in picked:
@@ -51,7 +51,7 @@ class Claims(Generic[StateT]):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:
-        """Looks at a terminal state."""
+        """Check a terminal state."""
         for claim in list(self.eventually):
             if not claim.holds(state):
                 self.eventually.remove(claim)

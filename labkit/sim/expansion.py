@@ -1,8 +1,8 @@
-"""The helper's side of a search that several processes share: it expands states without knowing which ones are known.
+"""The helper in a search that several processes share: it expands states without knowing which ones are new.
 
-The leader knows all states, hands out those of a level in portions, and admits what the helpers reached
-(`labkit.sim.explore.Search.admit`). Numbers mean the same to both. A state with a value that has no code yet has no
-number, so the helper sends the state itself.
+The leader knows all states, sends the helpers portions of a level, and adds the states that they reached
+(`labkit.sim.explore.Search.admit`). Numbers of states mean the same in both processes. If a state contains a
+value that has no code yet, the state has no number, so the helper sends the state itself.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from labkit.sim.packing import News, compact
 
 
 class Expander(Generic[StateT]):
-    """Expands states of a search that another process leads, with the numbers that the leader has published so far."""
+    """Expands states of a search that another process leads, with the codes that the leader has published so far."""
 
     def __init__(self, begun: Search[StateT]) -> None:
         self._model, self._packer = begun.model, begun.packer
@@ -24,13 +24,13 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Takes over the codes that the leader has given since the last call."""
+        """Add the codes that the leader has assigned since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Looks at states, and takes every action in them unless they belong to the last level.
+        """Check states, and take every action in them unless they belong to the last level.
 
-        `are_often_met`: whether most states are reached often (`Search.are_often_met`).
+        `are_often_met` says whether most states are reached several times (`Search.are_often_met`).
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -1,8 +1,8 @@
-"""Every schedule of a model, breadth first, so that the first state which breaks a property is a nearest one.
+"""Search every schedule of a model, breadth first, so that the first violation found is one of the shortest.
 
-Time, memory and a progress bar are handed in as `keep_going`; chance is handed in as `choose`. A search that is stopped
-says so (`exhausted` is false) and claims only what it saw. Only states, packed into numbers, and their parents are
-kept: the action between two states is found again when a trace is asked for.
+The caller limits time and memory and shows progress by `keep_going`, and supplies random choices by `choose`. A
+search that is stopped reports so (`exhausted` is false) and claims only what it saw. It stores only states,
+packed into numbers, and their parents; a trace recomputes the action between two states.
 """
 
 from array import array
@@ -17,17 +17,17 @@ from labkit.sim.packing import Packer
 from labkit.sim.walk import Replay, Trace
 
 MAX_STATES = 1_000_000
-"""States after which a search stops unless it is told otherwise."""
+"""The default number of states after which a search stops."""
 
 _ASK_EVERY = 1_024
-"""States expanded between two questions whether to go on."""
+"""The number of states that are expanded between two calls of `keep_going`."""
 
 _AT_ONCE = 512
-"""States of a level that are at hand as states at one time."""
+"""The number of states of a level that are unpacked at one time."""
 
 
 class Progress(NamedTuple):
-    """How far a search has come."""
+    """The progress of a search: different states, generated states, and depth."""
 
     unique: int
     generated: int
@@ -35,40 +35,41 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What another process reached from some states of a level, in their order, and the claims that they break.
+    """The states that another process reached from some states of a level, in order, and the properties that they
+    violate.
 
-    A claim that a state breaks stands with the state's place.
+    A violated property is paired with the index of the state that violates it.
     """
 
     met: list[tuple[str, int]]
     ended: list[tuple[str, int]]
     unreached: list[str]
-    """Claims of which no state that was looked at is an example yet."""
+    """The properties for which no checked state is an example yet."""
     enabled: "array[int]"
-    """How many actions each state has."""
+    """The number of actions of each state."""
     counts: "array[int]"
-    """How many of the states that were reached come from each state."""
+    """The number of reached states that come from each state."""
     reached: Sequence[int]
-    """Their numbers; 0 stands for a state with a part that has no code yet."""
+    """The numbers of the reached states; 0 for a state with a part that has no code yet."""
     unencoded: list[tuple[int, Any]]
-    """Those states, each with its place among all that were reached: the leader gives their parts codes."""
+    """The states without a number, each with its index in `reached`; the leader assigns codes to their parts."""
 
 
 class Violation(NamedTuple):
-    """A property that does not hold, why, and a shortest way to see it."""
+    """A property that does not hold, the reason, and a shortest trace that shows it."""
 
     property: str
     because: str
     trace: Trace
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, the trace as its text."""
+        """Return plain data, with the trace as text."""
         return {"property": self.property, "because": self.because, "trace": str(self.trace)}
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a search found. `stopped` says why it ended early, and is empty when every state was seen."""
+    """The result of a search. `stopped` is the reason why it ended early, or empty if it saw every state."""
 
     model: str
     parameters: Mapping[str, object]
@@ -81,11 +82,11 @@ class Exploration:
 
     @property
     def exhausted(self) -> bool:
-        """Whether every reachable state was seen."""
+        """Return whether the search saw every reachable state."""
         return not self.stopped
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for `--json`."""
+        """Return plain data for `--json`."""
         plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
         return plain | {
             "parameters": dict(self.parameters),
@@ -96,28 +97,28 @@ class Exploration:
 
 
 def go_on(_progress: Progress) -> bool:
-    """A `keep_going` that never stops a search."""
+    """Return True: a `keep_going` that never stops a search."""
     return True
 
 
 def explore(
     model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visits every state that any schedule reaches, until none is new or a limit is reached."""
+    """Visit every state that any schedule reaches, until none is new or a limit is reached."""
     return Search(model, max_states, keep_going).run().result()
 
 
 def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
-    """Every reachable state, in the order in which the search meets them."""
+    """Return every reachable state, in the order in which the search finds them."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
 
 
 class Search(Generic[StateT]):
-    """One search: every state that is known with the state from which it was first reached, both as numbers.
+    """One search: every known state and the state from which it was first reached, both as numbers.
 
-    The states of a level are numbers, too, in the order in which they were reached, and only `_AT_ONCE` of them at a
-    time are unpacked.
+    The states of a level are numbers too, in the order in which they were reached; at most `_AT_ONCE` of them
+    are unpacked at a time.
     """
 
     def __init__(
@@ -134,24 +135,26 @@ class Search(Generic[StateT]):
 
     @property
     def progress(self) -> Progress:
-        """How far it has come."""
+        """Return the progress so far."""
         return Progress(len(self.parents), self.generated, self.depth)
 
     @property
     def are_often_met(self) -> bool:
-        """Whether most states are reached often: then to remember the last ones costs less than to pack each again."""
+        """Return whether most states are reached several times, so that a set of recent states costs less than
+        packing each again.
+        """
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Level by level, until a level is empty."""
+        """Advance level by level, until a level is empty."""
         while self.level:
             self.advance()
         return self
 
     def advance(self) -> None:
-        """Looks at every state of the level and takes every action in it; the level is then the next one.
+        """Check every state of the level and take every action in it; the next level takes its place.
 
-        A search that has to stop looks at all states that it has reached and takes no more actions.
+        A search that must stop checks all states that it has reached and takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -159,14 +162,14 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Looks at these states of the level and, unless it has to stop, takes every action in them."""
+        """Check these states of the level and, unless the search must stop, take every action in them."""
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
             self._expand(numbers, states)
 
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
-        """Adds every new state that one action leads to from these to the next level."""
+        """Add every new state that one action reaches from these states to the next level."""
         parents, level, pack = self.parents, self.level, self.packer.pack
         expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
         for number, (enabled, successors) in zip(numbers, expanded, strict=False):
@@ -179,7 +182,9 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], found: Expansion) -> None:
-        """Adds what another process has reached from these states (`labkit.sim.expansion`), as `advance` would do."""
+        """Add the states that another process reached from these states (`labkit.sim.expansion`), as `advance`
+        would do.
+        """
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, found)
         if self.stopped:
@@ -205,7 +210,7 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], found: Expansion, reached: Sequence[int]) -> int:
-        """Adds state by state what was reached, until there are enough; the place of the last state that counts."""
+        """Add the reached states one by one up to the limit, and return the index of the last state that counts."""
         end = 0
         for place, (number, enabled, count) in enumerate(zip(numbers, found.enabled, found.counts, strict=True)):
             begin, end = end, end + count
@@ -219,14 +224,14 @@ class Search(Generic[StateT]):
         return len(numbers) - 1
 
     def _take_over(self, numbers: Sequence[int], found: Expansion) -> None:
-        """Notes which claims these states break, and of which they are an example."""
+        """Note which properties these states violate, and for which they are an example."""
         self._take_broken(self.claims.always, numbers, found.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in found.unreached]
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
-        """Moves claims that are still open to what is broken."""
+        """Mark these properties as violated, unless they are decided already."""
         for name, place in broken:
             for claim in [claim for claim in claims if claim.name == name]:
                 claims.remove(claim)
@@ -234,18 +239,18 @@ class Search(Generic[StateT]):
                 self.claims.broken.append((claim, state))
 
     def _is_over(self) -> bool:
-        """Whether the search has to stop behind a state that was expanded."""
+        """Return whether the search must stop after the state that was just expanded."""
         self.asked += 1
         return (len(self.parents) >= self.max_states or not self.asked % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
-        """Keeps what the level broke, when all of it was looked at."""
+        """Store the violations of a level once all of it was checked."""
         self._note_broken()
         self.depth += bool(self.level)
 
     def _note_broken(self) -> None:
-        """Keeps what a level broke: what every state must keep in the order of the claims, then ends as they
-        were met.
+        """Store the violations of a level: first properties of every state, in their order, then those of terminal
+        states.
         """
         claims = self.model.properties()
         places = {
@@ -255,7 +260,7 @@ class Search(Generic[StateT]):
         self.found += sorted(found, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Whether a limit is reached; notes which."""
+        """Return whether a limit is reached, and note which one."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):
@@ -263,7 +268,7 @@ class Search(Generic[StateT]):
         return bool(self.stopped)
 
     def result(self) -> Exploration:
-        """What was found, with a shortest trace to everything that is wrong."""
+        """Return the result, with a shortest trace to each violation."""
         return Exploration(
             self.model.name,
             self.model.values,
@@ -274,7 +279,7 @@ class Search(Generic[StateT]):
         )
 
     def trace_to(self, state: StateT) -> Trace:
-        """A shortest way from the initial state."""
+        """Return a shortest trace from the initial state."""
         steps: list[Action] = []
         key = self.packer.pack(state)
         while (before := self.parents[key]) is not None:
@@ -287,10 +292,11 @@ class Search(Generic[StateT]):
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Takes every action in these states: yields of each state how many it has, and the states that they lead to.
+    """Take every action in these states, and yield for each state the number of its actions and the states they
+    reach.
 
-    A state without an action meets the claims about ends. With `each_once` a successor is named only where these
-    states reach it first.
+    A state without actions is checked as a terminal state. With `each_once`, a reached state is only yielded
+    for the first of these states that reaches it.
     """
     actions, apply = model.actions, model.apply
     met, count = set[StateT](), 0
@@ -311,20 +317,20 @@ def expand(
 
 
 def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """The states of a level, at most so many at a time."""
+    """Yield the states of a level in portions of at most `most`."""
     for first in range(0, len(level), most):
         yield level[first : first + most]
 
 
 def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:
-    """The first action that leads from one state to the other."""
+    """Return the first action that leads from one state to the other."""
     return next(action for action, state in model.successors(parent) if state == reached)
 
 
 def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
-    """One schedule of a model that is too large to be explored, and what it violates.
+    """Run one schedule of a model that is too large to be explored, and return its trace and violations.
 
-    `choose(n)` gives a number from 0 to n - 1, from a seeded generator. Ends after `steps` or in a terminal state.
+    `choose(n)` returns a number from 0 to n - 1 from a seeded generator. Ends after `steps` or in a terminal state.
     """
     claims, state, taken = Claims(model), model.initial(), list[Action]()
     claims.meet([state])
@@ -347,7 +353,7 @@ def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Ac
 
 
 def violations(walked: Replay) -> list[Violation]:
-    """What the states of a walk violate, each with the first prefix that shows it."""
+    """Return the violations in the states of a walk, each with the shortest prefix that shows it."""
     broken = []
     for claim in walked.model.properties():
         states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []

@@ -1,10 +1,10 @@
-"""What a simulator is: initial state, enabled actions, the state after an action, and properties with sentences.
+"""The interface of a simulator: initial state, enabled actions, the state after an action, and properties.
 
-States and actions are frozen and hashable, and cheap: named tuples, built by position. A process's state says of
-every field whether it is durable or volatile, and `crash` drops exactly the volatile ones; channels and outside
-systems are environment, which a crash does not touch. States are values, so a model compares their parts by value: a
-search may hand an equal part. A model must not know who explores or draws it, must not read
-clocks or chance, and must give its actions in an order that does not depend on hashes.
+States and actions are frozen, hashable and cheap: named tuples, built by position. The state of a process
+declares each field as durable or volatile, and `crash` resets exactly the volatile ones; channels and external
+systems are environment, which a crash leaves alone. States are values, so a model compares their parts by
+value; a search may pass an equal copy. A model reads no clock and makes no random choice, and lists its actions
+in an order that does not depend on hashes.
 """
 
 import re
@@ -23,30 +23,33 @@ StateT = TypeVar("StateT", bound=Hashable)
 ProcessT = TypeVar("ProcessT", bound=tuple[Any, ...])
 
 Durable = Annotated[T, "durable"]
-"""A field of a process that its crash does not touch."""
+"""A field of a process that survives its crash."""
 
 Volatile = Annotated[T, "volatile"]
-"""A field of a process that its crash sets to the field's default."""
+"""A field of a process that its crash resets to the default."""
 
 
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
-    """A function that builds a named tuple of this kind from all its fields, in order.
+    """Return a function that builds a named tuple of this class from all its fields, in order.
 
-    A search builds a state for every step. This costs a little less than calling the class, and half of `_replace`.
+    A search builds a state for every step. This is slightly faster than calling the class, and takes half of
+    `_replace`.
     """
     build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
     return build
 
 
 class Word(StrEnum):
-    """An enumeration inside a state: hashed by C, since a state is hashed whenever it is reached."""
+    """An enumeration inside a state, with the fast hash of `str`, because every reached state is hashed."""
 
     __hash__ = str.__hash__
 
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """What each field of a process is: `durable` or `volatile`. Raises `TypeError` for a field without mark."""
+    """Return `durable` or `volatile` for each field of a process. Raises `TypeError` for a field that declares
+    neither.
+    """
     hints = get_type_hints(process, include_extras=True)
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
@@ -61,13 +64,13 @@ _KEPT = object()
 
 @cache
 def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
-    """Of every field what a crash sets it to, or `_KEPT`."""
+    """Return the value of each field after a crash, or `_KEPT` if the crash does not change it."""
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
     return tuple(defaults[field] if mark == "volatile" else _KEPT for field, mark in declared(process).items())
 
 
 def crash(process: ProcessT) -> ProcessT:
-    """The process after its death: what is durable stays, everything volatile falls back to its default."""
+    """Return the process after its crash: durable fields keep their values, volatile ones get their defaults."""
     kind = type(process)
     return from_fields(kind)(
         tuple([value if left is _KEPT else left for value, left in zip(process, _left_by_crash(kind), strict=True)])
@@ -78,7 +81,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One thing that can happen: a name, and which participant, partition or message it happens to (-1: none)."""
+    """One possible event: its name, and the number of the participant, partition or message it concerns (-1: none)."""
 
     name: str
     which: int = -1
@@ -88,7 +91,7 @@ class Action(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Action":
-        """The action that `str` gave. Raises `InvalidInput` for any other text."""
+        """Return the action that `str` wrote. Raises `InvalidInput` for any other text."""
         match = _ACTION.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{text[:60]!r} is not an action; write name or name(number), as in crash(1).")
@@ -96,20 +99,23 @@ class Action(NamedTuple):
 
 
 class Mood(StrEnum):
-    """In which states a property must hold."""
+    """The kind of states in which a property must hold."""
 
     ALWAYS = "always"
-    """In every state."""
+    """The property must hold in every state."""
     SOMETIMES = "sometimes"
-    """In at least one state: it shows that the model can do its work at all."""
+    """The property must hold in at least one state, which shows that the model can do its work at all."""
     EVENTUALLY = "eventually"
-    """In every terminal state, one without an enabled action. An endless cycle is no terminal state."""
+    """The property must hold in every terminal state, one without an enabled action. An endless cycle is not
+    terminal.
+    """
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named claim about states. `because` says of a state that breaks it which record or participant does so.
+    """A named claim about states. `because` explains for a violating state which record or participant violates it.
 
-    `where` picks the states that it speaks of, so that a claim about ends costs nothing on the way; None: all.
+    `where` selects the states that the claim is about, so that a claim about ends costs nothing elsewhere; None
+    means all.
     """
 
     name: str
@@ -120,66 +126,70 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Whether a state keeps the claim, or is none of those that it speaks of."""
+        """Return whether the claim holds in a state, or is not about it."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 class Model(ABC, Generic[StateT]):
-    """One configuration of a simulator. A trace carries `name` and `version`, and what is chosen of `parameters`.
+    """One configuration of a simulator. A trace contains `name`, `version` and the parameters that differ from
+    defaults.
 
-    Whoever changes a default, an action or its meaning raises `version`.
+    Increase `version` with every change of a default, an action or its meaning.
     """
 
     name: str
     version: int
     parameters: Mapping[str, Parameter] = MappingProxyType({})
     row: str = ""
-    """The field of the state whose processes a search stores one by one, since they have very many combinations."""
+    """The field of the state whose processes a search encodes one by one, since they have very many combinations."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
 
     @abstractmethod
     def initial(self) -> StateT:
-        """The state in which everything starts."""
+        """Return the initial state."""
 
     @abstractmethod
     def actions(self, state: StateT) -> Sequence[Action]:
-        """The actions that are enabled, always in the same order; none: the state is terminal."""
+        """Return the enabled actions, always in the same order; none if the state is terminal."""
 
     @abstractmethod
     def apply(self, state: StateT, action: Action) -> StateT:
-        """The state after an action that is enabled; nothing is checked."""
+        """Return the state after an enabled action, without checking that it is enabled."""
 
     @abstractmethod
     def properties(self) -> Sequence[Property[StateT]]:
-        """What is claimed about the states."""
+        """Return the claims about the states."""
 
     @abstractmethod
     def text(self, state: StateT) -> str:
-        """The state in one line for a person; different states have different lines."""
+        """Return the state in one line for a person; different states have different lines."""
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """What an action sets out to do, in one sentence."""
+        """Return one sentence on the purpose of an action."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
-        """All that a state says of each process that may change places with the others; none: no two may.
+        """Return the full state of each interchangeable process, in order; empty if no two processes are
+        interchangeable.
 
-        Seats have an order. `Action.which` names a seat, and no claim tells one seat from another.
+        `Action.which` is an index into the result, and no claim distinguishes the processes.
         """
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """The state with those processes in other places: first the one that sat at `order[0]`."""
+        """Return the state with those processes reordered; the one at `order[0]` comes first."""
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """What an action does in this state, in one sentence: another one than `sentence` where it is refused."""
+        """Return one sentence on the effect of an action in this state; it differs from `sentence` if the action
+        is refused.
+        """
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """The state after an action. Raises `InvalidAction` when it is not enabled, saying what is."""
+        """Return the state after an action. Raises `InvalidAction`, with the enabled actions, if it is not enabled."""
         enabled = self.actions(state)
         if action not in enabled:
             choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
@@ -187,6 +197,6 @@ class Model(ABC, Generic[StateT]):
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:
-        """Every enabled action with the state that it leads to."""
+        """Yield every enabled action with the state that it leads to."""
         for action in self.actions(state):
             yield action, self.apply(state, action)

@@ -1,4 +1,4 @@
-"""A model that changes another one: it takes actions away, makes other claims, or adds to the state."""
+"""A model that changes another one: it removes actions, makes other claims, or adds to the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from labkit.sim.parameters import Parameter, Values
 
 
 class Below(Protocol[StateT]):
-    """What an overlay needs of the model below it: all that a `labkit.sim.model.Model` must define."""
+    """The methods that an overlay needs of the model below it: all that `labkit.sim.model.Model` requires."""
 
     name: str
     version: int
@@ -42,9 +42,7 @@ class Below(Protocol[StateT]):
 
 
 class Overlay(Model[StateT]):
-    """Hands everything on to the model `below`, whose name, version and parameters it takes, so that traces are its
-    own.
-    """
+    """Delegates everything to the model `below`, with its name, version and parameters, so that traces fit both."""
 
     def __init__(self, below: Below[StateT]) -> None:
         super().__init__(below.values)

@@ -1,8 +1,8 @@
-"""States as numbers: each different part of a state is stored once, and a state is the sum of its parts' codes.
+"""States as numbers: each different part of a state gets a code once, and a state is the sum of its parts' codes.
 
-This is collapse compression (Holzmann, "State Compression in SPIN", 1997), and it is exact: a field owns bits of the
-number, as many as its different values need, so different states have different numbers and a number gives its state
-back. A number means nothing to another packer.
+This is collapse compression (Holzmann, "State Compression in SPIN", 1997). It is exact: each field owns as many
+bits of the number as its different values need, so different states have different numbers and a number
+restores its state. Only the packer that assigned a number can read it.
 """
 
 from array import array
@@ -14,18 +14,18 @@ from typing import Any, Generic
 from labkit.sim.model import Model, StateT, from_fields
 
 News = tuple[int, list[tuple[int, Any]]]
-"""Of one field the bits that it owns, and codes with their values."""
+"""The bits that one field owns, and new codes with their values."""
 
 
 class _Bits:
-    """Which bits of a number are taken, by all parts together and by each of them."""
+    """The bits of a number that are in use, in total and by each part."""
 
     def __init__(self) -> None:
         self.taken = 0
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """A bit that was free, for one part."""
+        """Return a free bit, and reserve it for one part."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -33,7 +33,7 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The code of each value of one field. A value that was never seen gets the next number, written in own bits."""
+    """The code of each value of one field. A new value gets the next number, written with the field's own bits."""
 
     def __init__(self, bits: _Bits) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _Codes(dict[Any, int]):
 
 
 class Packer(Generic[StateT]):
-    """Turns states of one model, which are named tuples of one class, into numbers and back."""
+    """Converts states of one model, which are named tuples of one class, into numbers and back."""
 
     def __init__(self, model: Model[StateT]) -> None:
         initial: Any = model.initial()
@@ -71,7 +71,7 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """The fields of a state, and in place of a row of processes the processes themselves."""
+        """Return the fields of a state, with a row of processes replaced by the processes themselves."""
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
@@ -80,28 +80,29 @@ class Packer(Generic[StateT]):
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """The bits that these fields of a state own by now; others may follow."""
+        """Return the bits that these fields of a state own so far; they may get more."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
-        """Where the parts of a field stand among all parts."""
+        """Return the positions of a field's parts among all parts."""
         row, more = self._row, self._length - 1
         if row < 0 or field < row:
             return slice(field, field + 1)
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """The values of a state that have no code yet, each with the number of its field."""
+        """Return the values of a state that have no code yet, each with the number of its field."""
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
-        """The code of a value, which it is given if it has none."""
+        """Return the code of a value, after assigning one if it has none."""
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """How many values each field has had, and of each field its mask and the values after the first `since`.
+        """Return how many values each field has had, and for each field its mask and the values after the first
+        `since`.
 
-        Another packer of the same model that has read all of it (`read_on`) unpacks this one's numbers.
+        Another packer of the same model that has read all of it (`read_on`) can unpack this one's numbers.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -110,14 +111,14 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """From then on gives no value a code: to pack a state with one that has none raises `KeyError`."""
+        """Assign no more codes: from now on packing a state with a new value raises `KeyError`."""
         for table in self._tables:
             table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Takes over another packer's codes. From then on this one reads and writes that one's numbers alone.
+        """Add another packer's codes. From now on this packer reads and writes only the numbers of that one.
 
-        To pack a state with a value that the other one has not told raises `KeyError`.
+        Packing a state with a value that the other packer has not published raises `KeyError`.
         """
         self.close()
         self._masks[:] = [mask for mask, _ in news]
@@ -127,21 +128,21 @@ class Packer(Generic[StateT]):
 
     @property
     def width(self) -> int:
-        """How many parts a state has."""
+        """Return how many parts a state has."""
         return len(self._tables)
 
     @property
     def bits(self) -> int:
-        """How many bits the longest number has by now."""
+        """Return how many bits the longest number has so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:
-        """The state's number. Raises `TypeError` where the number of processes in a row has changed."""
+        """Return the state's number. Raises `TypeError` if the number of processes in a row has changed."""
         parts: Any = state if self._row < 0 else self._parts(state)
         return sum(map(getitem, self._tables, parts))
 
     def unpack(self, key: int) -> StateT:
-        """The state of a number that `pack` gave."""
+        """Return the state of a number from `pack`."""
         parts = tuple(map(getitem, self._values, map(key.__and__, self._masks)))
         row = self._row
         if row >= 0:
@@ -152,7 +153,7 @@ class Packer(Generic[StateT]):
 
 
 def compact(numbers: Sequence[int]) -> Sequence[int]:
-    """The numbers in eight bytes each, if they fit."""
+    """Return the numbers in eight bytes each, if they fit."""
     try:
         return array("Q", numbers)
     except OverflowError:

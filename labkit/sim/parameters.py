@@ -1,6 +1,6 @@
-"""Parameters of simulators: their meaning, default and kind, and the values that are chosen for them.
+"""Parameters of simulators: their meaning, default and kind, and the values chosen for them.
 
-A value is a whole number, a switch, or a word; from a command line it comes as text, from a trace as either.
+A value is a whole number, a switch or a word. A command line passes it as text, a trace as either.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing to choose: its meaning, its default, and the values that it can have."""
+    """One choice of a simulator: its meaning, its default, and the allowed values."""
 
     meaning: str
     default: Any
     kind: Kind[Any]
 
     def check(self, name: str, choice: object) -> Value:
-        """The value that was given, as text or as itself. Raises `InvalidInput` that names what is possible."""
+        """Return the value, which may be passed as text. Raises `InvalidInput` with the allowed values."""
         text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         try:
             value: Value = self.kind.read(self.kind.of_text(text))
@@ -35,28 +35,30 @@ class Parameter:
 
 
 def Whole(meaning: str, default: int, least: int, most: int) -> Parameter:  # noqa: N802  # read as a type in tables
-    """A whole number within a range."""
+    """Return a parameter for a whole number within a range."""
     return Parameter(meaning, default, Number(least, most))
 
 
 def Switch(meaning: str, *, default: bool) -> Parameter:  # noqa: N802
-    """True or false."""
+    """Return a parameter that is true or false."""
     return Parameter(meaning, default, Flag())
 
 
 def Choice(meaning: str, default: str, options: Sequence[str]) -> Parameter:  # noqa: N802
-    """One word of several."""
+    """Return a parameter for one word of several."""
     return Parameter(meaning, default, Key(options))
 
 
 def Words(meaning: str, default: str) -> Parameter:  # noqa: N802
-    """A short input: one to eight words of small letters with a hyphen between them."""
+    """Return a parameter for a short input: one to eight words of small letters, joined by hyphens."""
     form = "write 1 to 8 words of small letters with a hyphen between them, as in hello-world-hello."
     return Parameter(meaning, default, Text("[a-z]{1,12}(-[a-z]{1,12}){0,7}", form))
 
 
 def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
-    """Every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad value."""
+    """Return every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad
+    value.
+    """
     for name in wanted:
         if name not in parameters:
             raise InvalidInput(f"{model} has no parameter {name[:40]!r}; {nearest(name[:40], list(parameters))}")
@@ -67,5 +69,5 @@ def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str,
 
 
 def chosen(parameters: Mapping[str, Parameter], values: Values) -> dict[str, Value]:
-    """Only the values that differ from their defaults, in the order of the parameters."""
+    """Return only the values that differ from their defaults, in the order of the parameters."""
     return {name: values[name] for name, parameter in parameters.items() if values[name] != parameter.default}

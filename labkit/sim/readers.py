@@ -1,7 +1,8 @@
-"""What a walk's outside reader went through: where the walk leaves all failure-free runs, and for how many steps.
+"""Measure what the outside reader of a walk experienced: where it differs from failure-free runs, and for how many
+steps.
 
-The unit of time is a step of the walk, since a model has no clock. A row comes into sight at the step after which the
-model's history has it, and was written at the step after which a transaction hides it. This module must know no model.
+A model has no clock, so the unit of time is a step of the walk. A row becomes visible at the step after which
+the model's history contains it, and was written at the step after which a transaction hides it.
 """
 
 from collections import Counter, defaultdict
@@ -19,22 +20,22 @@ STEPS = "steps"
 
 
 class ReaderAccount(NamedTuple):
-    """What there is to say of a walk beside its verdict."""
+    """The explanation and the exposure that accompany the verdict on a walk."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Both as sentences; see `labkit.core.exposure.beside_verdict`."""
+        """Return both as sentences; see `labkit.core.exposure.beside_verdict`."""
         return beside_verdict(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return plain data."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
 def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccount | None:
-    """What the outside reader of a walk went through; None where the model has no such reader."""
+    """Return the explanation and exposure of a walk; None if the model has no outside reader."""
     if blueprint.history is None or blueprint.expected is None:
         return None
     expected = blueprint.expected(walk)
@@ -53,12 +54,12 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """A row without its visibility, which changes when its transaction ends."""
+    """Return a row without its visibility, which changes when its transaction ends."""
     return event[:5] if isinstance(event, Observation) else event
 
 
 class _Steps:
-    """After which step each row was there, was hidden for the first time, and was taken back."""
+    """The steps after which each row appeared, was first hidden, and was withdrawn."""
 
     def __init__(self) -> None:
         self.came: defaultdict[object, list[int]] = defaultdict(list)
@@ -67,7 +68,7 @@ class _Steps:
         self.step = 0
 
     def look(self, history: History, step: int) -> None:
-        """Takes in what there is after a step."""
+        """Record the history after a step."""
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
@@ -80,7 +81,7 @@ class _Steps:
     def exposure(
         self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_told: bool
     ) -> Exposure:
-        """What readers of the keys went through. `is_told`: whether every row that waits is hidden in a transaction."""
+        """Return the exposure of readers of the keys. `is_told`: every unread row is hidden in a transaction."""
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(
             expected,

@@ -1,7 +1,8 @@
-"""A model whose actions stand in one table: of each action its effect, its sentence and its kind, side by side.
+"""A model whose actions are defined in one table: the effect, the sentence and the kind of each action, side by
+side.
 
-Which actions are enabled stays a method of the model, because a search asks it for every state and several actions
-share one look at the state.
+A method of the model decides which actions are enabled, because a search calls it for every state and several
+actions share its work.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from labkit.sim.parameters import Values
 
 
 class Event(StrEnum):
-    """What kind of thing an action is: how a space-time diagram draws it, and which key of the stepper finds it."""
+    """The kind of an action, which decides its symbol in a space-time diagram and its key in the stepper."""
 
     STEP = "step"
     CRASH = "crash"
@@ -25,35 +26,35 @@ class Event(StrEnum):
     REORDER = "reorder"
     TIMEOUT = "timeout"
     OPERATOR = "operator"
-    """Somebody interferes: a checkpoint is deleted, an older one restored, a job cancelled."""
+    """A person interferes: deletes a checkpoint, restores an older one, or cancels a job."""
 
 
 class Rule(NamedTuple, Generic[StateT]):
-    """One action of a model."""
+    """The definition of one action of a model."""
 
     effect: Callable[[Any, StateT, int], StateT]
-    """A method of the model: the state after the action, of the state before it and the action's number."""
+    """A method of the model that takes a state and the action's number, and returns the state after the action."""
     sentence: str
-    """What the action sets out to do. `{which}` stands for the action's number, other names for a model's own words."""
+    """The purpose of the action. `{which}` is the action's number; a model may define other names."""
     event: Event = Event.STEP
     on_cue: bool | None = None
-    """Whether the action waits for a scenario to name it. None: a step or a restart does not, a fault does."""
+    """Whether the action waits for a scenario to name it. None: only faults do, not steps and restarts."""
 
     @property
     def waits_for_cue(self) -> bool:
-        """Whether the action happens only where a scenario names it, and not when everybody simply goes on."""
+        """Return whether the action happens only if a scenario names it."""
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue
 
 
 class RuleModel(Model[StateT]):
-    """A model that takes its effects and its sentences from `rules`, by the name of an action."""
+    """A model that takes effects and sentences from `rules`, by the name of an action."""
 
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """A model that builds on another one has all its rules, and names only those that it adds or changes."""
+        """Let a subclass inherit all rules, so that it defines only those that it adds or changes."""
         super().__init_subclass__()
         for base in cls.__mro__[1:]:
             if issubclass(base, RuleModel):
@@ -67,23 +68,23 @@ class RuleModel(Model[StateT]):
         }
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """The state after the effect of the action's rule."""
+        """Return the state after the effect of the action's rule."""
         return self._effects[action.name](state, action.which)
 
     def event(self, action: Action) -> Event:
-        """What kind of thing an action is."""
+        """Return the kind of an action."""
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:
-        """What an action sets out to do, with the model's own words filled in."""
+        """Return one sentence on the purpose of an action, with the model's own words filled in."""
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """The sentence of an action's rule. A model replaces it where a parameter changes what the action means."""
+        """Return the sentence of an action's rule. A model overrides it if a parameter changes the action's meaning."""
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """What the names in a sentence stand for, beside `{which}`."""
+        """Return the values of the names in a sentence, except `{which}`."""
         return {}
 
 
@@ -91,7 +92,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """A budget of faults, a named tuple of numbers, of which one kind may come once less."""
+    """Return a budget of faults, a named tuple of numbers, with one fault of this kind fewer."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

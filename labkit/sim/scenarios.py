@@ -1,4 +1,4 @@
-"""Every run that has a name, of every simulator, and what is to be said of a whole walk beyond its last state."""
+"""Every named run of every simulator, and the facts that a whole walk reveals."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -16,24 +16,24 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
 class ScenarioName(NamedTuple):
-    """One scenario, wherever it stands."""
+    """The name of a scenario and of its model."""
 
     model: str
     name: str
 
     @property
     def watch_for(self) -> str:
-        """What to look at."""
+        """Return what to watch for."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
     def trace(self) -> Trace:
-        """The scenario, played to its end."""
+        """Return the trace of the scenario, played to its end."""
         return MODELS[self.model].trace_of(self.name)
 
 
 def every() -> dict[str, ScenarioName]:
-    """All scenarios as `model.name`, in the order of the course."""
+    """Return all scenarios as `model.name`, in the order of the course."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -42,7 +42,9 @@ def every() -> dict[str, ScenarioName]:
 
 
 def find(text: str) -> ScenarioName:
-    """The scenario `model.name`, or `name` where only one model has it. Raises `InvalidInput` with the nearest one."""
+    """Return the scenario `model.name`, or `name` if only one model has it. Raises `InvalidInput` with the nearest
+    name.
+    """
     scenarios = every()
     matches = [name for full, name in scenarios.items() if text in (full, name.name)]
     if len(matches) == 1:
@@ -58,12 +60,12 @@ def find(text: str) -> ScenarioName:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """What a model has to say of a whole walk."""
+    """Return the facts that a model derives from a whole walk."""
     return blueprint(walk.model.name).facts(walk)
 
 
 def meaning(fact: str) -> str:
-    """A fact of any model in words. Raises `KeyError` for a fact that no model has."""
+    """Return the meaning of a fact of any model in words. Raises `KeyError` for an unknown fact."""
     for exported in MODELS.values():
         if fact in exported.meanings:
             return exported.meanings[fact]
@@ -71,7 +73,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """A fact for a person: the verdict's own lines, or the fact's meaning and its numbers."""
+    """Return a fact for a person: the verdict's lines, or the meaning of the fact and its numbers."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

@@ -1,9 +1,9 @@
-"""A model in which states that differ only in which of its equal processes is which are one state.
+"""A model that treats states as one if they differ only in the order of interchangeable processes.
 
-Two participants of a protocol that follow the same rules and start alike may change places: what can happen to the one
-can happen to the other, and a claim that names neither holds of both or of none. So one state of each such class is
-enough (Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest way in the smaller model is as long as
-one in the model itself, and is turned into it (`in_full`).
+If two participants of a protocol follow the same rules and start alike, whatever can happen to one can happen
+to the other, and a claim that names neither holds for both or for none. One state of each such class is
+therefore enough (Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest trace in the smaller
+model is as long as one in the model itself, and `in_full` translates it.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from labkit.sim.walk import Replay
 
 
 class Quotient(Model[StateT]):
-    """A model's classes of states, each shown by the state in which its processes sit in order of what they are.
+    """A model's classes of states, each represented by the state whose processes are sorted.
 
-    Raises `InvalidInput` for a model whose processes all differ.
+    Raises `InvalidInput` for a model without interchangeable processes.
     """
 
     def __init__(self, model: Model[StateT]) -> None:
@@ -33,7 +33,7 @@ class Quotient(Model[StateT]):
             )
 
     def shown(self, state: StateT) -> StateT:
-        """The state that stands for the class of this one."""
+        """Return the state that represents the class of this one."""
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):
@@ -41,11 +41,11 @@ class Quotient(Model[StateT]):
         return self.model.seated(state, order)
 
     def initial(self) -> StateT:
-        """The class in which everything starts."""
+        """Return the class of the initial state."""
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """What may happen; of processes that are equal now, to the first one only."""
+        """Return the enabled actions; of processes in equal states, only those of the first one."""
         seats = self.model.seats(state)
         return [
             action
@@ -54,23 +54,23 @@ class Quotient(Model[StateT]):
         ]
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """The class of the state after an action."""
+        """Return the class of the state after an action."""
         return self.shown(self.model.apply(state, action))
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """The model's own claims, which may name no process."""
+        """Return the model's own claims, none of which may name a process."""
         return self.model.properties()
 
     def text(self, state: StateT) -> str:
-        """The state that stands for a class."""
+        """Return the text of the state that represents a class."""
         return self.model.text(state)
 
     def sentence(self, action: Action) -> str:
-        """What an action sets out to do."""
+        """Return one sentence on the purpose of an action."""
         return self.model.sentence(action)
 
     def in_full(self, found: Exploration) -> Exploration:
-        """What a search of this one found, with traces and reasons that are the model's own."""
+        """Translate the result of a search of this model into traces and reasons of the original model."""
         return replace(found, violations=tuple(map(self._in_full, found.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:
@@ -79,7 +79,9 @@ class Quotient(Model[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """A walk through the model whose states belong, one by one, to the classes on this way."""
+        """Return a walk through the original model whose states belong, one by one, to the classes reached by
+        these actions.
+        """
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

@@ -1,6 +1,6 @@
-"""Reading and replaying traces: text and plain data from anywhere become a walk through the model that they name.
+"""Read and replay traces: turn text or plain data from any source into a walk through the model that they name.
 
-A trace may come from a stranger: everything is bounded before it is looked at.
+A trace may come from an untrusted source, so its size is checked before anything else.
 """
 
 import re
@@ -19,10 +19,10 @@ from labkit.sim.walk import Replay, Trace
 __all__ = ["MAX_ACTIONS", "MAX_TEXT", "Replay", "Trace", "blueprint", "make", "parse", "replay", "trace_from_json"]
 
 MAX_ACTIONS = 10_000
-"""Actions of the longest trace that is accepted."""
+"""The maximum number of actions in a trace."""
 
 MAX_TEXT = 400_000
-"""Characters of the longest trace that is accepted, as text or as JSON."""
+"""The maximum number of characters in a trace, as text or as JSON."""
 
 _PART = re.compile(r"([a-z_]{1,40})\.([A-Za-z0-9_-]{1,200})")
 _STEP = re.compile(r"([a-z][a-z_]{0,39})(?:-(\d{1,6}))?")
@@ -30,7 +30,7 @@ _FORM = "copy the whole of it, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """The model or the open model of this name. Raises `InvalidInput` with the nearest model."""
+    """Return the model or open model of this name. Raises `InvalidInput` with the nearest name."""
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
@@ -39,13 +39,13 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """A model with the parameters that were given, the others at their defaults. Raises `InvalidInput`."""
+    """Return a model with these parameters and defaults for the others. Raises `InvalidInput`."""
     model: Model[Any] = blueprint(name).make(parameters)
     return model
 
 
 def parse(text: str) -> Trace:
-    """The trace that `str` gave. Raises `InvalidInput` for anything else, in one sentence."""
+    """Return the trace that `str` wrote. Raises `InvalidInput` for anything else, in one sentence."""
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
     head, separator, steps = text.strip().partition("~~")
@@ -57,7 +57,7 @@ def parse(text: str) -> Trace:
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
-    """The trace of plain data whose types were checked. Raises `InvalidInput`."""
+    """Return the trace of plain data whose types were already checked. Raises `InvalidInput`."""
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])
 
@@ -97,7 +97,7 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Takes every action of a trace. Raises `InvalidAction` that names the first step which is not enabled."""
+    """Take every action of a trace. Raises `InvalidAction` with the number of the first step that is not enabled."""
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

@@ -1,6 +1,6 @@
-"""The judge of a model: what an outside reader saw of a state becomes a History, and `labkit.core.judge` counts.
+"""The judge of a model: convert what an outside reader saw in a state into a History for `labkit.core.judge`.
 
-The same view is judged once.
+States with the same view are judged once.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Judges the states of one configuration. `view` is everything of a state on which its history depends."""
+    """Judges the states of one configuration. `view` returns everything in a state that determines its history."""
 
     def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
         self.expected = expected
@@ -22,17 +22,17 @@ class StateJudge(ABC, Generic[StateT]):
 
     @abstractmethod
     def history(self, state: StateT) -> History:
-        """What an outside reader saw, with a look at the end."""
+        """Return what an outside reader saw, including a reading at the end."""
 
     def verdict(self, state: StateT) -> Verdict:
-        """What the judge says if nothing more happens."""
+        """Return the judge's verdict if nothing more happens."""
         view = self._view(state)
         if view not in self._verdicts:
             self._verdicts[view] = judge(self.expected, self.history(state))
         return self._verdicts[view]
 
     def because(self, state: StateT) -> str:
-        """The judge's own sentence."""
+        """Return the judge's reason as a sentence."""
         return self.verdict(state).because + "."
 
     def claim(
@@ -42,7 +42,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """The claim that one of the judge's properties is not violated, in the states that `where` picks."""
+        """Return the claim that the states selected by `where` do not violate one of the judge's properties."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -52,7 +52,7 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """The claim that a state can be reached at all in which no record is missing."""
+        """Return the claim that some reachable state has no missing record."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

@@ -1,7 +1,6 @@
-"""A walk through a model, and the trace that is left of it: name, version, parameters and actions, nothing else.
+"""A walk through a model, and its trace: model, version, parameters and actions, nothing else.
 
-A trace goes into an address as short text (`two_phase_commit~1~participants.2~~start.vote_yes-0...`) and into a file as
-plain data.
+A trace is short text in a URL (`two_phase_commit~1~participants.2~~start.vote_yes-0...`) and plain data in a file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened, in order. `parameters` are those that differ from their defaults."""
+    """The actions of a walk, in order. `parameters` are those that differ from their defaults."""
 
     model: str
     version: int
@@ -23,12 +22,12 @@ class Trace:
     actions: tuple[Action, ...]
 
     def __str__(self) -> str:
-        """Text that may stand in an address: letters, digits and `-._~` only."""
+        """Return text that is safe in a URL: letters, digits and `-._~` only."""
         parts = [self.model, str(self.version), *(f"{name}.{_plain(value)}" for name, value in self.parameters.items())]
         return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as plain data."""
+        """Return the trace as plain data."""
         return {
             "model": self.model,
             "version": self.version,
@@ -38,7 +37,7 @@ class Trace:
 
     @classmethod
     def of(cls, model: Model[Any], actions: Sequence[Action]) -> "Trace":
-        """The trace of these actions in a model."""
+        """Return the trace of these actions in a model."""
         parameters = chosen(model.parameters, model.values)
         return cls(model.name, model.version, parameters, tuple(actions))
 
@@ -52,7 +51,7 @@ def _short(action: Action) -> str:
 
 
 class Replay:
-    """A model on its way: forward by any enabled action, back, and down any other branch from there."""
+    """A walk through a model that can go forward by any enabled action, back, and forward on another branch."""
 
     def __init__(self, model: Model[Any]) -> None:
         self.model = model
@@ -61,28 +60,28 @@ class Replay:
 
     @property
     def state(self) -> Any:
-        """The state that the walk has come to."""
+        """Return the current state."""
         return self.states[-1]
 
     @property
     def trace(self) -> Trace:
-        """How it came there."""
+        """Return the trace to the current state."""
         return Trace.of(self.model, self.actions)
 
     def beginning(self, length: int) -> "Replay":
-        """The walk as it was after so many steps."""
+        """Return the walk as it was after `length` steps."""
         walk = Replay(self.model)
         walk.states, walk.actions = self.states[: length + 1], self.actions[:length]
         return walk
 
     def forward(self, action: Action) -> Any:
-        """Takes one action and returns the new state. Raises `InvalidAction`."""
+        """Take one action and return the new state. Raises `InvalidAction`."""
         self.states.append(self.model.step(self.state, action))
         self.actions.append(action)
         return self.state
 
     def back(self) -> Any:
-        """Takes the last action back and returns the state before it. Raises `InvalidAction` at the beginning."""
+        """Undo the last action and return the state before it. Raises `InvalidAction` at the beginning."""
         if not self.actions:
             raise InvalidAction("this is the initial state: there is no step to take back.")
         self.actions.pop()
@@ -90,7 +89,7 @@ class Replay:
         return self.state
 
     def lines(self) -> Iterator[str]:
-        """Every step as a person reads it: what happened, and the state after it."""
+        """Yield every step for a person: the action, its sentence, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
         for number, (action, sentence, state) in enumerate(
             zip(self.actions, self.sentences(), self.states[1:], strict=True), start=1
@@ -98,5 +97,5 @@ class Replay:
             yield f"{number} {action}: {sentence} {self.model.text(state)}"
 
     def sentences(self) -> list[str]:
-        """What happened in every step."""
+        """Return one sentence for each step."""
         return list(map(self.model.sentence_in, self.states, self.actions))

@@ -1,18 +1,18 @@
-"""The small words in which every model tells its states: lists, sets of numbers, what may still come."""
+"""Words that all models use in the text of their states: lists, sets of numbers, and remaining faults."""
 
 from collections.abc import Iterable
 
 
 def listed(words: Iterable[object], between: str = " ", none: str = "-") -> str:
-    """Words in a row; a dash, or what is said instead, where there is none."""
+    """Return words in a row, or `none` if there are none."""
     return between.join(map(str, words)) or none
 
 
 def members(bits: int) -> list[int]:
-    """The numbers in a set that is written as bits."""
+    """Return the numbers in a set that is stored as bits."""
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """What may still happen and how often, of a budget of faults."""
+    """Return the faults that a budget still allows, each with its count."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

@@ -1,7 +1,7 @@
-"""The vocabulary of designs: the durable writes of one step, in an order, and what recovery makes of them.
+"""The vocabulary of designs: the durable writes of one step, their order, and what recovery does with them.
 
-A design is what Flink, Spark, an outbox and a write-ahead log have in common. Text gives and takes it: `plan >
-visible+marker > decision; transaction; from decision, skips marked`.
+A design describes Flink, Spark, an outbox or a write-ahead log alike. It can be written and parsed as text:
+`plan > visible+marker > decision; transaction; from decision, skips marked`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -18,28 +18,28 @@ class Write(Word):
     """One durable write of a step."""
 
     PLAN = "plan"
-    """Which input the step takes (Spark's `offsets/N`)."""
+    """The input that the step takes (Spark's `offsets/N`)."""
     STATE = "state"
-    """The operator's state behind the step, with the position in the input that it stands for."""
+    """The operator's state after the step, with its position in the input."""
     STAGED = "staged"
-    """Output where no reader looks yet: a temporary file, a prepared transaction, the log of a sink."""
+    """Output that no reader sees yet: a temporary file, a prepared transaction, or a sink's log."""
     VISIBLE = "visible"
     """Output that readers see."""
     MARKER = "marker"
-    """The store's own note of the last step that it holds (a batch id, `txnVersion`, offsets in the store)."""
+    """The store's own record of the last step that it contains (a batch id, `txnVersion`, offsets in the store)."""
     DECISION = "decision"
-    """The engine's note that the step is done (Spark's `commits/N`, Flink's `_metadata`)."""
+    """The engine's record that the step is done (Spark's `commits/N`, Flink's `_metadata`)."""
     NOTICE = "notice"
-    """Somebody else is told: a consumer group, an acknowledgement to the source."""
+    """A message to another system: offsets for a consumer group, or an acknowledgement to the source."""
     CLEAN = "clean"
-    """The staged output is removed."""
+    """The removal of the staged output."""
 
 
 class Output(Word):
-    """What happens to output rows that come a second time, and whether the rows of a step come together."""
+    """How the store handles repeated output rows, and whether the rows of a step appear together."""
 
     APPEND = "append"
-    """Rows are added one by one; a repeated row is there twice."""
+    """Rows are added one by one; a repeated row appears twice."""
     UPSERT = "upsert"
     """Rows replace the row of their key, one by one."""
     TRANSACTION = "transaction"
@@ -47,31 +47,31 @@ class Output(Word):
 
 
 class Start(Word):
-    """Which note tells recovery where to go on."""
+    """The record from which recovery resumes."""
 
     BEGINNING = "beginning"
-    """None: the input is read from its beginning."""
+    """No record: the input is read from its beginning."""
     PLAN = "plan"
     """The last step that was planned runs again."""
     STATE = "state"
-    """The step after the one that the newest state stands behind."""
+    """Recovery resumes with the step after the newest state."""
     MARKER = "marker"
-    """The step after the one that the store notes."""
+    """Recovery resumes with the step after the one in the store's marker."""
     DECISION = "decision"
-    """The step after the last one that is noted as done."""
+    """Recovery resumes with the step after the last one that is recorded as done."""
     NOTICE = "notice"
-    """The step after the last one that somebody was told of."""
+    """Recovery resumes with the step after the last notice to another system."""
 
 
 class Leftover(Word):
-    """What recovery does with staged output."""
+    """How recovery handles staged output."""
 
     DROPPED = "drops staged"
-    """Nothing staged is used: a step that runs again stages anew."""
+    """Recovery uses no staged output: a repeated step stages it again."""
     DECIDED = "finishes decided"
-    """Staged output of a step that will not run again is made visible; other staged output is dropped."""
+    """Recovery publishes staged output of steps that will not run again, and drops the rest."""
     ALL = "finishes staged"
-    """Staged output is made visible whatever was noted, and only then the note is read."""
+    """Recovery publishes all staged output, and only then reads the record from which it resumes."""
 
 
 class Recovery(NamedTuple):
@@ -79,9 +79,9 @@ class Recovery(NamedTuple):
 
     start: Start = Start.BEGINNING
     newest: bool = False
-    """Whether the newest state is taken, though it may stand behind a later step than the note (state in place)."""
+    """Whether recovery uses the newest state, even if it belongs to a later step than the record (state in place)."""
     skips: bool = False
-    """Whether output is left out for a step that the store's marker names."""
+    """Whether recovery skips the output of a step that the store's marker names."""
     leftover: Leftover = Leftover.DROPPED
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Recovery(NamedTuple):
 
 
 AtomicSet = tuple[Write, ...]
-"""Writes that are there together or not at all, in the order of `Write`."""
+"""Writes that become durable together or not at all, in the order of `Write`."""
 
 EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips marked"
 
@@ -107,16 +107,16 @@ class Design(NamedTuple):
 
     @property
     def writes(self) -> frozenset[Write]:
-        """Every write that the design makes."""
+        """Return every write of the design."""
         return writes_of(self.steps)
 
     @property
     def order(self) -> str:
-        """The writes alone as text."""
+        """Return the order of the writes as text."""
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """The number of the atomic set with this write, from 0; -1: the design does not make this write."""
+        """Return the index of the atomic set with this write, or -1 if the design does not make it."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Design(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Design":
-        """The design that a text means; output and recovery may be left out. Raises `InvalidInput` in one sentence."""
+        """Return the design in a text, which may omit output and recovery. Raises `InvalidInput` in one sentence."""
         if len(text) > 300:
             raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
         order, *rest = (part.strip() for part in text.split(";"))
@@ -141,23 +141,23 @@ class Design(NamedTuple):
 
 
 def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
-    """Every write of some atomic sets."""
+    """Return every write in these atomic sets."""
     return frozenset(write for each in steps for write in each)
 
 
 def without(steps: Iterable[AtomicSet], left_out: Collection[Write]) -> tuple[AtomicSet, ...]:
-    """Atomic sets without some writes; a set of which nothing is left is gone."""
+    """Return the atomic sets without some writes, and without sets that become empty."""
     kept = (tuple(each for each in writes if each not in left_out) for writes in steps)
     return tuple(writes for writes in kept if writes)
 
 
 def order_text(steps: Iterable[Iterable[Write]]) -> str:
-    """Atomic sets in their order as text."""
+    """Return the order of atomic sets as text."""
     return " > ".join("+".join(each) for each in steps)
 
 
 def word_of(kind: type[WordT], text: str, said: str) -> WordT:
-    """The word of this kind that a text means. Raises `InvalidInput` with the nearest one."""
+    """Return the word of this kind in a text. Raises `InvalidInput` with the nearest word."""
     names = [each.value for each in kind]
     if text not in names:
         raise InvalidInput(f"there is no {said} {text[:40]!r}; {nearest(text[:40], names)}")
@@ -165,12 +165,12 @@ def word_of(kind: type[WordT], text: str, said: str) -> WordT:
 
 
 def atomic(writes: Iterable[Write]) -> AtomicSet:
-    """Writes as one atomic set, in the order of `Write`."""
+    """Return the writes as one atomic set, in the order of `Write`."""
     return tuple(sorted(writes, key=list(Write).index))
 
 
 def parse_order(text: str) -> tuple[AtomicSet, ...]:
-    """The atomic sets of `plan > visible+marker`. Raises `InvalidInput` in one sentence."""
+    """Return the atomic sets in a text such as `plan > visible+marker`. Raises `InvalidInput` in one sentence."""
     steps = []
     met: set[Write] = set()
     for part in text.split(">"):
@@ -184,7 +184,7 @@ def parse_order(text: str) -> tuple[AtomicSet, ...]:
 
 
 def parse_recovery(text: str) -> Recovery:
-    """The recovery that `str` gave. Raises `InvalidInput` in one sentence."""
+    """Return the recovery that `str` wrote. Raises `InvalidInput` in one sentence."""
     recovery = Recovery()
     for part in (each.strip() for each in text.split(",")):
         if part.startswith("from "):
@@ -203,7 +203,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """The output that is meant where none is said: a transaction where one is needed, else rows that are added."""
+    """Return the default output: a transaction if the order needs one, else appended rows."""
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 
@@ -215,11 +215,11 @@ _READS = {
     Start.NOTICE: Write.NOTICE,
     Start.PLAN: Write.PLAN,
 }
-"""The write that each start reads; the start that is meant where several could be comes first."""
+"""The write that each start reads, in the order in which a default is chosen."""
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
-    """The recovery that is meant where none is said: everything that was written is read."""
+    """Return the default recovery, which reads everything that is written."""
     writes = writes_of(steps)
     readable = (start for start, write in _READS.items() if write in writes)
     start = next(readable, Start.BEGINNING)
@@ -229,7 +229,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Why a design makes no sense, as the end of a sentence; empty: the design makes sense."""
+    """Return why a design makes no sense, as the end of a sentence; empty if it makes sense."""
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"
@@ -245,7 +245,7 @@ def nonsense(design: Design) -> str:
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """The part of recovery that reads what was never written, as the end of a sentence."""
+    """Return which part of recovery reads something that is never written, as the end of a sentence; else empty."""
     needed = _READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"
