@@ -1,8 +1,8 @@
-"""Open models: simulators in which one rule is left open, so that everything which a learner may answer is an action.
+"""Open models: simulators that leave one rule open, so that every answer of a learner is an action.
 
-A learner's function closes the rule again: `labkit.teach.exercises` asks it, and takes only the actions that it
-answers. What happens then is a run of the open model, so a counterexample replays anywhere without the
-learner's code. An open model must not contain what would answer its exercise.
+A learner's function supplies the rule: `labkit.teach.exercises` calls it, and takes only the actions that it
+returns. The result is a run of the open model, so a counterexample can be replayed without the learner's code.
+An open model does not contain the answer to its exercise.
 """
 
 from typing import Any
@@ -16,4 +16,4 @@ _NAMES = ("deduplication", "alignment", "recovery", "confirmation", "resolution"
 OPEN_MODELS: Lazily[Blueprint[Any, Any]] = Lazily(
     "BLUEPRINT", {f"{name}_drill": f"{__name__}.{name}" for name in _NAMES}
 )
-"""By name; each is imported when it is looked up."""
+"""The open models by name; each is imported when it is first used."""

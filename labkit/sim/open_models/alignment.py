@@ -1,7 +1,8 @@
-"""Barrier snapshots in which a task may read any channel, and copy its state at any moment once a barrier has come.
+"""Barrier snapshots in which a task may read any channel, and copy its state at any time after a barrier has
+arrived.
 
-Everything else is `labkit.sim.models.barriers` with aligned checkpoints. When a task should read or copy is not
-said here.
+Everything else is `labkit.sim.models.barriers` with aligned checkpoints. This model does not say when a task
+should read or copy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class OpenAlignment(Barriers):
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the open model's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
-        """Every channel with something in it, and a copy where a barrier has come."""
+        """Return a read of every channel that is not empty, and a copy if a barrier has arrived."""
         which = task - self.settings.sources
         first = which * self.settings.sources
         offered = []
@@ -60,7 +61,9 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """What a task knows: how many inputs it has, which brought a barrier since its copy, which have ended."""
+        """Return what a task knows: its number of inputs, those with a barrier since its last copy, and those that
+        have ended.
+        """
         if action.name not in self.steps:
             return None
         which = action.which if action.name == "snapshot" else self._channels[action.which][0]
@@ -69,7 +72,7 @@ class OpenAlignment(Barriers):
         return len(operator.inputs), came(operator), ended
 
     def into(self, action: Action) -> int:
-        """The input that an action reads, by its place at its task."""
+        """Return the input that an action reads, by its index at the task."""
         return self._channels[action.which][1]
 
     def _snapshot(self, state: State, which: int) -> State:
@@ -78,7 +81,9 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """The simulator's claims; who waits for what is said of a job that stands still."""
+        """Return the simulator's claims; for a job that makes no progress, the reason says which task waits for
+        what.
+        """
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]
@@ -94,7 +99,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """The words of the simulator; a copy names its task by the task's place behind the sources."""
+        """Return the words of the simulator; a copy names the task that makes it."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}
@@ -105,12 +110,12 @@ class OpenAlignment(Barriers):
 
 
 def came(operator: Operator) -> list[int]:
-    """The inputs by which a barrier has come for which the task has not copied its state."""
+    """Return the inputs on which a barrier has arrived since the task last copied its state."""
     return [into for into, number in enumerate(operator.at) if operator.done < number < ENDED]
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """A task after the next item of a channel; a barrier is only noted."""
+    """Return a task after it has read the next item of a channel; a barrier is only noted."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     if item < BARRIER:
@@ -122,7 +127,7 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
 
 
 def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
-    """A task copies its state and passes the barrier on; the sink closes its transaction."""
+    """Return a task after it has copied its state and forwarded the barrier; a sink also closes its transaction."""
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)
     return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)

@@ -1,5 +1,5 @@
-"""What an open model has beside a model: which of its actions a learner decides, and what is asked before they are
-decided.
+"""The interface of an open model: which of its actions a learner decides, and the arguments of the learner's
+function.
 """
 
 from collections.abc import Sequence
@@ -9,35 +9,35 @@ from labkit.sim.model import Action
 from labkit.sim.overlay import Below
 
 Question = tuple[Any, ...]
-"""The arguments of a learner's function: plain values, fresh for every question."""
+"""The arguments of a learner's function: plain values, fresh for every call."""
 
 
 class OpenModel(Below[Any], Protocol):
-    """A simulator some of whose actions a learner decides; `actions` gives all of them, as if anything were right."""
+    """A simulator in which a learner decides some actions; `actions` returns all of them, whether right or wrong."""
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
 
 
 class ChoiceModel(OpenModel, Protocol):
-    """An open model in which each open action is one answer: who comes back, which channel is read."""
+    """An open model in which each open action is one answer: how a participant recovers, or which channel is read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """What is asked before an open action may be taken; None for all others."""
+        """Return the arguments of the learner's function before an open action; None for all other actions."""
         ...
 
 
 class ProgramModel(OpenModel, Protocol):
-    """An open model in which an answer is a list of open actions, which a crash may cut short."""
+    """An open model in which an answer is a list of open actions, which a crash may interrupt."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """What is asked once an action has been taken; None where nothing is."""
+        """Return the arguments of the learner's function after an action, or None if it is not called."""
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """The open actions that an answer names. Raises `ValueError` with a sentence for one that names none."""
+        """Return the open actions in an answer. Raises `ValueError` with a sentence for an invalid answer."""
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Whether an action cuts a program short: whoever carries it out has died."""
+        """Return whether an action interrupts the list, because the process that executes it has died."""
         ...

@@ -1,6 +1,6 @@
 """The pipeline with a write-ahead log, in which the commit of a batch may write rows and confirmations in any order.
 
-Everything else is `labkit.sim.models.pipeline` with commit-then-log. What a commit should do is not said here.
+Everything else is `labkit.sim.models.pipeline` with commit-then-log. This model does not say what a commit should do.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,9 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """When every log is sealed, rows may be written out and batches confirmed until commits/N is written."""
+        """Return the enabled actions; once every log is sealed, rows and confirmations may be written until
+        commits/N is.
+        """
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
@@ -49,7 +51,9 @@ class OpenConfirmation(Pipeline):
         return bool(todo) and todo[0].op is Op.LOG_COMMIT
 
     def _may_crash(self, state: State) -> bool:
-        """With crash_in_window=false no crash comes while rows are out whose batch is not confirmed."""
+        """Return whether a crash is possible: with crash_in_window=false, not while rows of an unconfirmed batch
+        are visible.
+        """
         if self._in_window or not self._commits(state):
             return True
         batch = state.query.driver.batch
@@ -68,7 +72,7 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """What the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
+        """Return what the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
         if action.name != "seal" or not self._commits(after):
             return None
         query = after.query
@@ -76,7 +80,7 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """The steps of a commit, and the engine's note behind them. Raises `ValueError`."""
+        """Return the steps of a commit, followed by the engine's log entry. Raises `ValueError`."""
         query = after.query
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
@@ -93,11 +97,13 @@ class OpenConfirmation(Pipeline):
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """The driver's death, by a crash or by an error."""
+        """Return whether the driver died, by a crash or by an error."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of rows, that it ends, and that the log's window closes before the engine goes on."""
+        """Return the claims: the judge's on rows, that the run ends, and that a batch is confirmed before
+        commits/N exists.
+        """
         asked = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in asked]

@@ -1,7 +1,8 @@
-"""Delivery in which the receiver may do anything with a message: put it out, note its id here or there, acknowledge.
+"""Delivery in which the receiver may do anything with a message: output it, note its id here or there, acknowledge
+it.
 
-Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. What a receiver should do is
-not said here.
+Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. This model does not say what a
+receiver should do.
 """
 
 from collections.abc import Sequence
@@ -24,14 +25,14 @@ WORDS: Final = {
     "remember": "remember_id",
     "acknowledge": "confirm",
 }
-"""The steps as a learner writes them."""
+"""The steps as a learner writes them, with the names of their actions."""
 
 CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
-"""The order of records is not the receiver's business here."""
+"""The claims that are checked; the order of records is not the receiver's task here."""
 
 
 class OpenDeduplication(Delivery):
-    """A sender that repeats what is not acknowledged, and a receiver whose rule is open."""
+    """A sender that repeats unacknowledged messages, and a receiver whose rule is open."""
 
     name = "deduplication_drill"
     parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
@@ -49,7 +50,9 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """What a receiver knows of a message that it has taken: its id, and the ids that it has noted."""
+        """Return what a receiver knows of a message it has taken: its id, and the ids in its table and in its
+        memory.
+        """
         if action.name != "receive":
             return None
         process = after.processes[RECEIVER]
@@ -57,14 +60,14 @@ class OpenDeduplication(Delivery):
         return process.held.name, _listed(process.ids), _listed(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Each step that a learner wrote, and the end. Raises `ValueError`."""
+        """Return the learner's steps as actions, and the end. Raises `ValueError`."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
-        """A crash of the receiver."""
+        """Return whether the receiver crashed."""
         return action == ("crash", RECEIVER)
 
     def _put_out(self, state: State, which: int) -> State:
@@ -97,7 +100,7 @@ class OpenDeduplication(Delivery):
         return state._replace(processes=(state.processes[0], receiver))
 
     def properties(self) -> Sequence[Property[State]]:
-        """What the judge says of rows, that every record stays durable, and that it ends."""
+        """Return the claims: the judge's on rows, that every record stays durable, and that the run ends."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -1,6 +1,6 @@
-"""Two-phase commit in which a participant that comes back may do anything: abort, commit, or wait for the decision.
+"""Two-phase commit in which a recovering participant may do anything: abort, commit, or wait for the decision.
 
-Everything else is `labkit.sim.models.two_phase_commit.model`. What it should do is not said here.
+Everything else is `labkit.sim.models.two_phase_commit.model`. This model does not say what the participant should do.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ class OpenRecovery(TwoPhaseCommit):
         self._returns = [[Action(name, which) for name in self.steps] for which in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Whoever would restart may come back in each of the three ways."""
+        """Return the enabled actions; each restart of a participant is possible in the three ways."""
         enabled: list[Action] = []
         for action in super().actions(state):
             enabled += self._returns[action.which] if action.name == "restart" else [action]
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """What a participant that comes back knows: its log."""
+        """Return what a recovering participant knows, which is its log."""
         if action.name not in self.steps:
             return None
         return (list(map(str, state.participants[action.which].log)),)
@@ -53,7 +53,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Atomic commitment, and that nobody waits who has promised nothing."""
+        """Return the claims: atomic commitment, and that no participant waits unless it has voted yes."""
         sentence = "Who has not voted yes need not wait for anybody."
         return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
 

@@ -1,7 +1,7 @@
 """The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
 
-Everything else is `labkit.sim.models.pipeline` with log-then-commit, and that tasks may be tried twice. Which
-transactions to commit and which to abort is not said here.
+Everything else is `labkit.sim.models.pipeline` with log-then-commit, except that a task may run twice. This
+model does not say which transactions to commit and which to abort.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class OpenResolution(Pipeline):
         self._retries = int(values["retries"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """While a driver recovers, each transaction in the store may be committed or aborted."""
+        """Return the enabled actions; while a driver recovers, it may commit or abort each transaction in the store."""
         enabled = list(super().actions(state))
         numbers = range(len(state.transactions))
         if state.query.driver.place is Place.RECOVERING:
@@ -48,7 +48,9 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Whether a task of this driver's batch has pre-committed and was not tried again; within the budget."""
+        """Return whether a task may run again: it pre-committed in this driver's batch, had no retry, and the
+        budget allows it.
+        """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
         again = [each.handle for each in transactions if each.handle.attempt]
@@ -73,7 +75,7 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """A driver that lives aborts second attempts when their batch is over, as real sinks do."""
+        """Abort this driver's second attempts when their batch is over, as real sinks do, and return the state."""
         incarnation = state.query.driver.incarnation
         kept = tuple(
             Transaction(each.handle, Status.ABORTED, each.rows)
@@ -102,7 +104,9 @@ class OpenResolution(Pipeline):
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """What recovery can read: the last decision, the stored votes, this query's unfinished transactions."""
+        """Return what recovery can read: the last decision, the stored votes, and this query's unfinished
+        transactions.
+        """
         if action.name != "start":
             return None
         query = after.query
@@ -110,7 +114,7 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, strays(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """What recovery does with each handle, and its end. Raises `ValueError`."""
+        """Return the recovery's action for each handle, and its end. Raises `ValueError`."""
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:
@@ -126,22 +130,22 @@ class OpenResolution(Pipeline):
         return [*steps, Action("resolved", 0)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """The driver's death, by a crash or by an error."""
+        """Return whether the driver died, by a crash or by an error."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """What recovery answers for; that part of a batch is seen while it is down is not up to it."""
+        """Return the claims that recovery can fulfil; readers may see part of a batch while the driver is down."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """What happens, with the name of the transaction."""
+        """Return one sentence on the effect of an action, with the name of the transaction."""
         if action.name not in (*SETTLES, "retry"):
             return super().sentence_in(state, action)
         handle = state.transactions[action.which].handle
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """A transaction has no name before a state says which."""
+        """Return the words of the simulator; without a state, a transaction is only a number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

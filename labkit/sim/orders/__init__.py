@@ -1,4 +1,4 @@
-"""The order of writes: which durable writes a step makes, in which order, and what recovery reads of them afterwards.
+"""The order of writes: which durable writes a step makes, in which order, and which of them recovery reads.
 
-`writes` is the vocabulary, `labkit.sim.models.orders` the simulator of one design, the other modules search many.
+`labkit.sim.writes` is the vocabulary, `labkit.sim.models.orders` simulates one design, and these modules search many.
 """

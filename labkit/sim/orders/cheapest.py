@@ -1,7 +1,7 @@
-"""The cheapest change that makes a design exactly-once, found by breadth-first search over designs.
+"""Find the cheapest change that makes a design exactly-once, by breadth-first search over designs.
 
-An edit moves a write into a place of its own or into an atomic set, adds or removes a write, changes the kind of
-output, or changes one part of what recovery does. Between two edits a design need not make sense; in the end it must.
+An edit moves a write to another place or into an atomic set, adds or removes a write, changes the kind of
+output, or changes one part of recovery. A design between two edits may make no sense; the final one must.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,18 +15,18 @@ from labkit.sim.orders.outcomes import Found, find
 from labkit.sim.writes import AtomicSet, Design, Output, Recovery, Write, atomic, nonsense, without
 
 MOST = 3
-"""Edits after which the search ends."""
+"""The default maximum number of edits."""
 
 Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """A design that is exactly-once, and the edits that lead to it."""
+    """An exactly-once design, and the edits that lead to it."""
 
     design: Design
     edits: tuple[str, ...]
     seen: tuple[str, ...]
-    """The claims that a reader may still find broken on the way."""
+    """The claims that a reader may still see violated before all is done."""
 
     def __str__(self) -> str:
         if not self.edits:
@@ -36,11 +36,11 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Every design with the fewest edits that is exactly-once, whatever rows a repeated step gets.
+    """Return every design with the fewest edits that is exactly-once, whatever rows a repeated step gets.
 
-    `quietly`: a reader must not see a value go back or part of a step either. `held` are writes that belong to somebody
-    else, such as an engine: no edit moves or removes them, or makes another write atomic with them.
-    Empty: more than `most` edits are needed.
+    With `quietly`, no reader may see a value go back or part of a step either. `held` are writes that belong to
+    another system, such as an engine: no edit moves or removes them, or makes another write atomic with them.
+    The list is empty if more than `most` edits are needed.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -53,7 +53,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders around one, by the number of edits that lead to them; each level is made when it is asked for."""
+    """The orders near a given one, by the number of edits between them; each level is computed on demand."""
 
     def __init__(self, steps: Steps, held: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -73,7 +73,7 @@ class _Orders:
 
 
 def edited(steps: Steps, held: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Every order that one edit makes of an order, with the edit in words."""
+    """Yield every order that one edit makes, with the edit in words."""
     there = [write for each in steps for write in each if write not in held]
     for write in there:
         rest = without(steps, (write,))
@@ -89,7 +89,7 @@ def edited(steps: Steps, held: frozenset[Write] = frozenset()) -> Iterator[tuple
 
 
 def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Every order with a write put somewhere: alone, then into a set."""
+    """Yield every order with a write inserted: first alone, then into an existing set."""
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
@@ -101,7 +101,7 @@ def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tupl
 
 
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
-    """Every design at this number of edits that makes sense."""
+    """Yield every sensible design at this number of edits."""
     for output, recovery in product(Output, RECOVERIES):
         said = _said(design, output, recovery)
         if len(said) > cost:
@@ -113,12 +113,12 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
 
 
 def _plans_first(design: Design) -> bool:
-    """Whether a plan, if there is one, comes first: written later it would plan nothing."""
+    """Return whether a plan, if there is one, comes first: a later one would plan nothing."""
     return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
 def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
-    """The edits of output and recovery in words."""
+    """Return the edits of output and recovery in words."""
     before = design.recovery
     said = []
     if output is not design.output:
@@ -135,7 +135,7 @@ def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """The change if it is exactly-once: with one crash first, since most designs fall by one."""
+    """Return the change if it is exactly-once, else None. One crash is tried first, since it refutes most designs."""
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         found = find(change.design, world, crashes=crashes)
         if found.guarantee is not Guarantee.EXACTLY_ONCE:

@@ -1,8 +1,8 @@
-"""Designs that no reader can tell apart are one: the searched designs in classes.
+"""Group the searched designs into classes that no reader can distinguish.
 
-Two designs are equal if, in each world, readers can have seen exactly the same, value by value and crash by crash, and
-if a repeated row means the same to both: an upsert replaces, other output adds. That is trace equivalence at the
-reader, bounded by the rows and the crashes of the search.
+Two designs are equal if readers can have seen exactly the same in each world, value by value and crash by
+crash, and if both treat a repeated row alike: an upsert replaces it, other output adds it. This is trace
+equivalence at the reader, bounded by the rows and the crashes of the search.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from labkit.sim.orders.outcomes import CLAIMS, Found, find
 from labkit.sim.writes import Design, Output
 
 WORLDS = (World.SAME, World.OTHER)
-"""The worlds in which designs are compared: a step that runs again gets the same rows, or others."""
+"""The worlds in which designs are compared: a repeated step gets the same rows, or different ones."""
 
 
 class Verdicts(NamedTuple):
-    """What is left of a design in each world, short enough to keep of every design."""
+    """The results of a design in each world, small enough to be stored for every design."""
 
     replaces: bool
     """Whether a repeated row replaces the earlier one."""
@@ -28,17 +28,17 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """What two equal designs have in common."""
+        """Return the values that equal designs share."""
         return self.replaces, self.digests
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Searches a design in both worlds."""
+    """Search a design in both worlds, and return the results."""
     return concluded(design, [find(design, world) for world in WORLDS])
 
 
 def concluded(design: Design, found: Iterable[Found]) -> Verdicts:
-    """The verdicts of a design, from what was found in each world."""
+    """Return the verdicts of a design from the search results of each world."""
     found = list(found)
     return Verdicts(
         design.output is Output.UPSERT,
@@ -49,14 +49,14 @@ def concluded(design: Design, found: Iterable[Found]) -> Verdicts:
 
 
 class Class(NamedTuple):
-    """Designs that no reader can tell apart, the smallest first."""
+    """Designs that no reader can distinguish, the smallest first."""
 
     verdicts: Verdicts
     designs: tuple[Design, ...]
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """The classes of designs, in the order in which their first design comes."""
+    """Return the classes of designs, in the order of their first designs."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, found in designs:
         classes.setdefault(found.key, (found, []))[1].append(design)
@@ -64,5 +64,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Every design with its verdicts, one after the other."""
+    """Return every design with its verdicts, one after the other."""
     return ((design, verdicts(design)) for design in designs)

@@ -1,8 +1,8 @@
-"""Designs that somebody has built, each with its source: data only.
+"""Designs of real systems, each with its source: data only.
 
-A design here has the order that the source tells, and nothing that no reader could notice: where the engine keeps its
-state by version, as Spark does, the state is left out. What the design cannot say, and what a system asks for that the
-simulator grants, stands in `limit`.
+A design has the order that the source states, without writes that no reader could notice: if the engine keeps
+its state by version, as Spark does, the state is left out. `limit` states what a design cannot express, and
+what a system requires that the simulator takes for granted.
 """
 
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from labkit.sim.writes import Design, Write
 
 
 class Built(NamedTuple):
-    """A design with the name under which people know it."""
+    """A design under the name by which it is known."""
 
     design: Design
     who: str
-    """Which part of which system makes these writes."""
+    """The part of the system that makes these writes."""
     source: str
-    """A class, a file, a proposal or a paper in which the order can be read."""
+    """A class, file, proposal or paper that documents the order."""
     limit: str = ""
-    """Where the system differs from the design, or what its verdict takes for granted; empty: nothing is known."""
+    """How the system differs from the design, or what the verdict assumes; empty if no difference is known."""
 
 
 def _built(text: str, who: str, source: str, limit: str = "") -> Built:
@@ -181,11 +181,11 @@ NAMED: dict[str, Built] = {
         "see no value go back.",
     ),
 }
-"""By a short name."""
+"""The designs of real systems, by a short name."""
 
 
 def named(text: str) -> Design:
-    """The design of a name or of a text. Raises `InvalidInput` with the nearest name."""
+    """Return the design with this name or text. Raises `InvalidInput` with the nearest name."""
     if text in NAMED:
         return NAMED[text].design
     if not set(text) & set("> ;+") and text != Write.VISIBLE:
@@ -194,5 +194,5 @@ def named(text: str) -> Design:
 
 
 def names_of(design: Design) -> list[str]:
-    """The names under which exactly this design was built."""
+    """Return the names of the real systems with exactly this design."""
     return [name for name, built in NAMED.items() if built.design == design]

@@ -1,7 +1,7 @@
-"""What becomes of one design: every schedule of its simulator, and what readers saw of those that came to their end.
+"""Search every schedule of one design, and judge what readers saw in the schedules that ran to their end.
 
-The guarantee is what is left whichever schedule comes; the witness of a broken claim is a shortest schedule with the
-fewest crashes that breaks it.
+The guarantee is the one that holds in every schedule; the witness of a violated claim is a shortest schedule
+with the fewest crashes that violates it.
 """
 
 import hashlib
@@ -21,47 +21,47 @@ from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
-"""What is asked of every end, in this order."""
+"""The claims that are checked at every end, in this order."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
-"""Offsets and values in the order in which they became visible; (-1, 0) where the process crashed."""
+"""Offsets and values in the order in which they became visible; (-1, 0) marks a crash."""
 
 
 class Found(NamedTuple):
-    """What every schedule of a design in one world leaves."""
+    """The results of every schedule of a design in one world."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
-    """Of each claim that some schedule breaks, a shortest one with the fewest crashes that came to its end."""
+    """For each claim that some complete schedule violates, a shortest one with the fewest crashes."""
     readers: frozenset[ReaderSaw]
     """Everything that readers can have seen when all is done."""
     states: int
 
     @property
     def digest(self) -> str:
-        """A short name of what readers can have seen: equal for two designs only if no reader tells them apart."""
+        """Return a hash of what readers can have seen; it is equal for designs that no reader can distinguish."""
         return digest(self.readers)
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """A short name of what readers can have seen, the same in every process."""
+    """Return a hash of what readers can have seen, the same in every process."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """The simulator of a design in a world; `more` are other parameters of it. Raises `InvalidInput`."""
+    """Return the simulator of a design in a world; `more` are its other parameters. Raises `InvalidInput`."""
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 
 
 def find(design: Design, world: World = World.SAME, **more: object) -> Found:
-    """Searches every schedule of a design in a world."""
+    """Search every schedule of a design in a world, and return the results."""
     model = make(design, world, **more)
     return _Search(model).found()
 
 
 class _Search:
-    """One search, breadth first: every state with the one before it, and the ends that it met."""
+    """One breadth-first search: every state with its predecessor, and the end states that it found."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -70,7 +70,7 @@ class _Search:
         self.readers: set[ReaderSaw] = set()
 
     def found(self) -> Found:
-        """Runs the search to its end."""
+        """Run the search to its end, and return the results."""
         level = list(self.parents)
         while level:
             level = list(self._behind(level))
@@ -78,7 +78,7 @@ class _Search:
         return Found(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _behind(self, level: list[State]) -> Iterator[State]:
-        """Every new state behind a level; ends are looked at on the way."""
+        """Yield every new state after a level, and judge the end states of the level."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):
@@ -109,12 +109,12 @@ class _Search:
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
-    """What a reader knows of rows: neither which step wrote them, nor in which life."""
+    """Return only the offsets and values of rows, since a reader does not know which step or which start wrote them."""
     return tuple(row[:2] for row in seen)
 
 
 def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
-    """The claims that the judge finds violated in what was seen."""
+    """Return the claims that the judge finds violated in these rows."""
     keyed = settings.design.output is Output.UPSERT
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 

@@ -1,7 +1,8 @@
-"""From a design as somebody built it to the searched design that says the same, without the writes that nobody reads.
+"""Reduce the design of a real system to the equivalent searched design, by removing writes that nobody reads.
 
-An engine writes more than its recovery reads: a temporary file that a restart drops, a commit's empty folder. Such a
-write changes nothing for any reader; tests compare both designs by all that readers can have seen.
+An engine writes more than its recovery reads: a temporary file that a restart drops, or an empty folder of a
+commit. Such a write changes nothing for any reader; tests compare both designs by everything that readers can
+have seen.
 """
 
 from labkit.sim.orders.designs import why_not
@@ -9,9 +10,9 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """The searched design, or, where none is known to say the same, the design as far as it could be reduced.
+    """Return the equivalent searched design or, if none is known, the design reduced as far as possible.
 
-    `why_not` says of the result whether it is searched.
+    `why_not` says whether the result is searched.
     """
     if why_not(design):
         design = _renamed(design)
@@ -27,7 +28,7 @@ def reduced(design: Design) -> Design:
 
 
 def _renamed(design: Design) -> Design:
-    """With a decision for a notice, where there is no other: whoever keeps it, a restart reads the same note."""
+    """Return the design with its notice renamed to a decision, if it has none: a restart reads both the same way."""
     if Write.DECISION in design.writes or design.recovery.start is not Start.NOTICE:
         return design
     names = {Write.NOTICE: Write.DECISION}

@@ -1,7 +1,7 @@
-"""The table of orders: which design stands in which square. Blocks are kinds of output, rows say what comes first.
+"""The table of orders, with a design in each square: blocks are kinds of output, rows say which write comes first.
 
-The engine plans first and notes its decision; recovery starts from that note and reads everything else that is written.
-State is left out: kept by version it changes nothing that a reader sees.
+The engine plans first and records its decision. Recovery starts from that record and reads everything else that
+is written. State is left out, because versioned state changes nothing that a reader sees.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ ROWS: Mapping[str, str] = {
     "decision, then output": "decision > {output}",
     "output with decision": "{output}+decision",
 }
-"""What comes first; `{output}` is what the column makes of the output."""
+"""The order of output and decision; `{output}` is replaced by the output with the column's writes."""
 
 
 class Column(NamedTuple):
-    """What a sink adds to the output: writes around it, and what recovery does with them."""
+    """The writes that a sink adds to the output, and how recovery uses them."""
 
     before: str = ""
     joined: str = ""
     behind: str = ""
     recovery: str = ""
     first: str = ""
-    """Writes that come before output and decision."""
+    """Writes before both output and decision."""
 
 
 COLUMNS: Mapping[str, Column] = {
@@ -47,7 +47,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """The design of a square; None where no store can do that."""
+    """Return the design of a square, or None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -63,12 +63,12 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 
 def without_plan(design: Design) -> Design:
-    """The same design whose steps have no plan."""
+    """Return the design without its plan."""
     return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """All squares, block by block, row by row."""
+    """Return all squares, by block, row and column."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
@@ -78,14 +78,15 @@ _NOTES: Mapping[Start, Write] = {
     Start.STATE: Write.STATE,
     Start.MARKER: Write.MARKER,
 }
-"""Which write is the note that a restart goes on from: the decision of the square, whoever keeps it."""
+"""The write from which a restart resumes, which is the decision of the square under whatever name."""
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """The square in which a design stands that somebody built; None for one that has no note to restart from.
+    """Return the square of a real system's design, or None if it has no record to restart from.
 
-    Its state, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker
-    beside a decision needs a plan, or a state with the position: without either the design stands in no square.
+    State, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker
+    beside a decision needs a plan, or a state with the position; without either, the design belongs to no
+    square.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -109,7 +110,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """The names of what somebody built, by its square."""
+    """Return the names of real systems by their square."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if (place := square_of(each.design)) is not None:
