@@ -17,27 +17,27 @@ class Below(Protocol[StateT]):
     row: str
 
     def initial(self) -> StateT:
-        """The state before any action."""
+        """Return the state before any action."""
         ...
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """The enabled actions of a state, in a fixed order."""
+        """Return the enabled actions of a state, in a fixed order."""
         ...
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """The state after an action."""
+        """Return the state after an action."""
         ...
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """What is claimed of every state, of some state, or of every end."""
+        """Return the claims about every state, some state, or every terminal state."""
         ...
 
     def text(self, state: StateT) -> str:
-        """A state as one line for a person."""
+        """Return a state as one line for a person."""
         ...
 
     def sentence(self, action: Action) -> str:
-        """What an action sets out to do, in one sentence."""
+        """Return one sentence on the purpose of an action."""
         ...
 
 
@@ -51,25 +51,25 @@ class Overlay(Model[StateT]):
         self.row = below.row
 
     def initial(self) -> StateT:
-        """The initial state of the model below."""
+        """Return the initial state of the model below."""
         return self.below.initial()
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """The enabled actions of the model below."""
+        """Return the enabled actions of the model below."""
         return self.below.actions(state)
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """The effect in the model below."""
+        """Return the state after an action in the model below."""
         return self.below.apply(state, action)
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """The claims of the model below."""
+        """Return the claims of the model below."""
         return self.below.properties()
 
     def text(self, state: StateT) -> str:
-        """The line of the model below."""
+        """Return the line of the model below."""
         return self.below.text(state)
 
     def sentence(self, action: Action) -> str:
-        """The sentence of the model below."""
+        """Return the sentence of the model below."""
         return self.below.sentence(action)

@@ -91,7 +91,7 @@ def read_record(path: Path) -> Record:
         ) from None
     except msgspec.DecodeError:
         raise InvalidInput(
-            f"--beside {path}: this is no record of labkit effects; name a folder that its --out has written."
+            f"--beside {path}: this file is not a record of labkit effects; name a folder that its --out wrote."
         ) from None
 
 

@@ -135,8 +135,8 @@ def healthy(harness: Harness) -> Healthy:
     values = run.values
     if not values:
         raise InvalidInput(
-            f"{_reader(harness)}: the reader read nothing after the command had ended well; one of "
-            "the two looks elsewhere"
+            f"{_reader(harness)}: the reader read nothing after the command had ended well; the "
+            "command and the reader use different places"
             f"{_left_behind(start)}."
         )
     notes = [*glances.note(), *_unsaid(harness, values, expected)]
@@ -189,7 +189,7 @@ def _empty_store(harness: Harness) -> float:
         left = surely(aids.read, 2.0)
     except ReaderFailed as error:
         raise InvalidInput(
-            f"{str(error).rstrip('.')}; when there is nothing yet, it must give no rows instead."
+            f"{str(error).rstrip('.')}; if the store is still empty, the reader must return no rows."
         ) from None
     if left:
         raise InvalidInput(

@@ -40,7 +40,7 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
     ]
     if not inside:
         raise JobFailed(
-            f"--checkpoint {folder}: without a crash nothing was written there, or it lies in no watched folder"
+            f"--checkpoint {folder}: the run without a crash wrote nothing there, or the folder is not watched"
         )
     following = effects[inside[len(inside) // 2] + 1]
     return Point(following.name, 0)

@@ -96,8 +96,8 @@ class PipelineSettings(SharedOptions):
         for each in self.watched if self.power_cut else ():
             if self.folder.is_relative_to(each):
                 raise InvalidInput(
-                    f"--power-cut empties the watched folders and builds them anew, and {each} holds this folder; "
-                    "name with --watch DIR those of store, checkpoint and input only."
+                    f"--power-cut empties the watched folders and rebuilds them, but {each} contains this folder; "
+                    "name only the folders of store, checkpoint and input with --watch DIR."
                 )
 
 
