@@ -1,6 +1,6 @@
-"""`python -P -m labkit`: the command line where the script `labkit` is not on PATH. It must not do anything else.
+"""Run the command line with `python -P -m labkit`, for machines on which the script `labkit` is not on PATH.
 
-Without `-P`, Python prefers a folder `labkit` in the working folder to this package.
+Without `-P`, Python prefers a folder `labkit` in the working directory to this package.
 """
 
 from labkit.cli import main

@@ -1,8 +1,8 @@
-"""What notebooks import: crashes, simulators, questions and exercises under one short name each.
+"""The names that notebooks use: crashes, simulators, questions and exercises, as in `from labkit import lab`.
 
-Everything that the command line does has its equal here. A name is loaded from its module when a notebook first uses
-it, so that `from labkit import lab` needs no extra and loads nothing else. Where an extra is missing, the notebook gets
-one sentence that names it.
+The command line offers the same functions. A name is loaded from its module when a notebook first uses it, so
+that the import needs no extra and loads nothing else. If an extra is missing, one sentence says which one to
+install.
 """
 
 from importlib import import_module
@@ -100,17 +100,17 @@ HOMES = {
     "labkit.view.show": ("explorer", "show"),
     "labkit.view.strip": ("strip",),
 }
-"""Every public name, by the module that it comes from; the imports above say the same to a type checker."""
+"""The public names by the module that defines them; the imports above repeat them for type checkers."""
 
 _ELSEWHERE = {name: module for module, names in HOMES.items() for name in names}
 _OTHER_NAMES = {"copy_topic": "copy"}
-"""Names that the module has under another one."""
+"""Public names that differ from the name in the module."""
 
 __all__ = sorted(_ELSEWHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used. Raise `MissingExtra` where that needs an extra which is missing."""
+    """Load a public name when it is first used. Raises `MissingExtra` if it needs an extra that is not installed."""
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
     try:

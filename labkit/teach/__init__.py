@@ -1,1 +1,1 @@
-"""What learners touch: the notebook's functions, the crash panel, exercises, JupyterLab's settings, servers by hand."""
+"""Everything that learners use: functions for notebooks, crash panel, exercises, questions, JupyterLab's settings."""

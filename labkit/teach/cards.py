@@ -1,7 +1,4 @@
-"""How a machine's findings and settings of timeouts look in a notebook: cards, and a few lines of text.
-
-What is shown was looked at or tried elsewhere.
-"""
+"""Cards for the results of `lab.doctor`, `lab.timeouts` and `lab.try_timeouts`. They display, and examine nothing."""
 
 from typing import TYPE_CHECKING
 
@@ -18,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Findings(list[Finding]):
-    """What a machine has and lacks: a list of findings that shows itself as a card."""
+    """The list of a machine's prerequisites, present or missing, which a notebook displays as a card."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return self.card._repr_mimebundle_()
 
     @property
     def card(self) -> Card:
-        """What is there, what is missing, and what to do about it."""
+        """The card with the missing prerequisites, the remedy for each, and the list of those that are present."""
         missing = [each for each in self if not each.ok]
         needed = [each for each in missing if each.required]
         word = "not yet" if needed else "ready"
@@ -55,7 +52,7 @@ def _state(finding: Finding) -> str:
 
 
 class Examined(Examination):
-    """Whether three timeouts fit, as a card; in all else the examination itself."""
+    """An `Examination` that a notebook displays as a card: whether the three timeouts fit together, and why."""
 
     __slots__ = ()
 
@@ -77,7 +74,7 @@ class Examined(Examination):
 
 
 class Trials(dict[str, "TimeoutTrial"]):
-    """What became of each kind of traffic under a transaction timeout: a dict that shows itself as a card."""
+    """The result of each kind of traffic under one transaction timeout: a dict that a notebook displays as a card."""
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         return [
@@ -90,7 +87,11 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """What broker and job said under one kind of traffic. Raises `InvalidInput` for a kind that was not tried."""
+        """Return a card with the messages of the broker and the job for one kind of traffic, with their times in
+        seconds.
+
+        Raises `InvalidInput` if that kind was not tried.
+        """
         from labkit.stores.kafka.timeouts import WAITS
 
         if name_in(kind, 'trials.steps("burst")') not in self:
@@ -126,5 +127,5 @@ _OF_TRIALS = ("traffic", "failed writes", "commit", "lost")
 
 
 def _lost(verdict: Verdict | None) -> str:
-    """How many records are missing; a dash where nothing was read."""
+    """Return the number of lost records as text; a dash if nothing was read."""
     return "-" if verdict is None else str(len(verdict.lost))

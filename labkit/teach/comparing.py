@@ -1,4 +1,4 @@
-"""Results side by side: real or simulated runs by their verdicts, searches by what they found."""
+"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they broke."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison:
-    """Named results side by side: real or simulated runs by their verdicts, or searches by what they found."""
+    """A table of named results: runs with their verdicts, searches with their states and broken claims."""
 
     def __init__(self, named: Mapping[str, Outcome | Walk | Search | CopyOutcome], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
@@ -28,14 +28,14 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """The names of what is compared, in order."""
+        """The column names, each once, in the order in which the rows first have them."""
         return list(dict.fromkeys(name for row in self.rows.values() for name in row))
 
     def _words(self, row: Mapping[str, str]) -> Iterable[str]:
         return (row.get(name, "-") for name in self.columns)
 
     def html(self) -> str:
-        """The table as a card."""
+        """Return the table as the HTML of a card."""
         rows = [
             (
                 spoken(name),
@@ -70,7 +70,10 @@ def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | Non
 
 
 def _told(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
-    """These facts of a simulated run, in the order in which they were asked for."""
+    """Return the named facts of a simulated run as table cells, in the order of `facts`.
+
+    Raises `InvalidInput` if the result has no such fact.
+    """
     if not facts:
         return {}
     known: Mapping[str, Fact] = getattr(result, "facts", {})
@@ -105,10 +108,11 @@ def compare(
     facts: Sequence[str] | str = (),
     **named: Outcome | Walk | Search | CopyOutcome,
 ) -> Comparison:
-    """Results side by side, `lab.compare(append=outcome, two_phase=second)`; names with blanks go into a dict.
+    """Return a table that compares results, as in `lab.compare(append=outcome, two_phase=second)`.
 
-    `facts` are columns of simulated runs (`facts=["counts"]`). Raises `InvalidInput` for nothing, for results without
-    names, for what has no verdict, and for a fact that a run does not have.
+    Pass a dict if names contain spaces. `facts` adds columns for facts of simulated runs (`facts=["counts"]`).
+    Raises `InvalidInput` if there is no result, if a result has no name, if a value is not a result of a run or
+    a search, or if a run lacks one of the facts.
     """
     from labkit.runs.outcome import Outcome
     from labkit.teach.hands_on import CopyOutcome
@@ -126,7 +130,7 @@ def compare(
 
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
-    """The one dict of results that may be given. Raises `InvalidInput` for anything else without a name."""
+    """Return the one dict of named results, or an empty one. Raises `InvalidInput` for other arguments."""
     given = results[0] if results else {}
     if len(results) > 1 or not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise InvalidInput(BY_NAME)
@@ -134,7 +138,7 @@ def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
 
 
 def _facts(given: object) -> Sequence[str]:
-    """The names of facts; a single one may stand without a list."""
+    """Return the names of facts as a sequence; a single name may be passed without a list."""
     facts = [given] if isinstance(given, str) else given
     if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
         raise InvalidInput('lab.compare(): facts are names in a list, as in facts=["counts"].')

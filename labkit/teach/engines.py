@@ -1,7 +1,8 @@
-"""Engines beside each other: what each of them writes in one step, killed between rows and note, and what was left.
+"""Compare what several stream processors write in one step, and kill each between its rows and its note.
 
-What is shown of a step is read from records that are shipped with the lab; kills are made here where that needs nothing
-but Kafka, and are recorded ones elsewhere, which is said.
+The steps come from recordings that are shipped with the lab. The Kafka clients are killed here, because that
+requires nothing but a broker; for the other engines, and if there is no broker, the result is a recorded one
+and says so.
 """
 
 from collections.abc import Sequence
@@ -28,13 +29,17 @@ class Engine(NamedTuple):
     pipeline: str
     name: str
     place: str
-    """Before which effect it is killed: in its second step, between rows and note where these are two."""
+    """The effect right before which the pipeline is killed: in its second step, between the rows and the note that
+    the step is done, if these are separate writes.
+    """
     rows: int
-    """Rows that were there in the end when it was killed there (data/pipelines/engines/README.md)."""
+    """The recorded number of rows after that kill and a restart (data/pipelines/engines/README.md)."""
     own: tuple[tuple[str, str], ...] = ()
-    """What an effect is that no record can tell: `cells.toml` has the same."""
+    """Meanings of effects that the recording alone does not reveal, as pairs of pattern and meaning. `cells.toml`
+    has the same pairs.
+    """
     ends: str | None = None
-    """The effect by which a step is over, where a step has one write only."""
+    """The effect that ends a step, for pipelines whose step consists of one write."""
 
 
 _COMMITS, _ENDS = "rename checkpoint/commits/<n> #2", "send <kafka> EndTxn #2"
@@ -47,7 +52,7 @@ ENGINES = {
     "consumer": Engine("kafka_consumer", "Kafka, offsets afterwards", "send <kafka> OffsetCommit #2", 12),
     "transaction": Engine("kafka_transactions", "Kafka, offsets in transaction", _ENDS, 9, ends="send * EndTxn"),
 }  # fmt: skip
-"""By a short name."""
+"""The engines of the comparison, by the short name that `lab.engines` accepts."""
 
 SAID = {
     Write.PLAN: "plan",
@@ -59,13 +64,13 @@ SAID = {
     Write.NOTICE: "offsets",
     Write.CLEAN: "cleaning",
 }
-"""Each write in the words of the picture."""
+"""The word for each kind of write in the picture."""
 DUE = 9
-"""Rows that should come out of each."""
+"""The number of rows that each pipeline should produce."""
 
 
 def _found(engine: Engine) -> Orders:
-    """The order of one engine's writes, from its record."""
+    """Return the order of an engine's writes, derived from its recording."""
     own = [meaning(*each) for each in engine.own]
     found = standing(kept(engine.pipeline).effects, own, engine.ends).found
     assert found is not None, "tests hold every record"
@@ -93,7 +98,7 @@ def _stage(made: Made) -> Stage:
 
 
 class Engines:
-    """One step of each engine as it was recorded; `killed`: with the place at which each will be killed."""
+    """A picture of one recorded step of each engine; with `killed`, it also marks the place of the kill."""
 
     title = "One step of each engine, from left to right"
 
@@ -110,7 +115,7 @@ class Engines:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """The lanes as a picture."""
+        """Return the picture as SVG, with one row for each engine."""
         return picture(self.lanes, self.title)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -119,30 +124,31 @@ class Engines:
 
 @takes('lab.engines("spark", "flink")')
 def engines(*names: str, killed: bool = False) -> Engines:
-    """What engines write in one step, as it was recorded, all of them if none is named. Raises `InvalidInput`.
+    """Show the recorded writes of each engine in one step. Without names, show all engines.
 
-    `killed` shows the places at which `kill_engines` kills them.
+    With `killed=True` the picture marks the place at which `kill_engines` kills each engine. Raises
+    `InvalidInput` if there is no engine of that name.
     """
     return Engines(_checked(names), killed=killed)
 
 
 class Kill(NamedTuple):
-    """One engine, killed, with what was left."""
+    """One killed engine and the rows that a reader found after its restart."""
 
     name: str
     rows: int
     guarantee: str
     because: str
-    """Why the result is a recorded one; empty: killed here."""
+    """The reason why the result is a recorded one; empty if the engine was killed here."""
 
     @property
     def twice(self) -> int:
-        """Rows more than should be there."""
+        """The number of rows beyond those that there should be."""
         return self.rows - DUE
 
 
 class Kills:
-    """Engines that were killed, each at its place, with what a reader found in the end."""
+    """The killed engines, each with its place and the rows that a reader found after the restart."""
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -150,7 +156,7 @@ class Kills:
 
     @property
     def doubled(self) -> list[str]:
-        """The names of the engines with rows that are there twice."""
+        """The names of the engines that wrote some rows twice."""
         return [each.name for each in self.kills if each.guarantee == "at-least-once"]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -191,10 +197,11 @@ RECORDED = (
 
 @takes('lab.kill_engines("consumer", "transaction")')
 def kill_engines(*names: str) -> Kills:
-    """Kills engines between rows and note, restarts them, and has the rows judged: all of them if none is named.
+    """Kill engines between their rows and the note that the step is done, restart them, and judge the rows.
 
-    Kafka's two are killed here, on a broker of their own; where that cannot be, and for the others, the recorded result
-    is shown, which is said. Raises `InvalidInput` for an unknown name.
+    Without names, this takes all engines. The two Kafka clients are killed here, on a broker of their own. For
+    the other engines, and if no broker can be started, the card shows the recorded result and says so. Raises
+    `InvalidInput` if there is no engine of that name.
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}

@@ -1,4 +1,4 @@
-"""Figures of runs and scenarios that a notebook draws beside the numbers."""
+"""The functions of `lab` that draw runs and scenarios as figures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @takes('lab.seen_over_time({"append": outcome}, "hello")')
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
-    """A figure of what an outside reader could have seen of `key` in each run, and the data that it shows."""
+    """Return a figure of the values of `key` that an outside reader could see over time, for each run."""
     tracks = {name: by_key(outcome.record.events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
 
 
 @takes('lab.done_and_left({"append": outcome})')
 def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
-    """A figure of the mails that the job `shop` has sent in each run, beside the rows that are left, and its data."""
+    """Return a figure that compares the mails sent with the rows left, for each run of the job `shop`."""
     return charts.done_and_left(
         {
             name: [charts.Counted(order.key, sent, left) for order, sent, left in outcome.done_and_left()]
@@ -35,9 +35,10 @@ def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
 
 @takes("lab.matrix(folder)")
 def matrix(folder: Path | str | None = None) -> "VerdictGrid":
-    """Sinks by failpoints: the real runs in a folder of `labkit matrix`, or without one every cell in the simulator.
+    """Return the grid of verdicts by sink and failpoint, from the real runs of `labkit matrix` or from simulations.
 
-    Raises `InvalidInput` for a folder without runs.
+    `folder` is the folder of `labkit matrix`; without it, every run is simulated. Raises `InvalidInput` if the
+    folder contains no runs.
     """
     from labkit.runs.pages.grid import of_runs, simulated
 
@@ -46,9 +47,11 @@ def matrix(folder: Path | str | None = None) -> "VerdictGrid":
 
 @takes('lab.totals("changelog.retract_stream")')
 def totals(*scenarios: str) -> "Totals":
-    """A figure of what a reader finds who adds up a table that messages change, beside the batch query's total.
+    """Return a figure of the total that a reader computes from a stream of changes, next to the total of a batch
+    query.
 
-    Takes named scenarios of `changelog`. Raises `InvalidInput` for one that is unknown or of another model.
+    `scenarios` are names of scenarios of the model `changelog`. Raises `InvalidInput` if one is unknown or of
+    another model.
     """
     from labkit.teach.study import replay
     from labkit.view.totals import Totals, totals_in

@@ -1,7 +1,7 @@
-"""Which cell comes first, where a cell of the course uses a name that another cell would have given.
+"""Find the cell of a notebook that defines a missing name, so that a `NameError` can say what to run first.
 
-Which notebook it is, the cells that were run say, since learners keep copies under names of their own; where all of
-those are new, the file's name says it.
+Learners rename their copies, so the executed cells identify the notebook. The file name decides only if no
+executed cell occurs in exactly one released notebook.
 """
 
 import difflib
@@ -14,13 +14,13 @@ from labkit.teach.exercises.cells import bound, normal
 from labkit.teach.shipped import PlacedCell, notebooks, of_course, placed_cells
 
 _LIKE = 0.6
-"""A cell that was edited is taken for the released one that it is at least so much alike."""
+"""The smallest similarity, from 0 to 1, at which an edited cell still counts as the released one (`difflib`)."""
 
 
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
-    """The sentence on the cell that gives a name; empty where no cell of this notebook does.
+    """Return the sentence that names the cell to run first because it defines `name`; empty if no cell defines it.
 
-    `executed` are the sources of the cells that were run, the one that failed last; `file` is the notebook's.
+    `executed` holds the sources of the executed cells, with the failed one last; `file` is the notebook's file name.
     """
     cells = placed_cells(_notebook(executed, file))
     here = _place(executed[-1], cells) if executed else None
@@ -36,7 +36,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 
 def _notebook(executed: Sequence[str], file: str) -> str:
-    """The notebook that most of these cells are from, or that a file is called after; empty where that is none."""
+    """Return the released notebook to which most executed cells belong, else the one named in `file`, else ""."""
     released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
@@ -47,14 +47,14 @@ def _notebook(executed: Sequence[str], file: str) -> str:
 
 
 def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
-    """Which of the cells it is, perhaps edited."""
+    """Return the index of the released cell that is most similar to this source; None if none is similar enough."""
     released = [normal(cell.source) for cell in cells]
     close = difflib.get_close_matches(normal(source), released, n=1, cutoff=_LIKE)
     return released.index(close[0]) if close else None
 
 
 def _called(cells: Sequence[PlacedCell], place: int) -> str:
-    """A cell by its heading, and by its number where several stand there."""
+    """Return words for a cell: its heading, with its number if several cells share the heading."""
     heading = cells[place].heading
     beside = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:

@@ -1,6 +1,6 @@
 """The glossary: every word of the course and of the project, and the card that shows one.
 
-The words lie in `glossary.toml`, from which docs/glossary.md is made as well.
+`glossary.toml` contains the words; docs/glossary.md is generated from it.
 """
 
 import difflib
@@ -19,15 +19,15 @@ from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
 OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "PostgreSQL", "literature": "elsewhere"}
-"""Whose names stand beside a word."""
+"""The systems whose words the glossary gives next to ours: field of an entry and heading of its column."""
 
 
 WIDTH = 130
-"""Characters of a line of the list of words."""
+"""The line length of the text with all words, in characters."""
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A word with its one meaning; the comments in the file say what each field is for."""
+    """A word with its one meaning. The comments in `glossary.toml` explain each field."""
 
     word: str
     section: str
@@ -43,13 +43,17 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """What others call it, by who they are; without those who have no such thing."""
+        """Return the words of other systems for the same thing, by system; systems without such a thing are left
+        out.
+        """
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: said for name, said in named.items() if said not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """The sections in their order, and every entry by its word. Raises `msgspec.ValidationError`."""
+    """Return the sections in their order, and every entry by its word. Raises `msgspec.ValidationError` for a
+    wrong field.
+    """
     found: dict[str, Any] = tomllib.loads(text)
     sections = tuple(found.pop("sections"))
     return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in found.items()}
@@ -57,12 +61,15 @@ def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Every entry by its word."""
+    """Return every entry of the glossary by its word."""
     return read(FILE.read_text(encoding="utf-8"))[1]
 
 
 def word(name: str | None = None) -> Card:
-    """The card of one word, or of all that the course explains. Raises `InvalidInput` with the nearest one."""
+    """Return the card that explains a word, as in `lab.word("offset")`; without a name, all words of the course.
+
+    Raises `InvalidInput`, with the most similar words, if the glossary does not have the word.
+    """
     known = entries()
     if name is None:
         return _all([entry for entry in known.values() if entry.notebook])
@@ -74,7 +81,7 @@ def word(name: str | None = None) -> Card:
 
 
 def _near(wanted: str) -> str:
-    """The end of the sentence on a word that is not there."""
+    """Return the end of the message on an unknown word: the most similar words, or how to list all."""
     close = difflib.get_close_matches(wanted, list(entries()), n=3, cutoff=0.5)
     if not close:
         return "lab.word() lists all."
@@ -82,7 +89,7 @@ def _near(wanted: str) -> str:
 
 
 def _forms(entry: Entry) -> set[str]:
-    """What somebody may type who means an entry."""
+    """Return the spellings that find an entry, in lower case: the word, its plural, and the entry's other forms."""
     forms = {entry.word, f"{entry.word}s", *entry.forms}
     return {form.lower() for form in forms}
 
@@ -105,12 +112,12 @@ def _card(entry: Entry) -> Card:
 
 
 def _introduced(entry: Entry) -> str:
-    """The sentence on where learners meet a word."""
+    """Return the sentence that names the notebook which explains the word; empty if none does."""
     return f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
 
 
 def _all(known: Sequence[Entry]) -> Card:
-    """Every word with its meaning; as text the words alone, since there are many."""
+    """Return a card with all words and their meanings; as text it lists only the words, because there are many."""
     inside = sorted(known, key=lambda entry: entry.word.lower())
     rows = [(entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM)) for entry in inside]
     words = ", ".join(entry.word for entry in inside)
@@ -123,12 +130,12 @@ def _all(known: Sequence[Entry]) -> Card:
 
 
 def _unmarked(text: str) -> str:
-    """A sentence without Markdown's marks, which a card does not read."""
+    """Return a sentence without Markdown's ` and *, because cards do not render Markdown."""
     return text.replace("`", "").replace("*", "")
 
 
 def page() -> str:
-    """docs/glossary.md."""
+    """Return the text of docs/glossary.md."""
     sections, known = read(FILE.read_text(encoding="utf-8"))
     tables = [_table([entry for entry in known.values() if entry.section == section]) for section in sections]
     parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]
@@ -136,7 +143,7 @@ def page() -> str:
 
 
 def _table(inside: Sequence[Entry]) -> str:
-    """The entries of a section as a table of Markdown, with the columns that any of them fills."""
+    """Return a section as a Markdown table. Columns that are empty for every entry are left out."""
     names = {**OTHERS, "notebook": "explained in"}
     fields = [field for field in names if any(getattr(entry, field) for entry in inside)]
     rows = [

@@ -1,4 +1,4 @@
-"""What a notebook asks of its machine: prerequisites, a Spark session, and the pieces of a job in one picture."""
+"""The functions of `lab` about the machine: prerequisites, a Spark session, and a picture of a job's processes."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def doctor() -> "Findings":
-    """What this machine has and lacks, one finding a prerequisite."""
+    """Check the prerequisites of the lab on this machine, and return one finding for each."""
     from labkit.host.doctor import examine
     from labkit.teach.cards import Findings
 
@@ -17,16 +17,16 @@ def doctor() -> "Findings":
 
 
 def pieces() -> "Pieces":
-    """The pieces of a streaming job in one picture: who reads, computes and writes, and what a crash leaves."""
+    """Return a picture of a streaming job's parts: who reads, computes and writes, and what a crash leaves."""
     from labkit.view.pieces import Pieces
 
     return Pieces()
 
 
 def spark() -> "Session":
-    """A Spark session in this kernel, to try things with: Java is found, logs are quiet, and it ends with the kernel.
+    """Start a Spark session in this kernel for experiments, with the Java that the lab finds and with quiet logs.
 
-    Raises `ServiceUnavailable` when there is no usable Java.
+    The session ends with the kernel. Raises `ServiceUnavailable` if there is no usable Java.
     """
     from labkit.spark.interactive import interactive_session
 

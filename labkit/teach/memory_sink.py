@@ -1,4 +1,4 @@
-"""Spark's memory sink over two lives of a driver, which shows what a job without a checkpoint forgets."""
+"""Run a job into Spark's memory sink in two successive drivers, to show what a job without a checkpoint forgets."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from labkit.runs.progress import Tell, in_place
 
 @takes("lab.memory_sink()")
 def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
-    """Counts the three records into Spark's memory sink without a checkpoint, kills the driver, and does it again.
+    """Count three records into Spark's memory sink without a checkpoint, kill the driver, and repeat this once.
 
-    Gives for both drivers what could be read inside it, and what was left on disk after its death.
+    Return a `Life` for each of the two drivers: which rows could be read inside it, and what its death left on disk.
     """
     java_for_spark()
     place = fresh_folder("memory-sink") if folder is None else folder.absolute()

@@ -1,6 +1,6 @@
-"""A NameError in a notebook of the course says in one sentence which cell comes first.
+"""Replace the traceback of a `NameError` in a notebook by a sentence that names the cell to run first.
 
-It stays an error for whatever runs the notebook, and every other error stays Python's own.
+The exception itself remains a `NameError`, also for programs that run the notebook. Other errors are not changed.
 """
 
 import os
@@ -10,11 +10,14 @@ from types import TracebackType
 from typing import Any
 
 FILE = "JPY_SESSION_NAME"
-"""The variable in which Jupyter's server tells a kernel the notebook's file."""
+"""The environment variable in which Jupyter's server passes the path of the notebook to its kernel."""
 
 
 def install() -> None:
-    """Lets a notebook's kernel say it. Elsewhere, or where somebody already listens to errors, nothing happens."""
+    """Register the handler in an IPython kernel.
+
+    Does nothing outside IPython, in the copy that grades submissions, or if another handler is registered already.
+    """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     is_graded = find_spec("labkit.teach.exercises.cells") is None
@@ -25,7 +28,7 @@ def install() -> None:
 def _shown(
     shell: Any, kind: type[NameError], error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
-    """Shows the error as IPython would, or with our sentence in place of its lines of code."""
+    """Display the error as IPython does, or as one sentence if a released cell defines the name."""
     from labkit.teach.first import comes_first
 
     if kind is NameError and error.name and _is_of(trace, shell.user_global_ns):
@@ -37,7 +40,7 @@ def _shown(
 
 
 def _is_of(trace: TracebackType, namespace: object) -> bool:
-    """Whether the code that failed is the notebook's own."""
+    """Return whether the failed code ran in the notebook's own namespace rather than in a module."""
     while trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame.f_globals is namespace

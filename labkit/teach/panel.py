@@ -1,8 +1,8 @@
-"""The crash panel: choose a crash, run it on real Spark beside the notebook, watch its stages, cancel it.
+"""The crash panel: choose a crash, run it on real Spark in the background, follow its stages, cancel it.
 
-Every button is a method, and every run has an equal call of `labkit.lab.crash`. What can be chosen comes from
-`labkit.runs.choices`, how a run goes from `labkit.runs.background`; the result stays in the notebook as plain
-HTML. This module must hold no rule of any protocol, and must not show a prediction before the run.
+Each button calls a method, and each run equals a call of `labkit.lab.crash`. `labkit.runs.choices` supplies the
+choices, and `labkit.runs.background` runs the job. The result stays in the notebook as plain HTML. The panel
+shows no prediction before the run.
 """
 
 import threading
@@ -38,11 +38,11 @@ OUTSIDE = (
 )
 THREE = "hello, world, hello (or the path of a log)"
 SAID = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
-"""What can be predicted."""
+"""The guarantees that a learner can predict."""
 
 
 class CrashPanel:
-    """A form, at most one run at a time, and its result. Shows itself in a notebook."""
+    """A form with at most one run at a time and that run's result. A notebook displays it."""
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
@@ -57,9 +57,9 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Changes one part (sink, store, order, failpoint, input); the others follow where they must.
+        """Change one part (sink, store, order, failpoint, input), and adapt the other parts if they no longer fit.
 
-        Raises `InvalidInput` for a value that does not exist, `InvalidAction` while a run is under way.
+        Raises `InvalidInput` if the value does not exist, and `InvalidAction` during a run.
         """
         if self.under_way:
             raise InvalidAction("A run is under way: wait for its verdict, or cancel it, before you choose another.")
@@ -68,16 +68,19 @@ class CrashPanel:
         self._show()
 
     def predict(self, guarantee: str | None) -> None:
-        """Notes what you expect, to be shown beside the outcome; None: nothing. Raises `InvalidInput`."""
+        """Note the guarantee that you expect, to show it next to the outcome; None removes it.
+
+        Raises `InvalidInput` if there is no such guarantee.
+        """
         if guarantee is not None and guarantee not in SAID:
             raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}")
         self.prediction = guarantee
         self._show()
 
     def run(self) -> None:
-        """Starts the crash that is chosen and comes back at once; `wait` gives its outcome.
+        """Start the chosen crash and return at once; `wait` returns its outcome.
 
-        Raises `InvalidAction` while one is under way, `InvalidInput` for a choice that cannot be run.
+        Raises `InvalidAction` if a run is in progress, and `InvalidInput` if the choice cannot be run.
         """
         if self.under_way:
             raise InvalidAction("This panel's run is under way already; cancel it first.")
@@ -93,29 +96,32 @@ class CrashPanel:
         self._show()
 
     def cancel(self) -> None:
-        """Ends the run and leaves nothing of it. Raises `InvalidAction` when none is under way."""
+        """Cancel the run and remove everything that it created. Raises `InvalidAction` if no run is in progress."""
         if self._background is None or not self._background.under_way:
             raise InvalidAction("There is nothing to cancel: no run is under way.")
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """The outcome of the run, when it is over. Raises the run's error, `TimeoutError`, or `InvalidAction`."""
+        """Wait until the run has ended and return its outcome.
+
+        Raises the error of the run, `TimeoutError` after `seconds`, and `InvalidAction` if nothing was started.
+        """
         if self._background is None:
             raise InvalidAction("Nothing was run yet: press Run, or call run().")
         return self._background.wait(seconds)
 
     @property
     def under_way(self) -> bool:
-        """Whether a run is under way."""
+        """Whether a run is in progress."""
         return self._background is not None and self._background.under_way
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the last run; None while there is none."""
+        """The outcome of the last run; None if no run has finished."""
         return self._background.outcome if self._background else None
 
     def _hear(self, message: Mapping[str, object]) -> None:
-        """What the browser asked for; whatever cannot be is answered with its sentence."""
+        """Execute a request of the browser, or display the message of its error."""
         try:
             self._obey(message)
         except LabError as error:
@@ -133,7 +139,7 @@ class CrashPanel:
             self.choose(str(message["choose"]), str(message["value"]))
 
     def _changed(self) -> None:
-        """Called by the run, in its thread."""
+        """Update the panel. The run calls this in its own thread whenever its status changes."""
         background = self._background
         over = background is not None and not background.under_way
         if background and over:
@@ -201,7 +207,7 @@ class CrashPanel:
     __repr__ = __str__
 
     def _bundle(self) -> dict[str, str]:
-        """What stays in the notebook, without any kernel: the result, or one sentence on what the panel is."""
+        """Return the output that needs no kernel: the result, or a sentence that explains the panel."""
         if self.outcome and self._background:
             choice, prediction = self._ran
             html = fragment(self.outcome.record, prediction, choice.call())
@@ -225,10 +231,10 @@ class CrashPanel:
 
 
 def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
-    """A crash panel with these choices to begin with; the last expression of a cell shows it.
+    """Return a crash panel with these initial choices; display it with the last expression of a cell.
 
-    `run()`, `cancel()`, `wait()` and `choose(part, value)` do what its buttons do. Raises `InvalidInput` for names that
-    do not exist or do not fit together.
+    `run()`, `cancel()`, `wait()` and `choose(part, value)` do the same as its buttons. Raises `InvalidInput` if
+    a name is unknown or the choices do not fit together.
     """
     return CrashPanel(choose(sink=sink, **parts))
 

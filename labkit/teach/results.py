@@ -1,7 +1,6 @@
-"""What came of a simulator: one run that is over, or a search of every schedule, each with its card and its text.
+"""The results of the simulators, one finished run or a search of all schedules, as cards and as text.
 
-What is shown was judged or searched elsewhere. This module must know no model and count nothing: the models' claims and
-the one judge do.
+The models state the claims and the judge counts; this module only displays them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,47 +25,53 @@ from labkit.view.card import BAD, DIM, GOOD, Card, Html, beside, code, fold, ite
 from labkit.view.timeline import Step, timeline
 
 MOST_CLAIMS = 8
-"""How many broken claims a card names."""
+"""The largest number of broken claims that a card lists."""
 
 
 class Walk:
-    """A run of a simulator that is over: what the judge says of it, what it cost, which claims it breaks."""
+    """A finished run of a simulator, with its verdict, its facts, and the claims that it breaks."""
 
     @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
-        """What the model has to say of the whole run: counts of steps and records, and the judge's verdict."""
+        """The facts that the model states about the whole run, by name: counts of steps and records, and the
+        verdict.
+        """
         self.violated = {violation.property: violation.because for violation in violations(walk)}
-        """The claims that do not hold in this run, each with the reason."""
+        """The claims that this run breaks, each with the reason."""
 
     @property
     def trace(self) -> Trace:
-        """What happened, for `lab.show`."""
+        """The trace of the run, for `lab.show`."""
         return self.walk.trace
 
     @property
     def state(self) -> Any:
-        """The model's last state."""
+        """The last state of the model."""
         return self.walk.state
 
     @property
     def enabled(self) -> list[str]:
-        """What can happen next."""
+        """The actions that are possible in the last state, as text."""
         return [str(action) for action in self.walk.model.actions(self.state)]
 
     @property
     def seen(self) -> str:
-        """What an outside reader saw, in order, with the moments of the crashes. Raises `InvalidInput` as `verdict`."""
+        """The values that an outside reader saw, in order, with the moments of the crashes, as one line of text.
+
+        Raises `InvalidInput` if the model has no outside reader.
+        """
         history = blueprint(self.walk.model.name).history
         if history is None:
             raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
-        """This run, ended right after the first time that the action happened. Raises `InvalidInput` if it never did.
+        """Return this run up to and including the first occurrence of an action.
 
-        `read` is any of its actions with that name, `read(1)` this one alone.
+        `read` matches every action of that name, `read(1)` only this one. Raises `InvalidInput` if the action
+        never happens.
         """
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
@@ -78,7 +83,7 @@ class Walk:
 
     @property
     def verdict(self) -> Verdict:
-        """What the judge says of the rows that an outside reader saw. Raises `InvalidInput` where there are no rows."""
+        """The verdict on the rows that an outside reader saw. Raises `InvalidInput` if the model writes no rows."""
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
@@ -88,17 +93,17 @@ class Walk:
 
     @cached_property
     def reader_account(self) -> ReaderAccount | None:
-        """Where this run leaves all failure-free ones, and for how many steps; None where no reader notes rows."""
+        """How the reader's observations deviate from all failure-free runs, and for how long; None without a reader."""
         return reader_account(blueprint(self.walk.model.name), self.walk)
 
     @property
     def explanation(self) -> Explanation:
-        """What failure-free runs have to say of this one. Raises `InvalidInput` where no reader notes rows."""
+        """Whether a failure-free run explains the reader's observations. Raises `InvalidInput` without a reader."""
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """For how many steps readers could have read something wrong. Raises `InvalidInput` as `explanation` does."""
+        """The number of steps during which readers could see wrong data. Raises `InvalidInput` without a reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -107,7 +112,7 @@ class Walk:
         return self.reader_account
 
     def __str__(self) -> str:
-        """The whole outcome; not the steps, which are for `lab.show`."""
+        """Return the facts, the reader's account and the broken claims as text, without the single steps."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [f"{name}: {said}" for name, said in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
@@ -118,7 +123,7 @@ class Walk:
 
 
 class Search:
-    """What was found by trying every schedule of one configuration."""
+    """The result of trying every schedule of one configuration of a model."""
 
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
@@ -128,12 +133,12 @@ class Search:
 
     @property
     def states(self) -> int:
-        """How many different states can be reached."""
+        """The number of different states that the search reached."""
         return self.exploration.unique_states
 
     @property
     def exhausted(self) -> bool:
-        """Whether every reachable state was seen."""
+        """Whether the search visited every reachable state."""
         return self.exploration.exhausted
 
     @property
@@ -143,9 +148,10 @@ class Search:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is left whichever schedule comes. Raises `InvalidInput` for a model that claims nothing of rows.
+        """The guarantee that holds in every schedule. Raises `InvalidInput` if the model makes no claim about rows.
 
-        Loss in one schedule and a duplicate in another leave nothing, though no single run shows both.
+        If one schedule loses a record and another duplicates one, no guarantee remains, although no single run
+        shows both.
         """
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
@@ -167,9 +173,10 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """A shortest run that breaks a claim, the first one that was found if none is named, for `lab.show`.
+        """Return a shortest run that breaks a claim, for `lab.show`; without `claim`, the one for the first broken
+        claim.
 
-        Raises `InvalidInput` when no schedule breaks it.
+        Raises `InvalidInput` if no schedule breaks the claim.
         """
         by_name = {violation.property: violation.trace for violation in self.exploration.violations}
         if not by_name:
@@ -179,7 +186,7 @@ class Search:
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
-        """States, whether these are all, and what is broken, with the number of steps that it takes."""
+        """Return the number of states, whether these are all, and each broken claim with its number of steps."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
@@ -194,7 +201,7 @@ class Search:
 
 
 def _card_of_walk(walk: Walk) -> Card:
-    """A run of a simulator: its verdict where there are rows, else whether a claim is broken; facts, and the trace."""
+    """Return the card of a simulated run: its verdict or broken claims, its facts, and its trace."""
     verdict = walk.facts.get("verdict")
     verdict = verdict if isinstance(verdict, Verdict) else None
     facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
@@ -225,7 +232,7 @@ def _card_of_walk(walk: Walk) -> Card:
 
 
 def _claims_said(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
-    """The broken claims as text: by name where the verdict has given the reason, else each with its own."""
+    """Yield the broken claims as text, without reasons if there is a verdict, because the verdict gives them."""
     if verdict and violated:
         yield f"  BROKEN {', '.join(violated)}"
     elif not verdict:
@@ -233,7 +240,7 @@ def _claims_said(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterab
 
 
 def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
-    """The broken claims: in sight where there is no verdict that says the same."""
+    """Yield the broken claims as HTML, folded if there is a verdict, because the verdict gives the reason."""
     if broken:
         yield fold(_broken(len(broken)), items(broken)) if verdict else items(broken)
 
@@ -256,7 +263,7 @@ def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
 
 
 def _card_of_search(search: Search) -> Card:
-    """Every schedule: how many states, what some schedule breaks, and how to see it."""
+    """Return the card of a search: its states, its broken claims, and the calls that show them."""
     found = search.exploration.violations
     extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
     states = f"{search.states:,} states, {extent}"
@@ -283,7 +290,7 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """The large word: the guarantee where the model claims something of rows, else what became of the claims."""
+    """Return the headline of a search and its colour: the guarantee, or whether all claims hold."""
     try:
         guarantee = search.guarantee
     except InvalidInput:

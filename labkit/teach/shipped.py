@@ -1,4 +1,4 @@
-"""The notebooks as learners get them: within an installed package, or beside it in a checkout."""
+"""Find and read the released notebooks, inside an installed package or next to it in a checkout."""
 
 import json
 import re
@@ -9,21 +9,19 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[1]
 STEM = re.compile(r"\d\d[a-z]?_\w+")
-"""How a notebook of the course is called: a number, perhaps a letter, and a word. By name they lie in the course's
-order.
-"""
+"""The names of the course's notebooks: two digits, perhaps a letter, and words. Sorting gives their order."""
 
 _HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
 
 def notebooks() -> Path:
-    """The folder with the notebooks as they were released; where a copy has none, there is no such folder."""
+    """Return the folder of the released notebooks. The folder does not exist if this copy of the lab contains none."""
     inside = PACKAGE / "notebooks"
     return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
 
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
-    """The notebooks of the course in a folder, or their sources, in the course's order."""
+    """Return the course's notebooks in a folder, or their sources if `suffix` is `.py`, in the course's order."""
     found = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(found, key=lambda path: path.stem)
 
@@ -38,7 +36,7 @@ class PlainCell(NamedTuple):
 
 @cache
 def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
-    """The code cells of a notebook as it was released; None where it is not there or cannot be read."""
+    """Return the code cells of a released notebook; None if the notebook is missing or unreadable."""
     try:
         return code_cells((notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -46,7 +44,7 @@ def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
 
 
 class PlacedCell(NamedTuple):
-    """A code cell with the heading that it stands under; the first heading, which is the notebook's, is empty."""
+    """A code cell with the heading above it. The heading is empty below the title of the notebook."""
 
     source: str
     heading: str
@@ -54,7 +52,7 @@ class PlacedCell(NamedTuple):
 
 @cache
 def placed_cells(notebook: str) -> tuple[PlacedCell, ...]:
-    """The code cells of a notebook as it was released; none where it is not there or cannot be read."""
+    """Return the code cells of a released notebook with their headings; empty if it is missing or unreadable."""
     try:
         text = (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
         return tuple(_placed(json.loads(text)["cells"]))
@@ -73,7 +71,9 @@ def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
 
 
 def code_cells(text: str) -> tuple[PlainCell, ...]:
-    """The code cells of a notebook's text. Raises `ValueError`, `KeyError`, `TypeError` where it is no notebook."""
+    """Return the code cells in a notebook's JSON. Raises `ValueError`, `KeyError` or `TypeError` if it is not a
+    notebook.
+    """
     return tuple(
         PlainCell("".join(cell["source"]), frozenset(map(str, cell.get("metadata", {}).get("tags", ()))))
         for cell in json.loads(text)["cells"]

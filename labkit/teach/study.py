@@ -1,7 +1,7 @@
-"""What notebooks do with the simulators: replay a run, simulate a crash, search all schedules.
+"""The functions of `lab` for the simulators: replay a run, simulate a crash, search all schedules.
 
-Everything here has its equal on the command line (`labkit replay`, `labkit explore`). This module must know no model
-and count nothing: the models' claims and the one judge do.
+`labkit replay` and `labkit explore` do the same on the command line. The models state the claims, and the judge
+counts lost and duplicate records.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ __all__ = ["Search", "Walk", "explore", "points", "replay", "simulate"]
 
 @takes('lab.replay("pipeline.jump_back")')
 def replay(what: str | Trace) -> Walk:
-    """A named scenario (`pipeline.jump_back`), a trace or its text, played to its end.
+    """Replay a run to its end: a named scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace.
 
-    Raises `InvalidInput` for an unknown scenario or text that is no trace, `InvalidAction` for a trace that does not
-    replay.
+    Raises `InvalidInput` if the scenario is unknown or the text is not a trace, and `InvalidAction` if the
+    model cannot take one of the trace's steps.
     """
     if isinstance(what, Trace):
         return Walk(play(what))
@@ -42,10 +42,11 @@ def replay(what: str | Trace) -> Walk:
 def simulate(
     at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None, source: str = "log"
 ) -> Walk:
-    """The crash that `lab.crash` makes on real Spark, in the simulator: same points, same three records, same judge.
+    """Simulate the crash that `lab.crash` performs on real Spark: same failpoints, same three records, same judge.
 
-    `at` is `POINT`, or several, the nth for the nth driver. `source`: `log`, which can be read again, or `socket`,
-    which cannot. Raises `InvalidInput` for what is not modelled.
+    `at` is a failpoint, or a list in which the nth failpoint kills the nth driver. `source` is `log`, which can
+    be read again after a crash, or `socket`, which cannot. Raises `InvalidInput` if the model does not have the
+    sink, the order, the store, the source or a failpoint.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
@@ -58,7 +59,10 @@ def simulate(
 
 @takes('lab.points("two_phase")')
 def points(sink: str, order: str | None = None) -> list[str]:
-    """The failpoints that a batch passes with this sink, in order. Raises `InvalidInput`."""
+    """Return the names of the failpoints that a batch of this sink passes, in order.
+
+    Raises `InvalidInput` if the sink is unknown or does not take the order.
+    """
     return [point.value for point in POINTS[_sink(sink, order)]]
 
 
@@ -74,5 +78,8 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
 
 @takes('lab.explore("pipeline", strategy="append")')
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
-    """Every schedule of a model with these parameters, breadth first. Raises `InvalidInput` for an unknown one."""
+    """Search every schedule of a model with these parameters, breadth first, up to `max_states` states.
+
+    Raises `InvalidInput` if the model or a parameter is unknown.
+    """
     return Search(search(make(model, parameters), max_states=max_states))

@@ -1,7 +1,7 @@
-"""Questions, exercises and a learner's own sink, as a notebook calls them.
+"""The functions of `lab` for questions, exercises and a learner's own sink.
 
-The copy of the lab in which submissions run has neither exercises nor questions. There every call says so, or does
-nothing, so that a submitted notebook runs on.
+The copy of the lab that grades submissions contains neither exercises nor questions. In it these functions
+print that exercises are not checked, or do nothing, so that a submitted notebook still runs to its end.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @takes('lab.ask("00-rows")')
 def ask(name: str) -> None:
-    """Asks what you expect before a run, as `lab.ask("00-rows")`; the run goes ahead without an answer, too.
+    """Ask for your prediction before a run, as in `lab.ask("00-rows")`.
 
-    Raises `InvalidInput` for an unknown question.
+    The next cells run even if you do not answer. Raises `InvalidInput` if there is no such question.
     """
     if questions := _part("labkit.teach.questions.asking"):
         questions.ask(name)
@@ -28,10 +28,10 @@ def ask(name: str) -> None:
 
 @takes('lab.answer("00-rows", outcome.verdict.rows)')
 def answer(name: str, found: object = None) -> "Answer | None":
-    """Your prediction beside what came, as `lab.answer("00-rows", outcome.verdict.rows)`, and why it came so.
+    """Show your prediction next to the result of the run, and explain the result.
 
-    `found` is what the run measured: a number, a text, or a list of texts. Raises `InvalidInput` for an unknown
-    question.
+    Example: `lab.answer("00-rows", outcome.verdict.rows)`. `found` is the value that the run measured: a
+    number, a text, or a list of texts. Raises `InvalidInput` if there is no such question.
     """
     questions = _part("labkit.teach.questions.asking")
     return questions.answer(name, found) if questions else None
@@ -39,11 +39,12 @@ def answer(name: str, found: object = None) -> "Answer | None":
 
 @takes('lab.check("05-recovery")')
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Checks your answer to an exercise, as `lab.check("05-recovery")`, and opens a counterexample if there is one.
+    """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if any.
 
-    What is checked is what is graded: your cell alone, with the parameters and what else you wrote. With `strict=True`
-    or LABKIT_STRICT=1 it raises `NotPassed` where the answer is wrong or missing, so that a notebook that is run by a
-    program fails. Raises `InvalidInput` for an unknown exercise.
+    The check runs the code that would be graded: your cell alone, with its parameters and the definitions that
+    you added. With `strict=True` or the variable LABKIT_STRICT=1 it raises `NotPassed` if the answer is wrong
+    or missing, so that a program that runs the notebook sees the failure. Raises `InvalidInput` if there is no
+    such exercise.
     """
     if exercises := _exercises():
         exercises.check(name, strict=strict)
@@ -51,16 +52,17 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 @takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
-    """Prints the next hint for an exercise, and how long a solution is. Raises `InvalidInput` for an unknown one."""
+    """Print the next hint for an exercise and the length of a solution.
+
+    Raises `InvalidInput` if there is no such exercise.
+    """
     if exercises := _exercises():
         exercises.hint(name)
 
 
 @takes('lab.progress("05")')
 def progress(notebook: str | None = None) -> None:
-    """Prints how far you have come in all exercises and predictions, or in those of one notebook
-    (`lab.progress("05")`).
-    """
+    """Print your progress in all exercises and predictions, or in those of one notebook (`lab.progress("05")`)."""
     if exercises := _exercises():
         exercises.progress(notebook)
     questions = _part("labkit.teach.questions.asking")
@@ -70,9 +72,9 @@ def progress(notebook: str | None = None) -> None:
 
 @takes('lab.reset("00-rows", confirm=True)')
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Takes an exercise, or all, back to the stub, or drops a prediction; only with `confirm=True`.
+    """Reset one exercise or all of them to the stub, or delete a prediction. Does so only with `confirm=True`.
 
-    Raises `InvalidInput` for an unknown name.
+    Raises `InvalidInput` if neither an exercise nor a question has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -83,12 +85,13 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 @takes("lab.try_sink(write_batch)")
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
-    """Kills your sink at every statement of its batches, and says on which axis something is wrong; takes seconds.
+    """Kill your sink at every statement of its batches and report which guarantees break. Takes seconds.
 
-    The store and the kill are real, the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`: a table
-    with two writers, one of which is stopped, replaced, and continued. What survives is tried with twelve batches,
-    items such as `O'Brien`, and two queries with names that are nearly alike. Numbers of rows never come again in
-    another batch. Raises `InvalidInput`.
+    The store and the kills are real; the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`:
+    a table with two writers, of which the older one is stopped, replaced, and continued. A sink that survives
+    is then tried with twelve batches, with items such as `O'Brien`, and with two queries that have similar
+    names. No row number occurs in two batches. Raises `InvalidInput` if `kind` is unknown or the sink cannot be
+    called as a sink.
     """
     found = _own()
     return found.try_sink(sink, kind) if found else None
@@ -96,10 +99,10 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
 def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "table") -> str:
-    """Writes your sink into a file, with what Spark needs around it; gives what `lab.crash_test` takes.
+    """Write your sink to a file, with the code that Spark needs, and return the argument for `lab.crash_test`.
 
-    `kind` is `"table"` or `"folder"`. The function must need nothing but its arguments. Raises `InvalidInput` where its
-    source is not known.
+    `kind` is `"table"` or `"folder"`. The function may use only its arguments. Raises `InvalidInput` if its
+    source cannot be found, or if `file` or `kind` cannot be used.
     """
     if not _exercises():
         return ""
@@ -108,19 +111,21 @@ def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "t
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
 def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
-    """Kills a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does it.
+    """Kill a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does.
 
-    Takes two to three minutes. `options` are those of the command line. With `only=["b0.call.returns"]` the job is
-    killed at that place alone: 15 to 20 seconds, which can show that something breaks and give no guarantee. Without
-    Java, and for a sink that is not written yet, a card says that nothing was tested. Raises `InvalidInput` for what
-    cannot be tested.
+    This takes two to three minutes. `options` are those of the command line, written as Python arguments. With
+    `only=["b0.call.returns"]` the job is killed only at that place: this takes 15 to 20 seconds and can reveal
+    a defect, but establishes no guarantee. If Java is missing, or the sink is still a stub, a card says that
+    nothing was tested. Raises `InvalidInput` if the subject or an option cannot be used.
     """
     found = _own()
     return found.crash_test(subject, options=options) if found else None
 
 
 def _exercises() -> ModuleType | None:
-    """The exercises, where they are."""
+    """Return the module that checks exercises. Without it, print that exercises are not checked here and return
+    None.
+    """
     found = _part("labkit.teach.exercises.check")
     if found is None:
         print("Exercises are not checked here.")
@@ -128,12 +133,12 @@ def _exercises() -> ModuleType | None:
 
 
 def _own() -> ModuleType | None:
-    """What tries a learner's own sink, where the exercises are."""
+    """Return the module that tests a learner's own sink, or None in a copy of the lab without exercises."""
     return import_module("labkit.teach.own") if _exercises() else None
 
 
 def _part(name: str) -> ModuleType | None:
-    """A part of the lab that the copy in which submissions run has not."""
+    """Return a module of the lab, or None if this copy does not contain it, as the copy that grades submissions."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

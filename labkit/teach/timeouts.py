@@ -1,4 +1,4 @@
-"""The three timeouts of Kafka transactions in a notebook: examined on paper, and tried on a broker."""
+"""The functions of `lab` about the three timeouts of Kafka transactions: calculate whether they fit, or try them."""
 
 from labkit.core.asked import takes
 from labkit.core.errors import InvalidInput
@@ -10,10 +10,11 @@ from labkit.teach.cards import Examined, Trials
 
 @takes("lab.timeouts(interval=10, checkpoint=5, transaction=60)")
 def timeouts(**seconds: float) -> Examination:
-    """Whether a job that commits Kafka transactions with its checkpoints can lose data, as `labkit timeouts` says it.
+    """Calculate whether a job that commits Kafka transactions with its checkpoints can lose data.
 
-    `interval`, `checkpoint` and `transaction` are needed; `maximum`, `pause`, `tolerated` and `downtime` may be given.
-    Raises `InvalidInput`.
+    `labkit timeouts` does the same. All values are seconds, except `tolerated`, a number of failed checkpoints.
+    `interval`, `checkpoint` and `transaction` are required; `maximum`, `pause`, `tolerated` and `downtime` are
+    optional. Raises `InvalidInput` if one is missing, unknown or out of range.
     """
     known = Timeouts._fields
     if missing := [name for name in known[:3] if name not in seconds]:
@@ -26,9 +27,9 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Runs one checkpoint interval on the Kafka broker with steady traffic, a burst, and records just before its end.
+    """Run one checkpoint interval on a Kafka broker with steady traffic, a burst, and records near its end.
 
-    Both in seconds, and really waited for. Raises `ServiceUnavailable` without a broker.
+    Both arguments are seconds, and the run really takes that long. Raises `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 
