@@ -1,5 +1,5 @@
-"""Grading: learners' notebooks run in isolated processes, and their answers are judged outside of those.
+"""Grading: learners' notebooks run in isolated processes, and trusted code outside of these judges their answers.
 
-Nothing here is installed for learners. Only `labkit.grading.sandbox.inside` runs beside the code of a learner; no other
-module of this package must.
+The copy of the lab for learners does not contain this package. Of its modules, only those in
+`labkit.grading.sandbox.inside` run in the same sandbox as a learner's code.
 """

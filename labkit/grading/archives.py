@@ -1,7 +1,8 @@
-"""Reads notebooks out of a ZIP archive that anybody may have made; nothing is unpacked by the names in the archive.
+"""Reads notebooks out of a ZIP archive that may be malformed or hostile.
 
-Entries are read with a limit and never written by their paths. A refused entry is named with the reason, and the others
-are read: one student's files never use up what another one's need.
+No file is written to a path that the archive states, and every entry is read up to a limit. A refused entry is
+reported with the reason and the others are read, so one student's files never use up the limits of another
+student.
 """
 
 import stat
@@ -19,17 +20,17 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""Files that lie directly in one archive, or in one of its outermost folders, and may be notebooks."""
+"""The largest number of possible notebooks directly in one archive or in one of its outermost folders."""
 MOST_EACH = 512 * 1024**2
-"""Bytes that are read of one of the outermost folders, or of an archive within the archive."""
+"""The largest number of bytes read from one outermost folder, or from an archive within the archive."""
 MOST_RATIO = 200
-"""The ratio by which an entry of more than a megabyte may be compressed."""
+"""The largest compression ratio that an entry of more than a megabyte may have."""
 MOST_DEPTH = 12
-"""The depth of folders within folders."""
+"""The largest number of path components that an entry may have."""
 MOST_WITHIN = 64 * 1024**2
-"""Bytes of an archive within an archive; deeper ones are not opened."""
+"""The largest size in bytes of an archive within an archive; archives nested deeper are not opened."""
 MOST_DIRECTORY = 16 * 1024**2
-"""Bytes of the list of contents of an archive within an archive, which is held in memory as a whole."""
+"""The largest size in bytes of the central directory of an archive within an archive, which is held in memory."""
 _END = b"PK\x05\x06"
 _END_BYTES = 22 + 0xFFFF
 _UTF8 = 0x800
@@ -42,18 +43,19 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
-    """The file's date; for a file of an archive within this one the date of that archive, whose contents are not
-    trusted."""
+    """The file's date. A file of a nested archive has that archive's date, because the nested contents are not
+    trusted.
+    """
     content: bytes = b""
     problem: str | None = None
     place: PurePosixPath | None = None
-    """The path of the archive within this one that held the file; None: the file lies in this one itself."""
+    """The path of the nested archive that held the file, or None if the file is directly in this archive."""
     changed: datetime | None = None
-    """The date of change that the file itself states: its author's word."""
+    """The modification date that the file itself states, which its author may have set."""
 
 
 class Archive:
-    """An open archive."""
+    """An open ZIP archive."""
 
     def __init__(self, file: zipfile.ZipFile, name: str, *, within: bool) -> None:
         self.name, self._file, self._within = name, file, within
@@ -62,11 +64,11 @@ class Archive:
         self._read: Counter[str] = Counter()
 
     def paths(self) -> list[PurePosixPath]:
-        """Every file, except hidden ones."""
+        """Return the paths of all files except hidden ones."""
         return [_inside(path) for path, _ in self._members]
 
     def beginning(self, path: PurePosixPath, most: int) -> bytes:
-        """The first `most` bytes of a file, or fewer; none of a file that cannot be read."""
+        """Return at most the first `most` bytes of a file, or no bytes if it cannot be read."""
         for named, member in self._members:
             if _inside(named) == path and _refused(member, path, most) is None:
                 try:
@@ -77,7 +79,9 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Every file that may be a notebook, also in archives within this one. Raises `InvalidInput` for too many."""
+        """Yield every file that may be a notebook, also those in nested archives. Raises `InvalidInput` for too
+        many files.
+        """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
         ]
@@ -125,7 +129,9 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """An archive to read from. Raises `InvalidInput` for no archive, or for too long a list of contents."""
+    """Open an archive for reading. Raises `InvalidInput` if it is not a ZIP archive or its central directory is
+    too long.
+    """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
             raise InvalidInput(
@@ -138,7 +144,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """The entries of an archive within an archive, with the date and the owner of that archive."""
+    """Yield the entries of a nested archive, with the date and the owner of that archive."""
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:
@@ -156,7 +162,10 @@ _NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """The length that the list of contents states, in bytes; 0 without such a list, which the reader then reports."""
+    """Return the length in bytes that the end record states for the central directory, or 0 without an end record.
+
+    The ZIP reader reports a missing end record later.
+    """
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES))
     tail = file.read()
@@ -166,7 +175,7 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """The path as its author meant it: many programs write UTF-8 without saying so."""
+    """Return the path that the author meant: many programs write UTF-8 names without setting the flag for UTF-8."""
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -181,18 +190,20 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """The outermost folder of a file; empty for a file in none."""
+    """Return the outermost folder of a file, or an empty string for a file that is in no folder."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """The path without the parts that would lead out of the archive."""
+    """Return the path without the parts that would lead out of the archive."""
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """The date of change in this machine's time, since an archive names no zone; 1970 for no date at all."""
+    """Return the modification date in this machine's time zone, since an archive names no zone; 1970 if it is
+    invalid.
+    """
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
@@ -200,7 +211,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Why an entry is not read, in a sentence; None if it is read."""
+    """Return the reason why an entry must not be read, as a sentence, or None if it may be read."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

@@ -1,7 +1,7 @@
-"""An answer that lives in a sandbox, as a judge meets it: questions go out as JSON, plain values come back.
+"""Asks an answer that lives in a sandbox: questions go out as JSON, and plain values come back.
 
-An answer that breaks the rules of this conversation has failed: too late, too large, no JSON, not plain, another answer
-to the same question.
+An answer has failed if it arrives too late, is too large, is not JSON or not a plain value, or differs from the
+answer to the same question before.
 """
 
 import socket
@@ -16,11 +16,11 @@ from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 AGAIN = 16
-"""How many questions are asked once more when a judge is content."""
+"""About how many of the questions are asked a second time after a judge has accepted the answers."""
 
 
 class Unanswered(AnswerFailed):
-    """A failed answer. `kind` names the failure in words of the grader's own, which cannot carry a hidden value."""
+    """A failed answer. `kind` names the failure in the grader's own words, so it cannot reveal a hidden value."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """The `Answer` behind a connection. No answer counts after `deadline` (of `time.monotonic`)."""
+    """An `Answer` at the other end of a socket; after `deadline` (of `time.monotonic`) every question fails."""
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
@@ -44,31 +44,33 @@ class RemoteAnswer:
         self._repeated = 0
         self.calls = 0
         self.waited = 0.0
-        """Seconds that the sandbox has needed for its answers so far."""
+        """The seconds that the sandbox has needed for its answers so far."""
         self.lost: str | None = None
-        """Why no further question can be asked; None if one can."""
+        """The reason why no further question can be asked, or None while questions are possible."""
 
     def value(self) -> Plain:
-        """The learner's constant. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the learner's constant. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(b'{"do":"value"}')
 
     def call(self, *arguments: Plain) -> Plain:
-        """The value of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the value of the learner's function for these arguments. Raises `MissingSolution` or
+        `AnswerFailed`.
+        """
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """What the learner's sink asks of its store next. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the next request of the learner's sink to its store. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(msgspec.json.encode({"steps": [kind, known, arguments]}))
 
     def greet(self) -> bool:
-        """Whether the other end answers at all."""
+        """Return whether the process at the other end of the connection replies at all."""
         try:
             return _plain(self._ask(b'{"hello":true}')) is True
         except (AnswerFailed, MissingSolution):
             return False
 
     def repeat(self) -> None:
-        """Asks some questions once more. Raises `AnswerFailed` if one of the answers differs now."""
+        """Ask some of the questions a second time. Raises `AnswerFailed` if an answer now differs."""
         step = max(1, len(self._known) // AGAIN)
         for question in list(self._known)[::step]:
             self._compare(question)
@@ -94,7 +96,7 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """The reply to a question, as canonical JSON. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the reply to a question as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         patience = self._patience
         if self.lost is not None:
             raise Unanswered(self.lost, "ended its process or broke off")

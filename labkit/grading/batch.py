@@ -1,6 +1,6 @@
-"""Grades many submissions at once: selects those that have changed, deals them to workers, and survives dead workers.
+"""Grades many submissions in parallel: selects the changed ones, deals them to workers, and survives dead workers.
 
-What is done is on disk, record by record; a batch that was killed goes on where it stopped.
+Every finished submission is on disk as a record, so a batch that was killed continues where it stopped.
 """
 
 import queue
@@ -31,28 +31,28 @@ from labkit.teach.exercises.moved import now
 _TRIES = 2
 
 Tell = Callable[[int, int, str], None]
-"""Called with the number of submissions that are done, the number of all, and the name of the latest one."""
+"""Called with the number of finished submissions, the number of all submissions, and the name of the latest one."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a batch, in numbers of submissions."""
+    """The result of a batch. `graded`, `kept`, `failed` and `taken` count submissions."""
 
     seed: int
     graded: int
     kept: int
-    """Submissions whose records were there already."""
+    """The number of submissions whose records were valid already."""
     failed: int
-    """Submissions that could not be graded."""
+    """The number of submissions that could not be graded."""
     seconds: float
     level: str
     missing: dict[str, str]
     taken: int = 0
-    """Records that were taken over from other folders."""
+    """The number of records that were copied from the output folders of shards."""
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grades submissions that have no record yet or have changed. Raises `InvalidInput`, `GradingError`."""
+    """Grade the submissions that have no valid record yet. Raises `InvalidInput` or `GradingError`."""
     begun = time.monotonic()
     course = courses.load(order.course)
     order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])
@@ -84,9 +84,9 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grades the batch in shards on Spark; returns the order that takes over the records of the shards.
+    """Grade the batch in `count` shards on Spark; return the order that takes over the records of these shards.
 
-    Raises `JobFailed`, `ServiceUnavailable`, `InvalidInput`.
+    Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
     # On disk before Spark starts: the same command, typed again after a crash, must go on with the same seed.
@@ -104,7 +104,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """The submissions to grade: those that were asked for, or else those without a valid record."""
+    """Return the submissions to grade: those that --only and --exercise name, or else those without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -115,7 +115,9 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """The key of the student with this name, id or account. Raises `InvalidInput` for nobody, and for several."""
+    """Return the key of the student with this name, id or account. Raises `InvalidInput` if there is none or
+    several.
+    """
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -137,7 +139,7 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 
 
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
-    """The setting that all workers share; chooses the level of isolation."""
+    """Return the settings that all workers share, including the chosen level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
@@ -164,7 +166,7 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 def _deal(
     todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Gives each worker the next submission when it is done with one; returns the outcomes."""
+    """Give each worker the next submission as soon as it has finished one; return the outcomes of all submissions."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
@@ -196,7 +198,9 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Writes the record of a submission that could not be graded; returns whether that settles it."""
+    """Write the record of a submission that could not be graded; return whether it is final and need not be tried
+    again.
+    """
     course = courses.load(order.course)
     path = record_path(order.out, one)
     record = new_record(one, course, setting)
@@ -207,7 +211,7 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerThread(threading.Thread):
-    """Drives one worker process: hands it a submission, waits, and starts another process when one has died."""
+    """Drives one worker process: sends it a submission, waits for the outcome, and replaces a process that has died."""
 
     def __init__(
         self,
@@ -222,7 +226,7 @@ class _WorkerThread(threading.Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Hands out submissions until `stop`."""
+        """Hand out submissions until `stop` is called."""
         while not self._stopped:
             with suppress(queue.Empty):
                 one, tries = self._waiting.get(timeout=0.1)
@@ -256,7 +260,7 @@ class _WorkerThread(threading.Thread):
         return self._connection
 
     def stop(self) -> None:
-        """Ends the worker process, even in the middle of its work; its sandbox ends with it."""
+        """End the worker process even while it is grading; its sandbox ends with it."""
         self._stopped = True
         if self._connection is not None:
             with suppress(OSError):

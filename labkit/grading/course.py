@@ -1,6 +1,6 @@
 """A course to grade: its exercises, its notebooks as they were released, and its hidden variants.
 
-The course is the lab's own, or an instructor's from a Python file that need not be public.
+The course is the lab's own, or that of an instructor's Python file, which may be private.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from labkit.grading.sandbox.root_layout import PACKAGE
 from labkit.teach.exercises.contract import Exercise, Variant
 
 Variants = Callable[[str, int], Sequence[Variant]]
-"""The hidden variants of an exercise for a seed. The same arguments give the same variants."""
+"""Returns the hidden variants of an exercise for a seed. The same arguments always give the same variants."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ class Course:
     name: str
     exercises: Mapping[str, Exercise]
     notebooks: Path
-    """The folder with the learners' copies, as they were released."""
+    """The folder with the learners' notebooks as they were released."""
     variants: Variants
     digest: str
     """A digest of every file that a grade depends on."""
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
-        """The exercises of a notebook, in the order of the course."""
+        """Return the exercises of a notebook, in the order of the course."""
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
-        """Every module that would answer one of the exercises."""
+        """Return the names of all modules that would give away the answer to an exercise."""
         return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:
-        """The released copy of a notebook. Raises `InvalidInput` when it is missing."""
+        """Return the path of the released copy of a notebook. Raises `InvalidInput` if it is missing."""
         path = self.notebooks / f"{notebook}.ipynb"
         if not path.is_file():
             raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run make notebooks.")
@@ -49,7 +49,7 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """The lab's own course, or the course of a file. Raises `InvalidInput`."""
+    """Return the course that a Python file defines, or the lab's own course for None. Raises `InvalidInput`."""
     return _own() if file is None else _of_file(file)
 
 
@@ -66,7 +66,10 @@ def _own() -> Course:
 
 @cache
 def _of_file(file: Path) -> Course:
-    """The course of a file with EXERCISES (a list), NOTEBOOKS (a folder), variants(name, seed), and perhaps COURSE."""
+    """Load the course of a file that defines EXERCISES (a list), NOTEBOOKS (a folder) and variants(name, seed).
+
+    COURSE, the name of the course, is optional.
+    """
     module = _loaded(file)
     missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
     if missing:

@@ -1,7 +1,7 @@
-"""Runs one prepared notebook in sandboxes until each of its exercises has its points.
+"""Runs one prepared notebook in sandboxes until each of its exercises has been graded.
 
-A cell that ends the kernel, hangs or floods costs its own exercise: the notebook is run again without the cell, in a
-new sandbox, and the other exercises are asked.
+If a cell ends the kernel, hangs or prints too much, only its own exercise loses its points: the notebook runs
+again in a new sandbox without that cell, and the other exercises are asked.
 """
 
 import time
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Varian
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
 _OURS = {"no sandbox", "failed"}
-"""Ends of a run that say nothing about the submitted code."""
+"""The ends of a run that are the grader's fault and not that of the submitted code."""
 _SHOWN = {
     "timeout": "ran too long",
     "dead": "ended the kernel",
@@ -51,17 +51,17 @@ class Examination:
     sandbox: Sandbox
     patience: Patience
     spark: SparkJudge
-    """The judge of exercises that need Spark."""
+    """The judge of the exercises that need Spark."""
     made: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
-    """The numbers of the cells that are left out by now."""
+    """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
-    """Known answers, which are judged when the sandbox is gone."""
+    """Constants that the sandbox has already returned; they are judged on Spark after the last sandbox has ended."""
     deadline: float = 0.0
-    """The end of the submission's time (of `time.monotonic`), moved on while a judge searches."""
+    """The end of the submission's time (of `time.monotonic`), extended by the time that judges need."""
 
     def run(self) -> ExaminationResult:
-        """Gives points to every attempted exercise. Raises `GradingError` when sandboxes do not work."""
+        """Give points to every attempted exercise. Raises `GradingError` if the sandboxes do not work."""
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
@@ -80,9 +80,10 @@ class Examination:
         return self.made
 
     def _left(self) -> list[Exercise]:
-        """The exercises still to be asked: texts that a person reads first, functions last.
+        """Return the exercises that are still to be asked: free texts first, then constants, functions last.
 
-        A function can tell the rest of its notebook what it is asked. Answers that came before it cannot hold that.
+        A function could reveal its hidden questions to the rest of the notebook, so all other answers are read
+        before it.
         """
         left = [
             one for one in self.prepared.attempted if one.name not in self.made.items and one.name not in self.later
@@ -90,7 +91,7 @@ class Examination:
         return sorted(left, key=_asked_late)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Leaves out the cell at which a run ended, and fails its exercise."""
+        """Leave out the cell at which a run ended, and mark its exercise as failed."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
             raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
         numbers = self.prepared.numbers(self.without)
@@ -113,7 +114,7 @@ class Examination:
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
-        """Asks for one answer after the other, until the sandbox has ended."""
+        """Ask for one answer after the other until all are asked or the sandbox has ended."""
         for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
             begun = time.monotonic()
             answer = RemoteAnswer(connection, self.deadline, self.patience)
@@ -133,7 +134,9 @@ class Examination:
         self.made.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Fails the first exercise if nobody greets: earlier code has broken the notebook, or time is up."""
+        """Mark the first exercise as failed if its answer is unreachable: earlier code broke the kernel, or time
+        is up.
+        """
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.made.limits_hit.append(how)
@@ -162,7 +165,9 @@ class Examination:
 
 
 def _asked_late(exercise: Exercise) -> int:
-    """0 for texts, 1 for constants, 2 for whatever may be a function."""
+    """Return the sort key of an exercise: 0 for free texts, 1 for constants, 2 for everything that may be a
+    function.
+    """
     if exercise.by_hand:
         return 0
     return 1 if exercise.kind in {Kind.PREDICT, Kind.EXPLAIN} else 2
@@ -177,7 +182,7 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Items of the exercises that are not asked, each with the reason."""
+    """Return the items of the exercises that the learner has not attempted, each with the reason."""
     items = {}
     for exercise in exercises:
         if exercise.name in prepared.missing:

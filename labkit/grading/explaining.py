@@ -1,7 +1,7 @@
-"""Explains an error of a learner's code in the words of that error, where these cannot hold anything hidden.
+"""Adds error messages of a learner's code to failed items, if these messages cannot contain hidden values.
 
-A learner's code that was asked hidden questions could put them into its errors. So the words come from a run in which
-nothing but the first visible question of each exercise is asked, or from the text of the cell.
+Code that was asked hidden questions could put them into its error messages. So the messages come from the text
+of the cell, or from a separate run that asks nothing but the first visible question of each exercise.
 """
 
 import ast
@@ -22,13 +22,13 @@ _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
 _SILENT = ("failed with an error", "no plain value", "gave no function")
-"""Phrases of the page for an answer that failed without a word of its own."""
+"""Phrases in the reason shown to the learner that mark a failure without an error message of its own."""
 
 
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Adds the error to each failed item, as far as it can be shown."""
+    """Add the error message to each failed item for which it can be shown safely."""
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -46,7 +46,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """The error that the text of a cell shows without being run; empty if it shows none."""
+    """Return the error that parsing a cell shows without running it, or an empty string."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -64,7 +64,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _given_names(tree: ast.Module) -> set[str]:
-    """Every name that a cell binds, on whatever level; too many rather than too few."""
+    """Return every name that a cell binds at any level of nesting; a superset is acceptable."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -79,7 +79,7 @@ def _given_names(tree: ast.Module) -> set[str]:
 def _asked(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """The errors at the first visible question, from a run that is asked nothing else."""
+    """Return the error of each exercise at its first visible question, from a run that asks nothing else."""
     left_out = set(without)
     errors: dict[str, str] = {}
     deadline = time.monotonic() + _SECONDS

@@ -1,6 +1,6 @@
-"""Exports for learning platforms: a table of points in each one's form, and feedback under its file names.
+"""Writes the exports for learning platforms: a table of points in each platform's format, and feedback archives.
 
-Only for platforms of the submissions or of the roster.
+An export is written only for the platforms that occur in the submissions or in the roster.
 """
 
 import io
@@ -18,11 +18,11 @@ from labkit.host import durable
 
 FOLDER = "exports"
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
-"""The date of every entry, so that the same points make the same archive."""
+"""The date of every archive entry, so that equal points give an identical archive."""
 
 
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> None:
-    """Writes the exports for the platforms of this class; `pages` holds the feedback by the key of a row."""
+    """Write the exports for the platforms of this class. `pages` maps the key of a row to its feedback page."""
     platforms = {record.platform for row in book.rows for record in row.records}
     platforms |= {kind.value for row in book.rows if row.member for kind, _ in row.member.accounts}
     files: dict[str, bytes] = {}
@@ -47,7 +47,7 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 
 
 def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
-    """Every student of a platform, by the account there, with the records under that account."""
+    """Yield (row, account, records) for every student of a platform, with the records handed in under that account."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
             account: [] for kind, account in (row.member.accounts if row.member else ()) if kind is platform
@@ -60,10 +60,11 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 
 
 def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
-    """The grading worksheet of one assignment: a number there is a student's in that assignment only.
+    """Yield the lines of Moodle's grading worksheet, in which a participant number is valid in one assignment only.
 
-    What an assignment asks for is not known. It is every notebook that anybody has handed in there, so that all have
-    the same maximum; of a number without any notebook it is everything.
+    Moodle does not state which notebooks belong to an assignment. So an assignment consists of all notebooks
+    that anybody has handed in there, which gives all students the same maximum. A participant who handed in
+    nothing gets the maximum of the whole course.
     """
     together = _handed_in_together(book)
     yield (
@@ -90,7 +91,7 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """For each notebook those that came under one number with it, or with one of these."""
+    """Return, for each notebook, all notebooks that are in the same Moodle assignment, directly or transitively."""
     together: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
         own = {record.notebook for record in records if record.notebook}
@@ -109,7 +110,7 @@ def _comments(row: Row, asked_names: set[str]) -> str:
 
 
 def _canvas(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
-    """A gradebook, in which the number in the second column alone identifies a student."""
+    """Yield the lines of a Canvas gradebook, in which only the number in the second column identifies a student."""
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
     for row, account, _ in _of_platform(book, Platform.CANVAS):
@@ -124,7 +125,7 @@ def _blackboard(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
 
 
 def _new_column(book: Gradebook, course: str) -> str:
-    """The title of a column that Blackboard does not have yet."""
+    """Return the title of a column that does not exist yet in Blackboard."""
     return f"{course} [Total Pts: {amount(_most(book))} Score]"
 
 
@@ -137,11 +138,11 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
     Platform.CANVAS: lambda upload: f"{PurePath(upload).stem}-feedback.html",
     Platform.BRIGHTSPACE: lambda upload: f"{upload}/feedback.html",
 }
-"""The path at which each platform looks for feedback in one archive, by its name for the upload."""
+"""Per platform, the path of a feedback page in the archive, computed from the platform's name for the upload."""
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """The key of a row by the path of its feedback."""
+    """Return the key of a row for each path of a feedback page."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

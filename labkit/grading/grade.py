@@ -1,4 +1,4 @@
-"""Grades submissions and writes the book: the whole of `labkit grade` but for its printing."""
+"""Grades submissions and writes the gradebook: the work of `labkit grade` without its printed output."""
 
 from dataclasses import dataclass, field, replace
 
@@ -14,18 +14,18 @@ from labkit.grading.shards import drop, folder_of
 
 @dataclass(frozen=True)
 class Graded:
-    """A batch that is done, and the book that was written from all records of the folder."""
+    """A finished batch, and the gradebook written from all records of the output folder."""
 
     done: Done
     records: list[Record] = field(default_factory=list)
     book: Gradebook | None = None
-    """None for a shard: it makes no table and no page, since it knows only its own submissions."""
+    """The gradebook, or None for a shard, which knows only its own submissions and so writes no table and no page."""
 
 
 def grade(order: Order, tell: Tell) -> Graded:
-    """Grades what has no record yet or has changed, and writes grades.csv and all pages.
+    """Grade the submissions without a valid record, and write grades.csv and all pages.
 
-    Raises `InvalidInput`, `GradingError`, and with `master` also `JobFailed` and `ServiceUnavailable`.
+    Raises `InvalidInput` or `GradingError`; with `order.master` also `JobFailed` and `ServiceUnavailable`.
     """
     course, options = load(order.course), policy.options(order.out, order.about_class())
     of_class = policy.read(order.out, options, course)

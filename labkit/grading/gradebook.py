@@ -1,7 +1,7 @@
-"""The pages and the table that a batch leaves: grades.csv, a page for each student, a summary for the instructor.
+"""Writes the table and the pages of a batch: grades.csv, a page for each student, and a summary for the instructor.
 
-All of them come from the records, the marks and the rules, and can be made anew from these at any time. A student's
-page holds no hidden parameter, no hidden trace and nothing of another student.
+All of them are computed from the records, the marks and the rules, and can be written again from these at any
+time. A student's page contains no hidden parameter, no hidden trace, and nothing about another student.
 """
 
 from pathlib import Path
@@ -16,17 +16,17 @@ from labkit.grading.tables import amount
 from labkit.host import durable
 
 BY_HAND = "by_hand"
-"""The folder of the texts that a person reads, and of the marks to fill in."""
+"""The name of the folder for the free texts that a person grades and for the mark tables to fill in."""
 
 
 def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Writes the table and all pages of an output folder; returns the records that they show."""
+    """Write the table and all pages of an output folder; return the records that they show."""
     kept, _ = write_book(out, course, policy or Policy())
     return kept
 
 
 def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
-    """Writes the table and all pages; returns the records that they show, and the gradebook."""
+    """Write the table and all pages; return the records that they show, and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints
@@ -43,8 +43,9 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """The keys of what a student has handed in who stands in the table under this name or id; the word, if
-    nobody does.
+    """Return the keys of all submissions of the student whose name or id in the table is `word`.
+
+    If there is no such student, or `word` is itself a key, the result is [word].
     """
     kept, _ = records.read_all(out / "records")
     if any(record.key == word for record in kept):
@@ -65,7 +66,7 @@ def _replace_changed(path: Path, text: str) -> None:
 
 
 def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> dict[str, str]:
-    """Writes a page for everybody who has handed something in; returns the pages by the row's key."""
+    """Write a page for every student who has handed something in; return the pages by the key of their row."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
     for row in book.rows:
@@ -82,7 +83,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Writes the texts to read, and the marks to fill in, if there are any."""
+    """Write the page of free texts and the mark table to fill in, if the class has free texts."""
     texts = pages.texts(book)
     if not texts:
         return
@@ -102,9 +103,10 @@ def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: E
 
 
 def table(book: Gradebook) -> str:
-    """A row for each student, a column for each exercise; empty where nobody has graded it yet.
+    """Return grades.csv: a row for each student and a column for each exercise, empty where points are still
+    missing.
 
-    At the end stand columns that not every class has: ids, penalties, points still to come.
+    The last columns (id, penalty, handed in, in roster, group) appear only in classes that need them.
     """
     more = _further_columns(book)
     titles = ["student", *(one.name for one in book.asked), "total", "late"]
@@ -117,7 +119,7 @@ def table(book: Gradebook) -> str:
 
 
 def _further_columns(book: Gradebook) -> list[tuple[str, list[str]]]:
-    """Columns in which at least one row of this class has a value that matters."""
+    """Return the titles and cells of the optional columns that this class needs."""
     rows = book.rows
     penalties = [
         ", ".join(f"{amount(100 * share)} %" for share in dict.fromkeys(row.penalties.values())) for row in rows

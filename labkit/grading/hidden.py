@@ -1,11 +1,12 @@
-"""The hidden variants, from which grades come: drawn anew from the seed of a grading run, never given to a learner.
+"""The hidden variants that decide grades, drawn from the seed of a grading run and never shown to a learner.
 
-Hidden variants differ from public ones in what an answer could have learnt by heart: participants, words, batch sizes,
-budgets of faults, and the rule that a system leaves out. Whatever is drawn, each kind of fault comes in at least one
-variant. Predictions and choices among statements are participation items: their one variant is the public one.
+Hidden variants differ from public ones in everything that an answer could have memorized: participants, words,
+batch sizes, numbers of faults, and the rule that a broken system violates. Every draw contains each kind of
+fault in at least one variant. Predictions and choices among statements only count participation, so their one
+variant is the public one.
 
-A seed must give the same variants for good, so that a grade can be repeated: the order of the draws is part of this
-file, and `tests/grading/hidden.json` holds a digest for each exercise.
+A seed must always give the same variants, so that a grade can be repeated. The order of the draws is therefore
+part of this file's interface, and `tests/grading/hidden.json` holds a digest for each exercise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,35 +24,35 @@ from labkit.teach.exercises.registry import find
 T = TypeVar("T")
 Parameters = dict[str, object]
 System = tuple[str, Parameters]
-"""A simulator's configuration, by name."""
+"""The name of a system and the configuration of its simulator."""
 
 WORDS = (
     *("hello-world-hello", "world-hello-hello", "hello-hello-world", "stream-table-stream", "table-stream-stream"),
     *("spark-spark-flink", "flink-spark-flink"),
 )
-"""Three words, two of which are equal."""
+"""Sentences of three words, two of which are equal."""
 TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
-"""Three words whose equal ones share one batch of two, or one of three."""
+"""Sentences of three words whose equal words are in the same batch of two or of three."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
-"""Three different words, which three tasks write."""
+"""Sentences of three different words, which three tasks write."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
-"""Five words with the same initial, of which some come again."""
+"""Sentences of five words with the same initial, in which some words are repeated."""
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 BATCHES = ("world-hello", "stream-table", "spark-spark")
-"""Two words."""
+"""Sentences of two words."""
 
 
 class Chance(Random):
-    """Draws from a seed."""
+    """A random generator with a fixed seed, and a method for drawing among arguments."""
 
     def pick(self, *options: T) -> T:
-        """One of the options."""
+        """Return one of the options at random."""
         return self.choice(options)
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
-    """The hidden variants of an exercise: at least three, or the public one of a participation item.
+    """Return the hidden variants of an exercise: at least three, or the public one of a participation item.
 
     Raises `InvalidInput` for an unknown exercise.
     """
@@ -62,14 +63,14 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Three variants; each broken system is in one of them, in an order that is drawn."""
+    """Yield three variants; each broken system is in one of them, in random order."""
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
 
 
 def _assembled(system: Parameters, name: str = "put together", **parts: object) -> Variant:
-    """A variant with states that are put together from parts."""
+    """Return a variant whose states are assembled from the given parts."""
     return v(name, assembled=((name, system, parts),))
 
 
@@ -134,7 +135,9 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Names that are easily mixed up, batches of one and of two digits, a quote, another database, names of no job."""
+    """Yield variants with similar names, batch numbers of one and two digits, quotes, other databases, and foreign
+    names.
+    """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
     after = first + 1
@@ -154,7 +157,9 @@ def _orphans(c: Chance) -> Iterator[Variant]:
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
-    """Every short log under other names, and long logs in which names recur after both kinds of markers."""
+    """Yield variants with every short log under new names, and long logs in which names recur after both kinds of
+    markers.
+    """
     one, two = c.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names, plain = (one, two, "late"), ("plain", "")
     begun = (("write", one), (c.pick("commit", "abort"), one), plain)
@@ -221,7 +226,9 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Counts with and without 0, of one and of more digits, so that neither a falsy nor a long one is special."""
+    """Yield variants whose counts include 0 and numbers of several digits, so that no special case for either
+    passes.
+    """
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(100, 999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -295,7 +302,7 @@ def _order(c: Chance) -> list[Variant]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Intervals and times of a commit that are short and long beside each other."""
+    """Yield variants that combine short and long intervals with fast and slow commits."""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -303,7 +310,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Sinks of one to three rows; in each variant the marker stands elsewhere."""
+    """Yield variants with sinks of one to three rows; in each variant the marker is written at another position."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -320,7 +327,9 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """In each variant another limit counts; in the last one an interval of one second, and none at all."""
+    """Yield variants in each of which another limit is decisive; the last one asks for one second, or no interval
+    at all.
+    """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
     spare = c.randrange(1, rate)
@@ -334,10 +343,11 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """For each axis of a learner's own sink other rows, of which two are alike but for their number.
+    """Yield variants with other rows for each axis of a learner's own sink; two of the rows differ only in their
+    number.
 
-    Few runs are made of an older checkpoint and of a second query, so these have many batches. All other axes have the
-    same rows, since they look at the same runs.
+    The runs with an older checkpoint and with a second query are few, so they have many batches. All other axes
+    examine the same runs and so share the same rows.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:
@@ -350,7 +360,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Batches of two queries with these names."""
+    """Return randomly drawn batches of two queries with these names."""
     batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
     return {
         "batches": moved(batches, 50 + c.randrange(50)),
@@ -361,7 +371,7 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _words(c: Chance, batches: int) -> list[list[str]]:
-    """Rows of each batch: every item, and in the first two batches two rows that are alike."""
+    """Return the rows of each batch: every item occurs, and each of the first two batches contains a row twice."""
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
     words = [f"{item}:{c.randrange(1, 4)}" for item in items]
@@ -454,4 +464,4 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14b-folder": lambda c: _handed_over(c, FOLDER),
     "14b-writers": lambda c: _handed_over(c, WRITERS, EPOCHS),
 }
-"""The function that draws the variants of each exercise that is judged by what it does."""
+"""The function that draws the hidden variants of each exercise that is not a participation item, by its name."""

@@ -1,8 +1,9 @@
-"""Gives points: asks an answer by its public and its hidden variants, and says why it is right or wrong.
+"""Gives points: asks an answer the questions of the public and the hidden variants, and reports why it is right or
+wrong.
 
-All or nothing, for an exercise and for each axis of one that has axes: a recovery that is right in two schedules of
-three is not right. The judges run here, in the grader's process; from the learner's code come only answers to their
-questions.
+Points are all or nothing, for an exercise and for each axis of an exercise that has axes, because a recovery
+that is right in two of three schedules is not right. The judges run in the grader's process; the learner's code
+only answers their questions.
 """
 
 import time
@@ -15,25 +16,25 @@ from labkit.grading.records import ItemRecord, VariantRecord
 from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 
 JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
-"""Judges an answer by one variant, in this process or elsewhere."""
+"""Judges an answer by one variant, in this process or in another one."""
 
 
 _HIDDEN = "A hidden variant of the question was not passed."
 
 
 class Repeatable(Answer, Protocol):
-    """An answer that can be asked its questions once more."""
+    """An answer that can be asked the same questions a second time."""
 
     calls: int
-    """The number of questions so far."""
+    """The number of questions asked so far."""
 
     def repeat(self) -> None:
-        """Asks questions once more. Raises `AnswerFailed` if one of the answers differs now."""
+        """Ask some of the questions a second time. Raises `AnswerFailed` if an answer now differs."""
         ...
 
 
 class KnownAnswer:
-    """A constant that is known already."""
+    """A constant that the sandbox has already returned."""
 
     calls = 1
 
@@ -41,28 +42,30 @@ class KnownAnswer:
         self._known = known
 
     def value(self) -> Plain:
-        """The constant."""
+        """Return the constant."""
         return self._known
 
     def call(self, *arguments: Plain) -> Plain:
-        """Raises `Unanswered`: a constant is no function."""
+        """Raise `Unanswered`, because a constant is not a function."""
         raise Unanswered("it is a constant, and not a function", "gave no function")
 
     def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
-        """Raises `Unanswered`: a constant is no sink."""
+        """Raise `Unanswered`, because a constant is not a sink."""
         return self.call(kind, known, arguments)
 
     def repeat(self) -> None:
-        """Does nothing, since a known constant cannot change."""
+        """Do nothing, since a known constant cannot change."""
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Judges an answer in this process."""
+    """Judge an answer in this process and return the finding."""
     return exercise.judge(answer, variant)
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """The item of one exercise, with its points and the reason. Raises `GradingError` when the judge fails."""
+    """Return the graded item of one exercise, with its points and the reason. Raises `GradingError` if the judge
+    fails.
+    """
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
     try:
@@ -89,9 +92,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Judges every public variant, then every hidden one; the first variant that is not passed decides.
+    """Judge every public variant, then every hidden one, and stop at the first variant that the answer does not
+    pass.
 
-    Where an exercise has axes, it decides on its axis, and the others are judged.
+    If the exercise has axes, a variant that is not passed ends the judging of its own axis only.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}
@@ -123,7 +127,7 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """The points of the axes that hold, and a sentence for each that does not."""
+    """Give the points of the passed axes, and write one sentence for each axis."""
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
@@ -153,7 +157,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """The words of a finding, observed against expected."""
+    """Return the message of a finding, followed by the observed and the expected result."""
     comparison = " ".join(
         f"{word}: {words}" for word, words in (("Observed", finding.observed), ("Expected", finding.expected)) if words
     )
@@ -161,16 +165,18 @@ def _in_words(finding: Finding) -> str:
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:
-    """Marks an item as not attempted: no points, and no reproach."""
+    """Mark an item as not attempted, which gives no points and is not reported as an error."""
     item.points, item.status, item.reason, item.shown = 0, "not attempted", why, why
 
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
-    """Marks an item as failed: no points. `kind` holds nothing of the learner's, so no hidden value either."""
+    """Mark an item as failed, which gives no points. `kind` must not contain text of the learner's code or a
+    hidden value.
+    """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Marks an item as not graded, since grading itself failed: neither points nor zero."""
+    """Mark an item as not graded because grading itself failed; its points are unknown, not zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "It could not be graded; your instructor knows."

@@ -1,7 +1,7 @@
-"""Points and comments that a person gives, read from files that labkit never writes again.
+"""Reads the points and comments that a person gives, from files that labkit never overwrites.
 
-One line is one student's exercise, or one part of it. Points for an exercise that a judge has graded replace the
-judge's. Lines to fill in are written under a new name.
+One line is one exercise of one student, or one part of it. Points for an exercise that a judge has graded
+replace the judge's points. Lines to fill in are always written to a new file.
 """
 
 import math
@@ -35,17 +35,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """All marks for one student's exercise, taken together."""
+    """All marks for one student's exercise combined."""
 
     points: float | None = None
-    """`None` while a part of the exercise, or all of it, has no points yet."""
+    """The points for the exercise, or None while the exercise or a part of it has none."""
     comments: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     place: str = ""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """The marks in a file, without lines that have neither points nor comment. Raises `InvalidInput`."""
+    """Return the marks in a file, except lines with neither points nor a comment. Raises `InvalidInput`."""
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
@@ -84,7 +84,7 @@ def _points(row: tables.Row) -> float | None:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """The marks for one student's exercise, taken together: the last points for each part count."""
+    """Combine the marks for one student's exercise; if a part is marked several times, its last points count."""
     listed = list(marks)
     parts = {mark.part: mark.points for mark in listed if mark.points is not None}
     comments = {
@@ -101,19 +101,19 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """One student's text that has no points yet."""
+    """One student's free text that has no points yet."""
 
     keys: tuple[str, ...]
-    """Names that identify the student; the first one is written down."""
+    """Names that identify the student; the first one is written to the file."""
     name: str
     exercise: str
     most: float
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:
-    """Writes the lines that are to be filled in into a new file.
+    """Write a new file with the lines to fill in; return its path, or None if no line is missing.
 
-    A line of an earlier file is left out, filled in or not. `None` when there is no further line.
+    Lines that an earlier file already contains are left out, whether they are filled in or not.
     """
     listed = {
         (row.cells.get("student", "").lstrip("'"), row.cells.get("exercise"), row.cells.get("part", ""))
@@ -135,12 +135,12 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
 
 
 def templates(folder: Path) -> list[Path]:
-    """The files to fill in, the oldest first."""
+    """Return the files to fill in, oldest first."""
     return sorted(folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name))
 
 
 def _new(folder: Path) -> Path:
-    """A path that does not exist yet."""
+    """Return a path that does not exist yet."""
     number = 1
     while (path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")).exists():
         number += 1

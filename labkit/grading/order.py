@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SHARDS = 10_000
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 SHARDS = 8
-"""How many parts Spark gets, if nobody says a number."""
+"""The number of shards on Spark if the user names none."""
 
 _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(
@@ -70,18 +70,18 @@ class Shard:
 
 
 class Part(Kind[Shard]):
-    """A part of a batch, as `2/8`."""
+    """The kind of an option that names one shard of a batch, such as `2/8`."""
 
     metavar = "I/N"
 
     def read(self, word: object) -> Shard:
-        """The part. Raises `Unfit`, or `InvalidInput` for another form."""
+        """Return the shard. Raises `Unfit` or `InvalidInput` for any other form."""
         if not isinstance(word, str):
             raise Unfit("write the number of the shard and how many there are, as 2/8.")
         return Shard.parse(word)
 
     def word(self, value: Shard) -> Word:
-        """The part as it is typed."""
+        """Return the shard as a user types it."""
         return str(value)
 
 
@@ -174,20 +174,22 @@ class Order(Options):
         ],
     )
     bounds: Limits = field(default_factory=Limits)
-    """What a submission may use, but for its seconds."""
+    """The limits of one submission except its seconds."""
     patience: Patience = field(default_factory=Patience)
     deadline: datetime | None = None
-    """The deadline that holds for the folder."""
+    """The common deadline of the output folder."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options about the class, which the output folder remembers."""
+    """The options about the class that the output folder remembers."""
 
     @property
     def limits(self) -> Limits:
-        """What a submission may use."""
+        """The limits of one submission, including its seconds."""
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """The options that the output folder remembers, as they are typed from any folder."""
+        """Return the options that the output folder remembers, with absolute paths so that they are valid in any
+        directory.
+        """
         marks = "\n".join(filter(None, map(_named, self.marks)))
         return {
             "deadline": self.due,
@@ -197,7 +199,7 @@ class Order(Options):
         }
 
     def check_master(self) -> None:
-        """Raises `InvalidInput` for a scheduler that cannot be."""
+        """Raise `InvalidInput` if --master names no valid scheduler."""
         from labkit.spark.master import check_scheduler
 
         if self.master is not None:
@@ -205,7 +207,7 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """A file as it is remembered: from wherever the next command is typed."""
+    """Return a file as an absolute path, so that the next command may be typed in another directory."""
     if path is None:
         return None
     return "none" if str(path) == "none" else str(path.absolute())

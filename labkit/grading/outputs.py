@@ -1,7 +1,6 @@
-"""The output folder of a batch: its course and seed, the batch that writes into it, and the records that are valid.
+"""The output folder of a batch: its course and seed, its lock, and the records in it that are still valid.
 
-One batch at a time writes into a folder; a batch that was killed leaves nothing that the next one cannot use. This
-module must not grade.
+Only one batch at a time writes into a folder, and a batch that was killed leaves nothing that the next one cannot use.
 """
 
 import fcntl
@@ -33,21 +32,21 @@ class Head(msgspec.Struct):
     seed: int
     format: int = 1
     options: dict[str, str] = {}
-    """The latest options about the class, which hold until an option is given anew."""
+    """The latest options about the class, each of which remains in force until it is given again."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """An output folder that no other batch writes into meanwhile."""
+    """An output folder that is locked against other batches."""
 
     seed: int
     work: Path
-    """A working folder, removed afterwards."""
+    """A temporary folder, which is removed afterwards."""
 
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """The output folder, ready to be written into. Raises `InvalidInput` for another course's folder, or one in use."""
+    """Lock the output folder and prepare it for writing. Raises `InvalidInput` if it is in use or of another course."""
     _head(out, course, seed)
     durable.make_folder(out)
     with _locked(out):
@@ -68,7 +67,7 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Holds a lock on the folder itself, which nobody replaces; the end of the process releases the lock."""
+    """Hold a lock on the folder itself, which is never replaced; the kernel releases the lock when the process ends."""
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -81,7 +80,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """The options about the class that the latest batch of a folder has stored; empty without one."""
+    """Return the options about the class that the latest batch stored in a folder; empty if there are none."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -90,7 +89,7 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """The head of an output folder, new or read. Raises `InvalidInput` for a folder of another purpose."""
+    """Return the head of an output folder, new or stored. Raises `InvalidInput` if the folder has another purpose."""
     path = out / HEAD
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
@@ -113,19 +112,19 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a batch that was killed before its head was written has left this path."""
+    """Return whether a batch that was killed before it wrote the head may have left this path."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
 
 
 def record_path(out: Path, one: Submission) -> Path:
-    """The path of a submission's record."""
+    """Return the path of a submission's record."""
     return out / "records" / f"{records.file_name(one.key, one.notebook)}.json"
 
 
 def earlier(path: Path) -> Record | None:
-    """The record in a file; `None` for a damaged one, too, since it is written anew."""
+    """Return the record in a file, or None if it is missing or damaged, since a damaged record is written again."""
     try:
         return records.read(path)
     except InvalidInput:
@@ -133,7 +132,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """The record of a submission in a folder, if grading anew would give the same; else `None`."""
+    """Return the record of a submission in a folder if grading again would give the same result, otherwise None."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -145,7 +144,9 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Whether the record of a submission is still valid; facts that do not touch its points are brought up to date."""
+    """Return whether the record of a submission is still valid; if so, update the facts in it that do not affect
+    points.
+    """
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -163,6 +164,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Removes records that stood for students without any notebook of the course, who have handed in one by now."""
+    """Remove placeholder records of students who had handed in no notebook of the course before, but have by now."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

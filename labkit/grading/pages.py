@@ -1,6 +1,6 @@
-"""Values that the pages of a gradebook show, plain ones for their templates.
+"""Computes the plain values that the templates of a gradebook's pages show.
 
-A learner reads of a hidden variant only whether it was passed, and which promise was broken.
+About a hidden variant a learner reads only whether it was passed and which guarantee was violated.
 """
 
 import re
@@ -22,18 +22,18 @@ _COMMON = 5
 
 
 def page_name(row: Row) -> str:
-    """The file name of a student's page."""
+    """Return the file name of a student's page."""
     key = row.key if row.member is not None or not row.records else row.records[0].key
     return f"{records.file_name(key, 'feedback')}.html"
 
 
 def points(score: Score) -> str:
-    """Points for a table; empty where nobody has given any yet."""
+    """Return points for a table, or an empty string while nobody has given any."""
     return "" if score.points is None else amount(score.points)
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """The values of a student's page."""
+    """Return the values of a student's page."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -59,7 +59,9 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy) -> dict[str, object]:
-    """The values of one exercise for its learner; of hidden variants only how many were passed and what went wrong."""
+    """Return the values of one exercise for its learner: of hidden variants only the number passed and a safe
+    reason.
+    """
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
     weight = policy.rules.weight(item.name)
@@ -82,7 +84,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
-    """The rows with a text that a person reads, by exercise."""
+    """Return, for each exercise, the rows with a free text that a person reads."""
     writers: dict[Exercise, list[Row]] = {}
     for exercise in book.asked:
         for row in book.rows:
@@ -93,7 +95,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]) -> dict[str, object]:
-    """The values of the page with all texts, side by side; `files` are the files to fill in."""
+    """Return the values of the page that shows all free texts together; `files` are the mark tables to fill in."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "files": files,
@@ -122,7 +124,7 @@ def _text(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[str, object]:
-    """The values of the instructor's page."""
+    """Return the values of the instructor's page."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.asked}
     for record in kept:
         for item in record.items:
@@ -152,7 +154,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[st
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """The values of one student's line, with the paths of the page and of the executed notebooks."""
+    """Return the values of one student's line, with the paths of the student's page and executed notebooks."""
     return {
         "name": row.name,
         "id": row.id,
@@ -212,5 +214,5 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """A reason without its numbers, so that equal reasons of many students can be counted."""
+    """Return a reason without its numbers, so that equal reasons of many students can be counted."""
     return re.sub(r"\d+", "#", reason)[:200]

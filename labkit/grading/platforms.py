@@ -1,7 +1,7 @@
-"""Finds the owner of a file by the name that a learning platform gave it: one function and one line for each platform.
+"""Finds the owner of a file by the name that a learning platform gave it; each platform has one function.
 
-A student is identified by the platform's number or account, never by a name that is only shown. A fact that a name does
-not state is left open.
+A student is identified by the platform's number or account, never by a display name. A fact that the file name
+does not state remains unknown.
 """
 
 import re
@@ -15,7 +15,7 @@ from pathlib import PurePath
 import msgspec
 
 LONGEST = 200
-"""Characters of a shown name, at most."""
+"""The largest number of characters of a name on a page."""
 
 
 class Platform(StrEnum):
@@ -32,7 +32,7 @@ class Platform(StrEnum):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person whom a platform names, with the facts that it states."""
+    """A person whom a platform names, with the facts that the platform states."""
 
     name: str = ""
     id: str = ""
@@ -41,52 +41,54 @@ class Person(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """The owner of a file, with the facts that its name states about the submission."""
+    """The owner of a file, and the facts about the submission that the file's name states."""
 
     key: str
-    """The student's key, which no other student has, and which is the same in every download of a platform."""
+    """The student's unique key, which is the same in every download of a platform."""
     shown: str
-    """The name to show, which other students may have, too."""
+    """The name to show, which other students may share."""
     platform: Platform = Platform.PLAIN
     account: str = ""
     """The platform's own number or name for the student."""
     late: bool = False
     """Whether the platform marked the file as late."""
     when: datetime | None = None
-    """The platform's date; None: the name has none."""
+    """The date that the platform states, or None if the name contains none."""
     dated: bool = True
-    """Whether the date comes from anybody but the student."""
+    """Whether the date comes from another source than the student."""
     upload: str = ""
-    """The name under which the platform takes feedback back, or the folder for it."""
+    """The file or folder name under which the platform expects the feedback."""
     people: tuple[Person, ...] = ()
-    """All people who handed the file in together, where the platform states them."""
+    """All people who handed the file in together, if the platform states them."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Facts from the other names of a download: one name does not show where the student's part begins."""
+    """Facts from the other names of a download, because one name alone does not show where the student's part
+    begins.
+    """
 
     shaped: bool = False
-    """Whether a platform has named anything here; other files at the outermost level are then the platform's own."""
+    """Whether a platform named any entry here; if so, other files at the outermost level are the platform's own."""
     wrapped: bool = False
-    """Whether one further folder holds all of the files."""
+    """Whether one additional folder holds all files."""
     blackboard: int = 0
-    """The number of words of every name that belong to the course and the assignment."""
+    """The number of leading words in every Blackboard name that belong to the course and the assignment."""
     owners: Mapping[str, Person] = field(default_factory=dict)
-    """People in Blackboard's own notes, by the beginning of the name."""
+    """The people in Blackboard's own notes, by the beginning of the file name."""
     submitters: Mapping[str, tuple[Person, ...]] = field(default_factory=dict)
-    """Gradescope's list of people who submitted together, by folder."""
+    """The people who submitted together according to Gradescope, by folder."""
     dates: Mapping[str, datetime] = field(default_factory=dict)
-    """Gradescope's dates, by folder."""
+    """The dates that Gradescope states, by folder."""
     users: Mapping[str, str] = field(default_factory=dict)
-    """The user of each cloned repository, by folder."""
+    """The GitHub user of each cloned repository, by folder."""
 
 
 NOTHING_BESIDE = Context()
 
 
 def text(name: str) -> str:
-    """A name that can be stored and shown anywhere: bytes that are no UTF-8 are spelled out, and none is lost."""
+    """Return a name that can be stored and shown anywhere: bytes that are not UTF-8 are escaped, and none is lost."""
     spelled = name.replace("\\", "\\\\")
     try:
         raw = spelled.encode("utf-8", "surrogateescape")
@@ -96,7 +98,7 @@ def text(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name for a page: without characters that cannot be printed, and not too long."""
+    """Return a name for a page, without unprintable characters and at most `LONGEST` characters long."""
     plain = unicodedata.normalize("NFC", text(name))
     letters = "".join(letter if letter.isprintable() else "_" for letter in plain)
     return " ".join(letters.split())[:LONGEST] or "nobody"
@@ -204,26 +206,26 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
 
 
 _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)
-"""Each function reads the name of a folder or of a file; it returns the owner, or None for another platform's name."""
+"""Functions that return the owner from the name of a folder or file, or None if another platform gave the name."""
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """The owner of a folder or file by its name; None if no platform has named it."""
+    """Return the owner of a folder or file by its name, or None if no platform gave it that name."""
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
 
 def plain_origin(name: str) -> Origin:
-    """The student with exactly this name."""
+    """Return the origin of a student with exactly this name."""
     return Origin(text(name), shown(name))
 
 
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NOTHING_BESIDE) -> Origin:
-    """The student that a file belongs to.
+    """Return the owner of a file.
 
-    `place` begins with the folder or archive that a person named. Only the outermost name below it is the platform's: a
-    deeper name may be the student's own. A file directly below it has the student in its own name, as the platform
-    writes it or beside the name of the notebook.
+    `place` begins with the folder or archive that a person named. Only the outermost name below it comes from
+    the platform, since deeper names may be the student's own. The name of a file directly below it contains the
+    student: in the platform's format, or in addition to the name of the notebook.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -234,7 +236,7 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NOTHI
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """The student whose name stands beside that of a notebook; without another name, that of the folder."""
+    """Return the student whose name a file name contains besides that of a notebook, or else the name of the folder."""
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")
@@ -242,7 +244,7 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """A date that a platform wrote into a name, in this machine's time, since the name has no zone."""
+    """Parse a date that a platform wrote into a name; in this machine's time zone, since the name contains none."""
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

@@ -1,7 +1,7 @@
-"""An instructor's options about a class, read from files before anything is graded, and remembered for the next batch.
+"""An instructor's options about a class, read from files before grading starts and remembered for the next batch.
 
-A batch that is run again without these options keeps them: points that a person has given must not vanish because a
-word was left out.
+A later batch without these options still uses them, because points that a person has given must not vanish when
+a command omits an option.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
 
 NONE = "none"
-"""The value that takes back a remembered option."""
+"""The value with which a user removes a remembered option."""
 
 
 def options(out: Path, said: Mapping[str, str | None]) -> dict[str, str]:
-    """The options that hold now: those that were given, and those that the folder remembers."""
+    """Return the options in force: those of this command, and otherwise those that the folder remembers."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in said.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
 
 
 def deadline(chosen: Mapping[str, str]) -> datetime | None:
-    """The common deadline; None: there is none. Raises `InvalidInput`."""
+    """Return the common deadline, or None if there is none. Raises `InvalidInput`."""
     written = chosen.get("deadline")
     if written is None:
         return None
@@ -37,9 +37,9 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
-    """Roster, marks and rules. Raises `InvalidInput`.
+    """Read roster, marks and rules. Raises `InvalidInput`.
 
-    Files to fill in beside the grades are read first, so files that were named have the last word.
+    The mark tables next to the grades are read first, so that marks from files that the user named override them.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     beside = marks.templates(out / BY_HAND)

@@ -1,8 +1,8 @@
-"""Selects the part of a submitted notebook that is executed: set-up and the learner's cells, in the learner's order.
+"""Selects the cells of a submitted notebook to execute: set-up and the learner's cells, in the learner's order.
 
-Which cell answers which exercise is decided as where learners ask (`labkit.teach.exercises.cells`). Oddities are
-tolerated and named. Cells that are as they were released are left out, for they hold no answer and cost time. This
-module must not execute anything.
+`labkit.teach.exercises.cells` assigns cells to exercises, the same way as in the learner's own checks. Oddities
+are tolerated and noted. Apart from set-up, cells unchanged since their release are left out: they contain no
+answer and cost time.
 """
 
 import json
@@ -19,7 +19,7 @@ said_exercise = marks.said_exercise
 
 @dataclass(frozen=True)
 class ChosenCell:
-    """A cell to execute, and the exercise that it answers, if there is one."""
+    """A cell to execute, and the exercise that it answers, if any."""
 
     source: str
     exercise: str | None = None
@@ -27,30 +27,30 @@ class ChosenCell:
 
 @dataclass
 class PreparedNotebook:
-    """The cells to execute of a notebook, and the exercises to ask afterwards."""
+    """The cells of a notebook to execute, and the exercises to ask afterwards."""
 
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """The reason why an exercise is not asked, by its name."""
+    """The reason why an exercise is not asked, by exercise name."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """Names that the answer of an exercise needs and does not get, by exercise; nothing hidden is in them."""
+    """By exercise name, a sentence on names that its answer needs and does not get; it contains nothing hidden."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """The notebook to execute, as JSON, with the answering cell at its end."""
+        """Return the notebook to execute as JSON; its last cell answers the questions."""
         left_out = set(without)
         sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """For each cell of that notebook its number among `cells`."""
+        """Return, for each cell of the notebook without `without`, its index in `cells`."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
 
 def as_notebook(sources: Sequence[str]) -> str:
-    """A notebook of code cells, as JSON."""
+    """Return a notebook of code cells as JSON."""
     cells: list[dict[str, object]] = [
         {
             "cell_type": "code",
@@ -71,7 +71,7 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
-    """Selects the cells to execute. `exercises` are those of this notebook."""
+    """Select the cells to execute. `exercises` are those of this notebook."""
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
@@ -101,7 +101,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Notes on answers that are not in a cell with their mark."""
+    """Return a note for each answer that is not in the cell marked for it."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.said[place] == name:
@@ -121,7 +121,7 @@ def _plain_source(source: str) -> str:
 
 
 def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str]) -> list[str]:
-    """Notes on everything unusual that is tolerated."""
+    """Return a note on everything unusual that is tolerated."""
     released_order = [name for name in map(marks.said_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.said, chosen.changed, strict=True) if name is not None and changed]
     notes = [

@@ -1,6 +1,7 @@
-"""A submitted notebook as data: its code cells and its own statements, and nothing of its outputs.
+"""Reads a submitted notebook as data: its code cells and metadata, without any of its outputs.
 
-The file may be anything: no JSON, nested a million times, larger than memory. Each is one sentence of `NotANotebook`.
+The file may be anything: not JSON, nested a million times, or larger than memory. For each such file
+`NotANotebook` gives the reason in one sentence.
 """
 
 import hashlib
@@ -16,11 +17,11 @@ from labkit.core.errors import InvalidInput
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000
 MOST_SOURCE = 200_000
-"""Characters of one cell."""
+"""The largest number of characters in one cell."""
 
 
 class NotANotebook(InvalidInput):
-    """The file cannot be graded as a notebook; the message is one sentence on why."""
+    """The file cannot be graded as a notebook; the message gives the reason in one sentence."""
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -65,12 +66,12 @@ class Cell:
     source: str
     tags: frozenset[str] = frozenset()
     exercise: str | None = None
-    """The exercise that the cell claims to answer."""
+    """The exercise that the cell's metadata claims to answer."""
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """The parts of a notebook that count."""
+    """The parts of a notebook that count for grading."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -78,21 +79,21 @@ class Notebook:
     language: str = ""
     lab_version: str = ""
     name: str = ""
-    """The course's notebook that the file claims to be."""
+    """The name of the course's notebook that the file claims to be."""
 
 
 def says_notebook(name: str) -> bool:
-    """Whether a file calls itself a notebook, also where a browser has added something to its name."""
+    """Return whether a file name contains `.ipynb`, possibly followed by something that a browser added."""
     return ".ipynb" in name.lower()
 
 
 def may_be_notebook(name: str) -> bool:
-    """Whether a file of this name may be a notebook: some browsers save notebooks as JSON or text."""
+    """Return whether a file of this name may be a notebook, since some browsers save notebooks as JSON or text."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Keeps the parts of a notebook that count, whatever becomes of the file. Equal notebooks are kept once."""
+    """Store the relevant parts of a notebook under their digest, independently of the file; return the path."""
     path = folder / notebook.sha256
     if not path.exists():
         path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))
@@ -100,12 +101,12 @@ def store(notebook: Notebook, folder: Path) -> Path:
 
 
 def stored(path: Path) -> Notebook:
-    """A notebook that `store` has kept."""
+    """Return a notebook that `store` has written."""
     return msgspec.json.decode(zlib.decompress(path.read_bytes()), type=Notebook)
 
 
 def read_file(path: Path) -> Notebook:
-    """The notebook in a file, of which no more than allowed is read. Raises `NotANotebook`."""
+    """Read the notebook in a file, up to the largest allowed size. Raises `NotANotebook`."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -115,7 +116,7 @@ def read_file(path: Path) -> Notebook:
 
 
 def read(raw: bytes) -> Notebook:
-    """The notebook in these bytes. Raises `NotANotebook`."""
+    """Parse the notebook in these bytes. Raises `NotANotebook`."""
     if len(raw) > MOST_BYTES:
         raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
     try:
@@ -165,5 +166,5 @@ def _lab(entry: object) -> _Lab:
 
 
 def _word(value: object) -> str:
-    """A short string; empty for a value that is none."""
+    """Return at most 100 characters of a string, or an empty string for any other value."""
     return value[:100] if isinstance(value, str) else ""

@@ -1,6 +1,6 @@
 """The record of one graded submission: a JSON file with everything that its grade depends on.
 
-A record is written as a whole.
+A record is written completely or not at all.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""The number of batches in which grading itself may fail for a file, until the file is settled without points."""
+"""The number of batches in which grading itself may fail for a file before the file is settled without points."""
 GIVEN_UP = "Grading broke off"
-"""The beginning of the doubt that stays with a record until a person has settled it."""
+"""The beginning of the doubt that remains in a record until a person has settled it."""
 
 
 class VariantRecord(msgspec.Struct):
-    """The result of an answer in one variant. For the instructor: it names hidden parameters."""
+    """The result of an answer in one variant, for the instructor only, since it contains hidden parameters."""
 
     name: str
     hidden: bool
@@ -40,37 +40,37 @@ class ItemRecord(msgspec.Struct):
     name: str
     most: int
     points: int | None = 0
-    """`None` where no points were given: a person grades the item, or grading itself failed."""
+    """The points, or None if there are none: a person grades the item, or grading itself failed."""
     status: str = "not attempted"
-    """`right`, `wrong`, `failed`, `not attempted`, `by hand` or `not graded`."""
+    """One of `right`, `wrong`, `failed`, `not attempted`, `by hand` and `not graded`."""
     reason: str = ""
     shown: str = ""
-    """The reason as the learner may read it: it holds no hidden value."""
+    """The reason as the learner may read it, without any hidden value."""
     public: tuple[int, int] = (0, 0)
-    """How many visible checks were passed, and how many there are."""
+    """The number of visible checks passed, and the number of visible checks."""
     hidden: tuple[int, int] = (0, 0)
     seconds: float = 0.0
     questions: int = 0
     written: str | None = None
-    """The free text, where one is asked for."""
+    """The learner's free text, if the exercise asks for one."""
     code: str = ""
-    """The learner's own cell."""
+    """The source of the learner's own cell."""
     structure: str = ""
-    """A digest of the cell's computation, without names and layout; empty for a cell too short to compare."""
+    """A digest of the cell's computation that ignores names and layout; empty if the cell is too short to compare."""
     error: str = ""
-    """The error in the learner's code before anything hidden was asked."""
+    """The error that the learner's code raises without any hidden question."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)
 
 
 class Isolation(msgspec.Struct):
-    """The level of isolation of a submission's run, and the reason for each better level that this machine lacks."""
+    """The level of isolation of a submission's run, and why this machine lacks each better level."""
 
     level: str
     missing: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Record(msgspec.Struct):
-    """The record of one submission: a notebook of a student."""
+    """The record of one submission: one notebook of one student."""
 
     course: str
     student: str
@@ -89,18 +89,18 @@ class Record(msgspec.Struct):
     submitted: str = ""
     seconds: float = 0.0
     executed: str | None = None
-    """The executed notebook's file name."""
+    """The file name of the executed notebook."""
     key: str = ""
-    """The student's key, which no other student has. `student` is only the name, which others may have, too."""
+    """The student's unique key. `student` is only a name, which several students may share."""
     platform: str = "plain"
     account: str = ""
     """The platform's own number or name for the student."""
     upload: str = ""
-    """The name under which the platform takes feedback back."""
+    """The file or folder name under which the platform expects the feedback."""
     people: list[Person] = msgspec.field(default_factory=list)
-    """All people who handed the file in together, where the platform states them."""
+    """All people who handed the file in together, if the platform states them."""
     dated: bool = True
-    """Whether the date comes from anybody but the student."""
+    """Whether the date comes from another source than the student."""
     marked_late: bool = False
     """Whether the platform marked the file as late."""
     doubts: list[str] = msgspec.field(default_factory=list)
@@ -110,7 +110,7 @@ class Record(msgspec.Struct):
     format: int = FORMAT
 
     def graded(self) -> bool:
-        """Whether grading itself succeeded for every item."""
+        """Return whether grading itself succeeded for every item."""
         return all(item.status != "not graded" for item in self.items)
 
 
@@ -121,9 +121,9 @@ _READABLE = 40
 
 
 def file_name(key: str, notebook: str) -> str:
-    """A file name for a submission, which no other student and no other folder can have.
+    """Return a file name for a submission that no other student or notebook can get.
 
-    This holds even where the disk does not tell upper from lower case: a name that could be mistaken ends in a digest.
+    This holds even if the file system ignores case: an ambiguous key is replaced by a readable part and a digest.
     """
     if (
         _PLAIN.fullmatch(key)
@@ -138,12 +138,12 @@ def file_name(key: str, notebook: str) -> str:
 
 
 def write(record: Record, path: Path) -> None:
-    """Writes a record whole or not at all."""
+    """Write a record completely or not at all."""
     durable.replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
 def read(path: Path) -> Record | None:
-    """The record in a file; `None` without a file. Raises `InvalidInput` for a damaged record."""
+    """Return the record in a file, or None if there is no file. Raises `InvalidInput` if the record is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def read(path: Path) -> Record | None:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """All records of a folder, and a sentence for each damaged one."""
+    """Return all records of a folder, and a sentence for each damaged record."""
     records, complaints = [], []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -167,5 +167,5 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def total(records: list[Record]) -> int:
-    """The sum of all points of some records."""
+    """Return the sum of all points in the records."""
     return sum(item.points or 0 for record in records for item in record.items)

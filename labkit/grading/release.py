@@ -1,8 +1,8 @@
-"""Makes the copy of the lab that learners get, and the one for instructors, which shows the solutions.
+"""Makes the copy of the lab for learners, or the one for instructors, which contains the solutions.
 
-A learner's copy can be installed and opened: the package without the grader, the notebooks as they are built for
-learners, the small inputs. It holds no solution, no hidden variant and no test; before it is handed over it is searched
-for them.
+The learners' copy can be installed and opened. It has the package without the grader, the notebooks as built
+for learners, and the small inputs. It contains no solution, no hidden variant and no test, and is searched for
+them before it is finished.
 """
 
 import importlib.util
@@ -28,13 +28,14 @@ _PARTS = (
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
-"""Characters of a solution's line, at least, so that it is nowhere else by chance."""
+"""The smallest number of characters in a solution's line that is searched for; shorter lines could match by chance."""
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
-    """Makes the copy in a new folder; returns its notebooks.
+    """Make the copy in a new folder; return the paths of its notebooks.
 
-    Raises `InvalidInput` for a folder in use, `ServiceUnavailable` outside of a checkout, `GradingError` for a leak.
+    Raises `InvalidInput` if the folder is not empty, `ServiceUnavailable` outside of a checkout, and
+    `GradingError` if the learners' copy contains part of a solution or of the grader.
     """
     _refuse(folder)
     solutions = _solutions()
@@ -73,7 +74,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """A notebook with its name and version in its metadata, and with solutions in place of their stubs."""
+    """Return a notebook with its name and version in the metadata, and with the given solutions instead of their
+    stubs.
+    """
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -88,18 +91,18 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
 
 
 def solved(notebook: Path) -> str:
-    """A notebook with the solutions in place of the stubs, as JSON."""
+    """Return a notebook as JSON, with the solutions instead of the stubs."""
     return _signed(notebook.read_text(encoding="utf-8"), notebook.stem, _solutions())
 
 
 def _solutions() -> dict[str, str]:
-    """The solution of every exercise, from the notebooks' sources."""
+    """Return the solution of every exercise, from the sources of the notebooks."""
     tool = _build_tool()
     return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 
 
 def _build_tool() -> ModuleType:
-    """The module `tools/build_notebooks.py`, which is no part of the package."""
+    """Import `tools/build_notebooks.py`, which is not part of the package."""
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
@@ -119,7 +122,7 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raises `GradingError` for a learner's copy that holds a solution or a part of the grader."""
+    """Raise `GradingError` if a learners' copy contains a line of a solution or a part of the grader."""
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
@@ -132,7 +135,9 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Lines of a solution that would give it away: no signature, no docstring, no comment."""
+    """Yield the lines that would give a solution away: long ones except signatures, docstrings, imports and
+    comments.
+    """
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):
@@ -140,7 +145,7 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file; of a notebook that of its cells, since JSON would hide quotes."""
+    """Return the text of a file; for a notebook that of its cells, since JSON would escape quotes."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

@@ -1,7 +1,7 @@
-"""The roster of a class: its students with groups and deadlines, and the match of submissions to students.
+"""The roster of a class: its students with groups and deadlines, and the matching of submissions to students.
 
-A match is by a number, an account or an e-mail address; by a name only where it can be nobody else. A submission that
-matches two people matches nobody, and is named.
+A submission matches a student by number, account or e-mail address; by name only if no other student could be
+meant. A submission that matches two students is assigned to neither, and is reported as a doubt.
 """
 
 import re
@@ -29,33 +29,33 @@ _DEADLINE = ("deadline", "due", "due date")
 _EXTENSION = ("extension", "extension days", "extra days")
 _MOODLE = re.compile(r"\D*(\d+)")
 _BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GITHUB}
-"""Platforms whose accounts are numbers or names of the school's, and not known to the platform alone."""
+"""The platforms whose accounts are the school's own numbers or names, so a roster can contain them."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A student of the roster."""
+    """A student in the roster."""
 
     place: str
     name: str
     ids: tuple[str, ...] = ()
-    """All numbers and accounts of the school's."""
+    """All numbers and accounts that the school gave the student."""
     email: str = ""
     accounts: tuple[tuple[Platform, str], ...] = ()
-    """Numbers and accounts that only a platform knows."""
+    """The numbers and accounts that only a platform knows."""
     group: str = ""
     deadline: datetime | None = None
     extension: timedelta | None = None
-    """How much later than the deadline this student may hand in."""
+    """The time by which this student may exceed the deadline."""
 
     @property
     def id(self) -> str:
-        """The student's identification when a name is not enough."""
+        """The text that identifies the student if a name is not enough."""
         return self.ids[0] if self.ids else self.email
 
 
 def read(path: Path) -> list[Member]:
-    """The students of a roster. Raises `InvalidInput`."""
+    """Return the students in a roster file. Raises `InvalidInput`."""
     rows = tables.read(path, "the roster")
     members = [_member(row) for row in rows if not _is_note(row)]
     if not members:
@@ -75,7 +75,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Whether a line is one that Canvas puts among the students."""
+    """Return whether a line is not a student but one of the additional lines in a Canvas export."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -113,7 +113,7 @@ def _account_titles(*, canvas: bool) -> Iterable[tuple[Platform, str]]:
 
 
 def _flipped(name: str) -> str:
-    """A name written as `Lovelace, Ada` in the order Ada Lovelace."""
+    """Return a name written as `Lovelace, Ada` in the order `Ada Lovelace`."""
     last, comma, first = name.partition(",")
     return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
 
@@ -142,21 +142,21 @@ def _extension(row: Row) -> timedelta | None:
 
 
 def same_name(name: str) -> str:
-    """A name for comparison: its composition, its case and its blanks do not count."""
+    """Return a name in a form for comparison, which ignores Unicode composition, case and extra blanks."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)
 class Matches:
-    """The submissions of each student of the roster."""
+    """The submissions of each student in the roster."""
 
     owners: Mapping[int, Sequence[str]]
-    """The keys of each member's submissions, alone or with others, by the member's place in the roster."""
+    """The keys of each student's submissions, alone or in a group, by the student's index in the roster."""
     doubts: Sequence[str]
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Finds the students behind each key of the records; a group's submission belongs to everybody in the group."""
+    """Find the students who own each key of the records; a group's submission belongs to all members of the group."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -183,7 +183,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """The members that a number, an account or an e-mail address of a submission names."""
+    """Return the indices of the students whom a number, account or e-mail address of a submission identifies."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -201,7 +201,7 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """The members of a group that handed in under the group's own name."""
+    """Return the indices of the members of a group that handed in under the group's name."""
     name = same_name(record.student)
     return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 
@@ -209,7 +209,7 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Adds members that the name alone identifies; returns a sentence for each name that two could have."""
+    """Add students whom the name alone identifies to `members_of`; return a sentence for each ambiguous name."""
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):

@@ -1,20 +1,18 @@
-"""The rules by which points become a grade in one course: weights, late penalties, partial credit, and rubrics.
+"""The rules that turn points into a grade: weights, late penalties, partial credit, rubrics, and columns of exports.
 
-    [weights]
-    "05-recovery" = 2.0
-    [late]
-    percent_a_day = 10
-    most_percent = 50
-    grace_minutes = 15
-    [partial]
-    "05-recovery" = 1            # points where every visible check is passed, and a hidden one is not
-    [rubric."07-why"]
-    "names the moment of the crash" = 1
-    "says what recovery does" = 2
-    [export]
-    canvas = "Exercise 5 (4711)"  # the title of the column there; otherwise a new one
-
-This module must not know any submission.
+[weights]
+"05-recovery" = 2.0
+[late]
+percent_a_day = 10
+most_percent = 50
+grace_minutes = 15
+[partial]
+"05-recovery" = 1            # points if every visible check passes and a hidden one does not
+[rubric."07-why"]
+"names the moment of the crash" = 1
+"says what recovery does" = 2
+[export]
+canvas = "Exercise 5 (4711)"  # the title of the existing column there; otherwise a new one
 """
 
 import math
@@ -30,31 +28,31 @@ from labkit.grading.platforms import text
 
 _SECTIONS = {"weights", "late", "partial", "rubric", "export"}
 _EXPORT = {"canvas", "blackboard"}
-"""Platforms in whose tables a column has a title of its own."""
+"""The platforms for which a rule can give the title of a column."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
-"""Keys of the section `late`, each with its largest value."""
+"""The keys of the section `late`, each with its largest value."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """An instructor's rules about points. Without any rule all points count as they are, and nothing is taken off."""
+    """An instructor's rules about points. Without any rule, all points count fully and lateness costs nothing."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
-    """The percentage taken off for each day that was begun after the deadline."""
+    """The percentage taken off for each day after the deadline, including the current one."""
     most_percent: float = 100.0
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """The title of the column that a platform already has for these points, by platform."""
+    """For each platform, the title of the column that it already has for these points."""
 
     def weight(self, exercise: str) -> float:
-        """The factor for the points of an exercise."""
+        """Return the factor by which an exercise's points are multiplied."""
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """The share of the points that lateness costs, from 0 to 1."""
+        """Return the share of the points that lateness costs, from 0 to 1."""
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0
@@ -63,7 +61,7 @@ class Rules:
 
 
 def read(path: Path, course: Course) -> Rules:
-    """The rules in a file. Raises `InvalidInput`."""
+    """Read the rules from a TOML file. Raises `InvalidInput`."""
     name = text(str(path))
     try:
         sections = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -133,7 +131,7 @@ def _known(names: Mapping[str, object], name: str, course: Course) -> None:
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
-    """Raises `InvalidInput` where points would add up to more than an exercise has."""
+    """Raise `InvalidInput` if a rubric or partial credit does not fit the points of its exercise."""
     _known(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points

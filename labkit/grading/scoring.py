@@ -1,7 +1,7 @@
-"""Makes a gradebook from the records, a person's marks and the rules of a course, student by student.
+"""Makes the gradebook from the records, the marks given by hand and the rules of a course.
 
-No points are taken from a page or a table that was written before. A question that the files leave open is a doubt,
-with the way to settle it; a doubt never merges two students.
+Points are never read from a page or table that was written earlier. A question that the files leave open is
+reported as a doubt, together with the way to settle it. Two students are never merged on a doubt.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import Exercise
 
 @dataclass(frozen=True)
 class Policy:
-    """An instructor's settings for a class, beside the submissions."""
+    """An instructor's settings for a class, in addition to the submissions."""
 
     deadline: datetime | None = None
     members: Sequence[Member] = ()
@@ -35,12 +35,12 @@ class Score:
 
     exercise: Exercise
     item: ItemRecord | None
-    """The grader's item; `None` where nothing was handed in."""
+    """The grader's item, or None if nothing was handed in."""
     hand: HandMarks
     points: float | None
-    """Points without weight and penalty; `None` where nobody has given any yet."""
+    """The points before weight and penalty, or None while nobody has given any."""
     by_hand: bool
-    """Whether a person has given the points."""
+    """Whether a person gave the points."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Row:
 
     key: str
     name: str
-    """The name to show, which no other row has."""
+    """The name to show, which is unique among the rows."""
     records: list[Record]
     member: Member | None = None
     scores: dict[str, Score] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class Row:
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
-    """Points that a person still has to give, at most."""
+    """The largest number of points that a person still has to give."""
     late: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
-        """The student's identification where a name is not enough."""
+        """The text that identifies the student if a name is not enough."""
         return (self.member.id if self.member else "") or self.key
 
 
@@ -75,17 +75,17 @@ class Gradebook:
 
     rows: list[Row]
     asked: list[Exercise]
-    """Every exercise of the notebooks that have been handed in."""
+    """Every exercise of the notebooks that anybody has handed in."""
     missing: list[Row]
-    """Rows of students in the roster who have handed in nothing; they are among `rows`, too."""
+    """The rows of students in the roster who have handed in nothing; `rows` contains them as well."""
     unknown: list[Row]
-    """Rows of students who have handed in and are not in the roster, if there is one."""
+    """The rows of students who have handed in but are not in the roster; empty without a roster."""
     doubts: list[str]
     """Questions that only the instructor can settle, each with the way to do so."""
 
 
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
-    """The gradebook of all students."""
+    """Return the gradebook of all students."""
     notebooks = {record.notebook for record in records}
     asked = [one for one in course.exercises.values() if one.notebook in notebooks]
     doubts = _doubts_of(records)
@@ -104,7 +104,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _doubts_of(records: Iterable[Record]) -> list[str]:
-    """Doubts from the collection of files, each sentence once."""
+    """Return the doubts in the records, each sentence once and with the names of at most three students."""
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
@@ -113,7 +113,7 @@ def _doubts_of(records: Iterable[Record]) -> list[str]:
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """A row for each student of the roster, then one for each student outside of it."""
+    """Return all rows (students in the roster and others), those without a submission, and those not in the roster."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -140,7 +140,7 @@ def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """Makes the keys of rows unique: an id of the roster may equal the name of another student's folder."""
+    """Make the keys of the rows unique, since an id in the roster may equal the name of another student's folder."""
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -151,7 +151,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """The newest record of each notebook in a group, and a note on the others."""
+    """Return the newest record of each notebook in a group, and a note on each older one."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -162,7 +162,9 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Doubts about names that a person, or a disk, would take for one: asked about, and never merged."""
+    """Return a doubt for each name that several rows share apart from case or spelling details; the rows stay
+    separate.
+    """
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -175,12 +177,12 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 
 def _is_settled(row: Row) -> bool:
-    """Whether the roster says by more than a name who this is."""
+    """Return whether the roster identifies this student by more than a name."""
     return row.member is not None and bool(row.member.id or row.member.accounts)
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Adds a distinction to equal names."""
+    """Add an id, account or key to equal names."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -195,14 +197,14 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """The row's distinction: a number or account, or the key with invisible characters spelled out."""
+    """Return the text that distinguishes a row: an id or account, or the key with invisible characters escaped."""
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
 
 
 def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> dict[str, dict[str, list[Mark]]]:
-    """The marks by row and exercise; a mark that fits nobody, or several students, becomes a doubt."""
+    """Return the marks by row and exercise; a mark that fits no student, or several, becomes a doubt."""
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
     together: dict[str, set[str]] = defaultdict(set)
@@ -237,7 +239,7 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
 def _score(
     row: Row, asked: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
-    """Fills one row."""
+    """Fill the scores, penalties and sums of one row."""
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
         share = _lateness(row, record, policy, doubts)
@@ -261,7 +263,9 @@ def _score(
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """The score of one exercise: a person's points, else the grader's, else none."""
+    """Return the score of one exercise: a person's points if given, otherwise the partial credit or the grader's
+    points.
+    """
     hand = together(marks, rules)
     if hand.points is not None:
         return Score(exercise, item, hand, hand.points, by_hand=True)
@@ -275,7 +279,7 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """The share of the points that a submission loses; also notes on the row whether it is late."""
+    """Return the share of the points that a submission loses, and note in the row whether it is late."""
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -1,8 +1,8 @@
-"""Cuts a batch into shards: the submissions of each shard, the merge of their results, and Spark as their scheduler.
+"""Cuts a batch into shards: selects the submissions of each shard, merges the results, and runs the shards on Spark.
 
-A shard is an ordinary batch that leaves out what is not its own, with an output folder of its own. To merge is an
-ordinary batch, too: it takes over every record that is still valid, whoever wrote it, and grades what is left. So a
-shard that died, or ran twice, changes no grade.
+A shard is an ordinary batch that grades only its own submissions into its own output folder. The merge is an
+ordinary batch that takes over every valid record and grades the remaining submissions. So a shard that died, or
+ran twice, changes no grade.
 """
 
 import re
@@ -22,13 +22,13 @@ from labkit.host.processes.own_python import own_python
 
 SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
-"""Names that Spark's tasks and the driver make in the folder around the shards."""
+"""The names that Spark's tasks and the driver create in the folder of the shards."""
 FINE = (0, 70)
-"""Exit codes of a finished shard; submissions that it could not grade are tried again in the merge."""
+"""The exit codes of a finished shard; the merge tries the submissions again that the shard could not grade."""
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """The common seed of these folders, or the one that was given. Raises `InvalidInput` where they differ."""
+    """Return the common seed of these folders, or `seed` without folders. Raises `InvalidInput` if seeds differ."""
     for part in parts:
         try:
             head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
@@ -47,7 +47,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copies every record that is still valid to where there is none yet; returns how many were copied."""
+    """Copy every valid record that `out` does not contain yet; return the number of copied records."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -68,11 +68,13 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Has Spark grade in `count` shards; returns the folder around theirs, which `drop` removes afterwards.
+    """Grade on Spark in `count` shards; return the folder that contains their output folders; `drop` removes it
+    later.
 
-    `words`: the command of every shard, but for --shard, --out and --records. An executor that dies costs the
-    submission that it was at: the task's next try takes over the records so far. Executors must see the submissions and
-    `out` under the same paths. Raises `JobFailed`, `ServiceUnavailable`.
+    `words` is the command of every shard, without --shard, --out and --records. If an executor dies, only the
+    submission in progress is lost, because the next attempt of the task takes over the records written so far.
+    All executors must see the submissions and `out` under the same paths. Raises `JobFailed` or
+    `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
 
@@ -92,12 +94,12 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """The folder of a batch's shards on Spark: beside the batch's own folder, so that executors see it, too."""
+    """Return the folder of a batch's shards on Spark, next to the batch's own folder so that executors see it."""
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
 def _check_ours(parts: Path) -> None:
-    """Raises `InvalidInput` for a folder with other files: it is written into, and removed later."""
+    """Raise `InvalidInput` if the folder contains foreign files, because the grader removes the folder later."""
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -107,10 +109,10 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """The output folders of batches: those given, and those right below them.
+    """Return the output folders of batches among these paths and directly below them.
 
-    Raises `InvalidInput` for a path that is no folder, and for a folder without any output, unless this is one of
-    several shards (not `alone`), which may be the first that writes there.
+    Raises `InvalidInput` if a path is no folder, or if it contains no output. The latter is allowed for one of
+    several shards (`alone=False`), which may be the first to write there.
     """
     folders: list[Path] = []
     for path in given:
@@ -126,5 +128,5 @@ def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
 
 
 def drop(parts: Path) -> None:
-    """Removes the folder of shards whose records have been taken over."""
+    """Remove the folder of shards whose records have been taken over."""
     shutil.rmtree(parts, ignore_errors=True)

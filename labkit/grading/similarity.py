@@ -1,7 +1,7 @@
-"""Finds submissions that are alike: the same file, or answers that compute the same in the same way under other names.
+"""Finds similar submissions: identical files, and answers with the same computation under different names.
 
-Likeness proves nothing: short answers have few forms. So an answer that is too short is not compared, and a person
-looks at the others.
+Similarity proves nothing, since short answers have few possible forms. So answers that are too short are not
+compared, and a person decides about the others.
 """
 
 import ast
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from labkit.grading.records import Record
 
 FEWEST = 30
-"""Parts of a syntax tree, at least, for an answer to be compared."""
+"""The smallest number of parts of a syntax tree for which an answer is compared."""
 _MOST_SOURCE = 50_000
 
 
@@ -23,15 +23,15 @@ class Alike:
     """Students whose submissions, or answers to one exercise, are the same."""
 
     what: str
-    """`the same file`, or the name of an exercise."""
+    """Either `the same file` or the name of an exercise."""
     where: str
-    """The notebook."""
+    """The name of the notebook."""
     students: tuple[str, ...]
     """The keys of the students."""
 
 
 def structure(source: str) -> str:
-    """A digest of a cell's computation, without names, comments and layout; empty for one too short to compare."""
+    """Return a digest of a cell's computation that ignores names, comments and layout; empty for a very short cell."""
     if len(source) > _MOST_SOURCE:
         return ""
     try:
@@ -49,7 +49,9 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Adds the tree in order, each name as the number of its first use, without docstrings and annotations."""
+    """Append the parts of a syntax tree in order, with names numbered by first use, without docstrings and
+    annotations.
+    """
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:
@@ -66,7 +68,7 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
 
 
 def alike(records: Iterable[Record]) -> list[Alike]:
-    """Groups of students with the same file, or with answers of one structure, the smallest groups first."""
+    """Return groups of students with identical files or with answers of the same structure, smallest groups first."""
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:

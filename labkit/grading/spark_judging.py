@@ -1,8 +1,8 @@
-"""Judges answers that need Spark in a process of its own, which may crash without harm to anything else.
+"""Judges answers that need Spark in a separate process, which may crash without harming anything else.
 
-The answer is a constant that is known already, so no learner's code gets there. The same answer in the same variant is
-judged once; all variants of an exercise may be judged together, in drivers that they share. Every judgement has an
-empty folder of its own, and with it a checkpoint and a store.
+The answer is a constant that the sandbox has already returned, so no learner's code runs in this process. The
+same answer is judged only once per variant, and all variants of an exercise may be judged together in shared
+drivers. Every judgement has its own empty folder, and so its own checkpoint and store.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
@@ -34,12 +34,12 @@ from labkit.host.processes.tether import end_with_parent
 from labkit.teach.exercises.contract import Answer, Exercise, Finding, Variant
 
 SECONDS = 300.0
-"""Seconds that one judgement may take."""
+"""The seconds that one judgement may take."""
 _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """An exercise, some of its variants, each with its parameters, and an answer."""
+    """An exercise, an answer, and some of the exercise's variants with their parameters."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -52,15 +52,15 @@ class Judgement(msgspec.Struct):
     finding: Finding | None = None
     error: str = ""
     of_answer: bool = False
-    """Whether the answer, and not the judge, caused the error."""
+    """Whether the answer caused the error rather than the judge."""
 
 
 class SparkJudge:
-    """Judges in a worker process, which is started with the first question, and again when it has died."""
+    """Judges in a worker process, which is started for the first question and again if it has died."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """`close` removes the folder `work`, which this judge has for itself. In `shared` lies what all of a batch
-        found.
+        """Only this judge uses the folder `work`, and `close` removes it. All judges of a batch share their
+        findings in `shared`.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -68,7 +68,7 @@ class SparkJudge:
         self._known: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """The finding. Raises `GradingError` when the worker dies twice, `Unanswered` for an answer's own failure."""
+        """Return the finding. Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault."""
         question = _question(exercise, answer, [variant])
         if not self._knows(question):
             [judgement] = self._ask(question, 1)
@@ -81,9 +81,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Judges by several variants at once, so that these are known when they are asked for; if that fails,
-        none is.
-        """
+        """Judge several variants at once and keep their findings for later calls; if one of them fails, keep none."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -95,7 +93,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Whether this judge, or another one of the batch, has judged it."""
+        """Return whether this judge, or another one of the batch, has already judged the question."""
         if question not in self._known and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
@@ -103,7 +101,9 @@ class SparkJudge:
         return question in self._known
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """For this judge; a finding also for the others, since an error may be one of this moment."""
+        """Keep a judgement for this judge; share it with the others only if it is a finding, since errors may be
+        temporary.
+        """
         self._known[question] = judgement
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ class SparkJudge:
         return self._connection
 
     def close(self) -> None:
-        """Ends the worker and everything that it started."""
+        """End the worker and every process that it started."""
         if self._connection is not None and self._worker is not None:
             self._connection.close()
             with suppress(psutil.Error):
@@ -165,7 +165,7 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judges until the asking side has closed the connection."""
+    """Judge until the grader closes the connection."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

@@ -1,7 +1,7 @@
-"""Collects submissions: for every student and notebook the file that counts, and notes on the files passed over.
+"""Collects submissions: for every student and notebook the file that counts, and notes on the files that do not.
 
-The newest counts, by the date of the platform. A file that cannot be graded is a submission too, with the reason, and
-costs no other student anything.
+The newest file counts, by the platform's date. A file that cannot be graded is a submission as well and carries
+the reason; it never affects another student.
 """
 
 from collections import Counter, defaultdict
@@ -19,9 +19,9 @@ from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
-"""How many files a sentence names, at most."""
+"""The largest number of files that a sentence names."""
 MOST_STORED = 256 * 1024**2
-"""Bytes of one student's notebooks that are kept during a batch."""
+"""The largest number of bytes of one student's notebooks that a batch keeps."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class Submission:
     """One file of one student."""
 
     key: str
-    """The student's key, which no other student has."""
+    """The student's unique key."""
     student: str
-    """The student's name, which others may have, too."""
+    """The student's name, which other students may share."""
     file: str
-    """The file's origin, as a person names it."""
+    """The file's location in the words that a person would use."""
     path: Path | None
-    """The path of the kept contents; `None` when there are none to grade."""
+    """The path of the stored contents, or None if there is nothing to grade."""
     when: datetime
     late: bool = False
     """Whether the platform marked the file as late, or it came after the common deadline."""
     marked_late: bool = False
     """Whether the platform marked the file as late."""
     notebook: str = ""
-    """The notebook of the course; empty where nobody can say."""
+    """The name of the course's notebook, or an empty string if it is unknown."""
     sha256: str = ""
     problem: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -51,16 +51,16 @@ class Submission:
     platform: Platform = Platform.PLAIN
     account: str = ""
     upload: str = ""
-    """The name under which the platform takes feedback back."""
+    """The file or folder name under which the platform expects the feedback."""
     people: tuple[Person, ...] = field(default=())
-    """All people who handed the file in together, where the platform states them."""
+    """All people who handed the file in together, if the platform states them."""
     dated: bool = True
-    """Whether the date comes from anybody but the student."""
+    """Whether the date comes from another source than the student."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file that may count, with the facts that decide about it."""
+    """A file that may count, with the facts that decide whether it does."""
 
     upload: Upload
     notebook: str
@@ -68,10 +68,12 @@ class _Candidate:
     sha256: str = ""
     problem: str = ""
     touched: bool = False
-    """Whether a cell differs from its release."""
+    """Whether at least one cell differs from its release."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """The last file counts: named ones after found ones, then by date, then those that were worked on."""
+        """Return the sort key, of which the largest counts: files in named places first, then by date, then edited
+        ones.
+        """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
 
@@ -79,9 +81,9 @@ class _Candidate:
 def collect(
     places: Sequence[Path], course: Course, work: Path, deadline: datetime | None, skipped: Path | None = None
 ) -> list[Submission]:
-    """The submission that counts for each student and notebook, by student. Raises `InvalidInput`.
+    """Return the submission that counts for each student and notebook, sorted by student. Raises `InvalidInput`.
 
-    Contents are kept in the folder `work`; files in the folder `skipped` are no submissions.
+    Contents are stored in the folder `work`; files in the folder `skipped` are not submissions.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -101,19 +103,19 @@ def collect(
 
 
 class _Reader:
-    """Reads one file after the other and keeps those that parse; a file costs only its own student."""
+    """Reads one file after the other and stores those that parse; a bad file affects only its own student."""
 
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
         self._stored: Counter[str] = Counter()
         self._released = _Released(course)
         self.candidates: dict[str, list[_Candidate]] = defaultdict(list)
-        """Files that may be graded, by student."""
+        """The files that may be graded, by student."""
         self.others: dict[str, list[Upload]] = defaultdict(list)
-        """Files that are no notebooks, by student."""
+        """The files that are not notebooks, by student."""
 
     def add(self, upload: Upload) -> None:
-        """Reads one file."""
+        """Read one file."""
         key = upload.origin.key
         candidate = None if upload.other else self._candidate(upload)
         if candidate is None:
@@ -151,7 +153,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """The submissions of one student, one for each notebook."""
+        """Return the submissions of one student, one for each notebook."""
         by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
         for candidate in self.candidates.get(key, ()):
             by_notebook[candidate.notebook].append(candidate)
@@ -165,7 +167,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """The notebooks that somebody worked on, and the names of those that are as they were released."""
+    """Return the notebooks that the student worked on, and the names of those unchanged since their release."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -180,7 +182,7 @@ def _released_note(names: Sequence[str]) -> list[str]:
 
 
 def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
-    """A note on files that are no notebook of the course; none without such files."""
+    """Return a note on the files that are not a notebook of the course, or nothing without such files."""
     if not stray:
         return []
     last = max(stray, key=_Candidate.order)
@@ -189,7 +191,7 @@ def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
 
 
 def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """The submission of a student who handed in no notebook of the course."""
+    """Return the submission of a student who handed in no notebook of the course."""
     if stray:
         return _submission(stray, "", ())
     newest = max(others, key=lambda upload: (upload.when, upload.file))
@@ -198,7 +200,7 @@ def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submissio
 
 
 def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
-    """The file that counts, with notes on the others and doubts about the choice."""
+    """Return the file that counts, with notes on the others and doubts about the choice."""
     *older, last = sorted(files, key=_Candidate.order)
     upload, whose = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
@@ -227,7 +229,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Questions that the files alone leave open."""
+    """Yield the questions about the choice that the files alone do not answer."""
     for one in (*older, last):
         if one.upload.doubt:
             yield one.upload.doubt
@@ -256,7 +258,7 @@ def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Some of the names, and how many more there are."""
+    """Return at most `_NAMED` names, and the number of the others."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
@@ -270,7 +272,7 @@ class _Released:
         self._cells: dict[str, set[str]] = {}
 
     def touched(self, notebook: Notebook, name: str) -> bool:
-        """Whether a cell of a notebook differs from its release."""
+        """Return whether at least one cell of a notebook differs from its release."""
         if name not in self._cells:
             released = read_file(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
@@ -278,7 +280,7 @@ class _Released:
 
 
 def _bare(source: str) -> str:
-    """A cell without differences that come from opening and saving a notebook."""
+    """Return the text of a cell without whitespace that opening and saving a notebook may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -288,7 +290,9 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """The notebook of the course to which most of the marked cells belong; empty without a marked cell."""
+    """Return the course's notebook to which most of the marked cells belong, or an empty string if no cell is
+    marked.
+    """
     named = [said_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]

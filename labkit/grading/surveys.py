@@ -1,6 +1,6 @@
-"""Surveys all names of a download: where an assignment ends and a student begins, and who submitted together.
+"""Derives facts from all names of a download: where a student's part of a name begins, and who submitted together.
 
-Platforms put lists and notes beside the files; only those at the outermost level are theirs.
+Platforms add lists and notes to the files; only those at the outermost level are trusted.
 """
 
 import re
@@ -14,9 +14,9 @@ import yaml
 from labkit.grading.platforms import BLACKBOARD, NOTHING_BESIDE, Context, Person, platform_origin, shown
 
 METADATA = "submission_metadata.yml"
-"""Gradescope's list of submissions."""
+"""The file name of Gradescope's list of submissions."""
 MOST_BESIDE = 64 * 1024**2
-"""Bytes of a platform's list that are read, at most."""
+"""The largest number of bytes read from a platform's list."""
 _NOTE = re.compile(r"^Name:\s*(?P<name>.+?)\s*\((?P<id>[^()\r\n]+)\)\s*$", re.MULTILINE)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -27,10 +27,10 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """The context that all names in a folder or archive give together.
+    """Return the context that all names in a folder or archive provide together.
 
-    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are clones, and `read`
-    gives the beginning of one of the files.
+    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are clones, and
+    `read` returns the beginning of a file.
     """
     listed = list(paths)
     tops = {path.parts[0] for path in listed}
@@ -46,7 +46,9 @@ def survey(
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:
-    """Whether a platform has named one of the outermost folders or files; a number in a folder's name is not enough."""
+    """Return whether a platform named one of the outermost folders or files; a number in a folder's name is not
+    enough.
+    """
     for path in paths:
         top, folder = path.parts[0], len(path.parts) > 1
         if top == METADATA and not folder:
@@ -76,7 +78,7 @@ def _context(
 
 
 def _common_words(names: Iterable[str]) -> int:
-    """The number of leading words, separated by `_`, that all names share; never all words of a name."""
+    """Return the number of leading words, separated by `_`, that all names share; never all words of a name."""
     split = [name.split("_") for name in names]
     shortest = min((len(words) for words in split), default=1) - 1
     if len(split) == 1:
@@ -88,13 +90,15 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """The person in the note that Blackboard puts beside each attempt; None without such a line."""
+    """Return the person in a note that Blackboard adds to each attempt, or None if it names none."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Users by folder: GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions`."""
+    """Return the user of each folder: GitHub Classroom clones `assignment-user`, all of them into
+    `assignment-submissions`.
+    """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
         if len(repositories) < 2:
@@ -114,7 +118,7 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """People who submitted together, and dates, by folder, from the list that Gradescope puts beside the folders."""
+    """Return, by folder, the people who submitted together and the dates, from Gradescope's list of submissions."""
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

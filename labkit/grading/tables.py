@@ -1,7 +1,7 @@
 """CSV tables as instructors and platforms write and read them.
 
-A table to read may come from any spreadsheet: its separator and encoding are detected. A table that is written holds no
-formula and can be split at semicolons, too.
+A table may come from any spreadsheet program, so its separator and encoding are detected. A table that labkit
+writes contains no formula and is read correctly even if the program splits lines at semicolons.
 """
 
 import csv
@@ -23,19 +23,21 @@ _SEPARATORS = ",;\t"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table, with its place for a person who must mend it."""
+    """One line of a table, with its location for error messages."""
 
     place: str
     cells: dict[str, str]
-    """The cells by the column's title, in lower case."""
+    """The cells by column title, in lower case."""
 
     def first(self, *titles: str) -> str:
-        """The first cell among these columns that is not empty."""
+        """Return the first cell among these columns that is not empty, or an empty string."""
         return next((self.cells[title] for title in titles if self.cells.get(title)), "")
 
 
 def read(path: Path, what: str) -> list[Row]:
-    """The rows of a table whose first line has the titles. Raises `InvalidInput`, which calls the file `what`."""
+    """Return the rows of a table whose first line contains the titles. Raises `InvalidInput`, which calls the file
+    `what`.
+    """
     name = text(str(path))
     try:
         with path.open("rb") as file:
@@ -66,7 +68,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def _decoded(raw: bytes) -> str:
-    """The text, from one of the encodings that spreadsheets write."""
+    """Return the text, decoded from one of the encodings that spreadsheet programs write."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:
@@ -76,12 +78,12 @@ def _decoded(raw: bytes) -> str:
 
 
 def written(lines: Iterable[Sequence[object]]) -> str:
-    """A table as text."""
+    """Return a table as CSV text."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
 def _cell(value: object) -> str:
-    """A value that any spreadsheet takes as one cell and does not compute, whatever its separator."""
+    """Return a value that every spreadsheet program reads as one cell and does not compute, whatever its separator."""
     plain = amount(value) if isinstance(value, float) else str(value)
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
         plain = f"'{plain}"
@@ -91,5 +93,5 @@ def _cell(value: object) -> str:
 
 
 def amount(points: float) -> str:
-    """Points as text, without trailing zeros."""
+    """Return points as text with at most two decimals and no trailing zeros."""
     return f"{points:.2f}".rstrip("0").rstrip(".")

@@ -11,18 +11,18 @@ from labkit.grading.sandbox.inside.jobs import Level, Limits, Place
 from labkit.grading.submissions import Submission
 
 MOST = 1 << 20
-"""Bytes of one message, at most."""
+"""The largest size of one message in bytes."""
 
 
 class Setting(msgspec.Struct):
-    """The setting that all submissions of a worker share."""
+    """The settings that all submissions of a worker share."""
 
     course: str | None
-    """The file of the course; `None` for the lab's own."""
+    """The file of the course, or None for the lab's own course."""
     seed: int
     level: Level
     missing: dict[str, str]
-    """Better levels that this machine does not offer, with their reasons."""
+    """The better levels of isolation that this machine does not offer, with the reasons."""
     limits: Limits
     patience: Patience
     place: Place
@@ -30,7 +30,7 @@ class Setting(msgspec.Struct):
     """The folder with the copy of the lab."""
     out: str
     exercises: list[str] = []
-    """Exercises that are graded anew, if not all."""
+    """The exercises to grade again; empty for all."""
 
 
 class SubmissionOutcome(msgspec.Struct):
@@ -45,7 +45,7 @@ class SubmissionOutcome(msgspec.Struct):
 
 
 def encode(message: Setting | Submission | SubmissionOutcome) -> bytes:
-    """A message as bytes."""
+    """Return a message as bytes."""
     return msgspec.json.encode(message, enc_hook=str)
 
 
@@ -53,7 +53,7 @@ MessageT = TypeVar("MessageT", Setting, Submission, SubmissionOutcome)
 
 
 def decode(raw: bytes, kind: type[MessageT]) -> MessageT:
-    """A message of that kind."""
+    """Return the message of type `kind` in these bytes."""
     return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
 
 

@@ -1,7 +1,7 @@
-"""Every uploaded file with its owner and its date: from folders, archives and single notebooks.
+"""Yields every uploaded file with its owner and its date: from folders, archives and single notebooks.
 
-Names of the outermost level are the platform's or the instructor's, and state the owner of a file; deeper names are the
-student's, and state nothing. Dates are the platform's as well.
+Names at the outermost level come from the platform or the instructor and identify the owner of a file. Deeper
+names come from the student and identify nobody. Dates come from the platform if it states them.
 """
 
 import os
@@ -28,7 +28,7 @@ from labkit.grading.surveys import MOST_BESIDE, survey
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
 _HANDED_OUT = "notebooks"
-"""The folder of the notebooks in the copy of the lab that learners get."""
+"""The name of the notebooks' folder in the learners' copy of the lab."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,21 @@ class Upload:
 
     origin: Origin
     file: str
-    """The file's origin, as a person names it."""
+    """The file's location in the words that a person would use."""
     when: datetime
     content: bytes = b""
     problem: str = ""
     """The reason why the file was not read; empty if it was."""
     changed: datetime = _NEVER
-    """The date of change that the file itself states; it decides only between files of one student and one date."""
+    """The modification date that the file itself states; it only decides between one student's files with the same
+    date.
+    """
     named: bool = True
-    """Whether a person has named the folder or archive whose names state the owner."""
+    """Whether a person named the folder or archive whose entries identify the owner."""
     doubt: str = ""
     """A question that only the instructor can settle, with the way to do so."""
     other: bool = False
-    """Whether the file is no notebook by its name, and was not read."""
+    """Whether the file was not read because its name is not that of a notebook."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,14 @@ class Uploads:
     """The files in the places that a person named."""
 
     notebooks: Collection[str]
-    """The names of the course's notebooks, which may stand beside a student's name."""
+    """The names of the course's notebooks, to which students may add their own names."""
     skipped: Path | None = None
-    """A folder without submissions, wherever it lies: that of the grades."""
+    """A folder without submissions: the output folder with the grades."""
 
     def of(self, place: Path) -> Iterator[Upload]:
-        """Every file in a folder or an archive, or the file itself. Raises `InvalidInput` when there is nothing."""
+        """Yield every file in a folder or archive, or the file itself. Raises `InvalidInput` if the place does not
+        exist.
+        """
         if place.is_symlink() or not place.exists():
             raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name what was submitted.")
         if self._is_skipped(place):
@@ -104,7 +108,9 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """The owner of a whole folder or archive, by its name or because the released folder is in it; or None."""
+        """Return the owner of a whole folder or archive, by its name or because it contains the released folder;
+        or None.
+        """
         shaped = platform_origin(name, NOTHING_BESIDE, folder=folder)
         if shaped is not None:
             return shaped
@@ -114,7 +120,7 @@ class Uploads:
         return None
 
     def _in_found_archive(self, path: Path, inside: PurePath, whose: Origin, *, own: bool) -> Iterator[Upload]:
-        """An archive in a folder: a student's own, or perhaps a platform's download that nobody has named."""
+        """Yield the files of an archive in a folder: a student's own, or a platform's download that nobody named."""
         shown = text(str(inside))
         when = whose.when or _modified(path)
         try:
@@ -129,7 +135,7 @@ class Uploads:
             yield Upload(whose, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
-        """An archive that a person named: the download of a class, or all files of one student."""
+        """Yield the files of an archive that a person named: the download of a class, or all files of one student."""
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
@@ -149,7 +155,7 @@ class Uploads:
             yield Upload(stem, shown, _NEVER, problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
-        """The files in an archive of many students, each with its owner by its name there."""
+        """Yield the files in an archive of many students, each with the owner that its name states."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             whose = origin(place, self.notebooks, inner)
@@ -168,7 +174,9 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, whose: Origin, when: datetime) -> Iterator[Upload]:
-    """The files in an archive of one student, with the archive's date, since its own dates are not trusted."""
+    """Yield the files in an archive of one student with the archive's own date, since the dates inside are not
+    trusted.
+    """
     count = 0
     for entry in archive.entries():
         count += 1
@@ -184,7 +192,7 @@ def _unpacked(entry: Entry, whose: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, whose: Origin, shown: str) -> Upload:
-    """A file on this disk, as it is now, up to the size that may be graded."""
+    """Return a file on this disk as it is now, read up to the largest size that may be graded."""
     try:
         when = _modified(path)
         with path.open("rb") as file:
@@ -207,13 +215,13 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, whose: Origin, names: Context) -> bool:
-    """Whether a platform has put this file beside the submissions, such as a list of them."""
+    """Return whether a platform added this file to the submissions, such as a list of them."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and whose.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Whether a platform has named the outermost entries of an archive."""
+    """Return whether a platform named the outermost entries of an archive."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -222,7 +230,7 @@ def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """The one folder that holds everything; empty if there is none."""
+    """Return the one folder that contains everything, or an empty string if there is none."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
@@ -249,7 +257,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Takes folders that are links out of `folders`, so that nobody follows them, and returns them."""
+        """Remove the folders that are links from `folders`, so that nobody follows them, and return them."""
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -265,7 +273,9 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The outermost folders that are clones, or those in the only folder."""
+        """The outermost folders that are Git clones; if there is only one folder and it is no clone, the clones in
+        it.
+        """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:
@@ -275,7 +285,7 @@ class _Walk:
         return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
-        """The beginning of a file, such as a platform's list; empty if it cannot be read."""
+        """Return the beginning of a file, such as a platform's list; empty if it cannot be read."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

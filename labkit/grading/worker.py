@@ -2,8 +2,7 @@
 
     python -m labkit.grading.worker
 
-The process ends with its parent. A worker that dies costs the batch one more try of one submission. This module must
-not choose which submissions are graded.
+The process ends with its parent. If a worker dies, the batch tries its submission once more in another process.
 """
 
 import importlib.metadata
@@ -40,7 +39,7 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 
 
 def main() -> int:
-    """Grades until the batch has closed the connection."""
+    """Grade until the batch closes the connection."""
     end_with_parent()
     connection = socket.socket(fileno=os.dup(0))
     try:
@@ -54,7 +53,7 @@ def main() -> int:
 
 
 class Grader:
-    """Grades submissions of one batch, in one sandbox after the other."""
+    """Grades the submissions of one batch, each in its own sandboxes."""
 
     def __init__(self, setting: tasks.Setting) -> None:
         self.setting, self.out = setting, Path(setting.out)
@@ -69,7 +68,7 @@ class Grader:
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
-        """Writes the record of a submission, even if grading fails."""
+        """Write the record of a submission, even if grading fails, and return the outcome."""
         begun = time.monotonic()
         name = records.file_name(submission.key, submission.notebook)
         path = self.out / "records" / f"{name}.json"
@@ -91,7 +90,7 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """The earlier items that are kept, where only some exercises are graded anew."""
+        """Return the earlier items that remain valid when only some exercises are graded again."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -100,7 +99,7 @@ class Grader:
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
     def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
-        """Fills the items of a record; returns the executed notebook, if there is one."""
+        """Fill the items of a record; return the executed notebook, or None if nothing was executed."""
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:
@@ -147,7 +146,7 @@ class Grader:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The process that makes sandboxes, started with the first use."""
+        """The process that forks sandboxes; the first access starts it."""
         if self._sandbox is None:
             setting = self.setting
             self._sandbox = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits)
@@ -167,7 +166,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """A record without items."""
+    """Return a record without items."""
     return Record(
         course.name,
         submission.student,
@@ -193,13 +192,13 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
 
 
 def versions() -> dict[str, str]:
-    """The versions of everything that a grade may depend on."""
+    """Return the versions of everything that a grade may depend on."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"labkit": __version__, "python": platform.python_version(), **packages}
 
 
 def _foreign(notebook: Notebook) -> str:
-    """The reason why a notebook cannot be run here, in a sentence; empty when it can."""
+    """Return the reason why a notebook cannot run here, as a sentence, or an empty string if it can."""
     if notebook.language and notebook.language.lower() != "python":
         return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), and the exercises are in Python."
     return ""
@@ -221,7 +220,7 @@ def _nothing(exercise: Exercise, why: str) -> ItemRecord:
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
-    """Notes of every exercise that grading itself failed."""
+    """Note for every exercise that grading itself failed."""
     record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
@@ -231,9 +230,9 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, asked: Collection[str]) -> None:
-    """Gives no points, and a doubt for a person, where grading itself has failed in several batches.
+    """Give no points, and report a doubt, if grading itself has failed in `MOST_TRIES` batches.
 
-    Exercises that were not `asked` for keep their earlier items; without a name all were asked for.
+    Exercises that are not in `asked` keep their earlier items; an empty `asked` means all exercises.
     """
     if record.graded():
         return

@@ -1,7 +1,6 @@
 """Finds the levels of isolation that this machine offers, by trying them, and chooses one.
 
-A level that is not offered is named with its reason. No level is silently taken instead of a better one: `plain` needs
-the user's word.
+For a level that is not offered it reports the reason. The level `plain` is never chosen unless the user has agreed.
 """
 
 import json
@@ -23,18 +22,18 @@ from labkit.host.processes.own_python import own_python
 
 _SECONDS = 60.0
 _FIRST_USER = 64_000
-"""The first user id of sandboxes that root starts, one id for each that runs at the same time; commonly unused."""
+"""The first of the user ids for sandboxes that root starts, one for each worker; normally no account has them."""
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """The place of one worker's sandboxes."""
+    """Return the place of one worker's sandboxes, and create its root folder."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
 
 
 def missing(level: Level, place: Place, lab: Path) -> str | None:
-    """The reason why this machine does not offer a level, or `None` when it does."""
+    """Return the reason why this machine does not offer a level, or None if it does."""
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
@@ -45,7 +44,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 
 def _tried(job: Job, lab: Path) -> str | None:
-    """The error when a sandbox of this level starts Python, in a sentence; None without an error."""
+    """Return the error when a sandbox of this level starts Python, as a sentence, or None if it works."""
     mine, theirs = socket.socketpair()
     command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(theirs.fileno()), json.dumps(asdict(job)))
     with mine, tempfile.TemporaryFile() as errors:
@@ -66,7 +65,10 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """The best level, or the one that was asked for, and why better levels are missing. Raises `InvalidInput`."""
+    """Return the requested level, or the best one for `best`, with the reason why each better level is missing.
+
+    Raises `InvalidInput` if the machine does not offer the level, or if `plain` would be used without `trust`.
+    """
     absent: dict[str, str] = {}
     if asked != "best":
         level = Level(asked)

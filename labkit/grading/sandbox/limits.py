@@ -1,6 +1,6 @@
-"""Watches the use of resources by a whole sandbox, since the kernel's limits count each process for itself.
+"""Watches the resources that a whole sandbox uses, since the kernel's limits apply to each process separately.
 
-A sandbox that uses too much is ended with all of its processes.
+If a sandbox uses too much, all its processes are killed.
 """
 
 import os
@@ -19,13 +19,15 @@ _EVERY = 0.25
 _BUFFER = Path("/proc/sys/net/core/wmem_max")
 _USUAL_BUFFER = 212_992
 _FEWEST_SOCKETS = 128
-"""Sockets that a sandbox may have in any case; a kernel and its clients have some thirty."""
+"""The number of sockets that a sandbox may always have; a kernel and its clients need about thirty."""
 _HEADROOM = 8
-"""Processes of the sandbox itself, beside the learner's."""
+"""The number of processes that the sandbox itself needs in addition to those of the learner."""
 
 
 class Watch:
-    """Watches all descendants of a process within a `with` block, four times a second, and kills them at a breach."""
+    """Watches all descendants of a process within a `with` block, four times a second, and kills them if a limit
+    is exceeded.
+    """
 
     def __init__(self, pid: int, limits: Limits) -> None:
         self.breach: str | None = None
@@ -81,7 +83,7 @@ def _own(process: psutil.Process) -> int:
 
 
 def _most_sockets(limits: Limits) -> int:
-    """The number of sockets that a sandbox may have; the kernel doubles the requested size of a buffer."""
+    """Return the number of sockets that a sandbox may have; the kernel doubles the requested size of a buffer."""
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))
@@ -90,7 +92,7 @@ def _most_sockets(limits: Limits) -> int:
 
 
 def _sockets(pids: Iterable[int]) -> int:
-    """The number of sockets that these processes have open together; a socket shared by several counts once."""
+    """Return the number of sockets that these processes have open together; a shared socket counts once."""
     sockets = set()
     for pid in pids:
         folder = f"/proc/{pid}/fd"

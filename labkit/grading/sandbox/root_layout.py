@@ -1,7 +1,6 @@
 """The layout of a sandbox's root: Python and its packages, the system's programs, and a copy of the lab.
 
-The copy has no grader and no tests, and in place of a module that would answer an exercise it has an empty one. This
-module must not run anything that it copies.
+The copy contains no grader and no tests. A module that would give away the answer to an exercise is replaced by a stub.
 """
 
 import compileall
@@ -25,9 +24,9 @@ _KEPT = {
     "teach/exercises": {"__init__.py", "contract.py", "steps.py"},
     "teach/questions": {"__init__.py"},
 }
-"""The only files of these packages in the copy: no grader, no judges of exercises, no answers to questions."""
+"""The only files of these packages in the copy, which has no grader, no judges and no answers to questions."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
-"""Modules that write a course: no answer needs them, and a search for the grader's own course must find none."""
+"""Modules that generate a course. No answer needs them, and submitted code must not find the grader's own course."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
 
 from typing import Any
@@ -53,9 +52,9 @@ def __getattr__(name: str) -> object:
 
 
 def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
-    """Copies the package to `folder/labkit`, without the grader and without the contents of the modules `withheld`.
+    """Copy the package to `folder/labkit` without the grader, and with a stub for each module in `withheld`.
 
-    Raises `GradingError` when there is no such module.
+    Raises `GradingError` if such a module does not exist.
     """
     copy = folder / "labkit"
 
@@ -86,9 +85,10 @@ def _empty(folder: Path, module: str) -> None:
 
 
 def shown(lab: Path) -> tuple[str, ...]:
-    """Folders and files that every sandbox may read: the system's, Python's and the copy of the lab.
+    """Return the folders and files that every sandbox may read: those of the system and of Python, and the copy of
+    the lab.
 
-    A path within another one is listed all the same if it must be seen even where the other one is hidden.
+    A path within another one is listed separately if it must remain readable even when the outer one is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
@@ -99,15 +99,17 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """The existing paths, by every name that they have."""
+    """Return the paths that exist, both as named and with links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """The folders that must be hidden and would be seen otherwise; another installed copy of the lab is one.
+    """Return the folders that must be hidden but would otherwise be visible, such as another installed copy of the
+    lab.
 
-    So is the checkout as a whole: its history, its built files, and an instructor's notes hold solutions, too.
+    The whole checkout is hidden as well, because its history, its built files and an instructor's notes contain
+    solutions.
     """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent

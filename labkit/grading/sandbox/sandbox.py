@@ -1,7 +1,7 @@
 """The grader's side of the sandboxes: it starts them, follows their progress, and ends them.
 
-A sandbox runs one notebook once. Its messages are claims of code that may be hostile: no message is read that is larger
-or later than allowed, and none is a grade.
+A sandbox runs one notebook once. Its messages come from code that may be hostile, so the grader limits their
+size and time and never takes a message for a grade.
 """
 
 import json
@@ -45,17 +45,17 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """The end of a sandbox before the grader had all its answers."""
+    """The reason and the position at which a sandbox ended before the grader had all its answers."""
 
     how: str
-    """`timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` or `failed`."""
+    """One of `timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` and `failed`."""
     at: int
-    """The number of the cell at which the sandbox ended; -1: before the first."""
+    """The number of the cell at which the sandbox ended, or -1 if it ended before the first."""
     because: str = ""
 
 
 class Sandbox:
-    """A process that forks sandboxes, one at a time, until it is closed. Raises `GradingError` when it cannot start."""
+    """A process that forks sandboxes, one at a time, until it is closed. Raises `GradingError` if it cannot start."""
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits) -> None:
         self.level, self.place, self.limits = level, place, limits
@@ -83,7 +83,7 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Executes a notebook, whose last cell answers for each name. All its processes end with the `with` block."""
+        """Execute a notebook whose last cell answers for each name. All its processes end with the `with` block."""
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
@@ -105,7 +105,7 @@ class Sandbox:
                 shutil.rmtree(home, ignore_errors=True)
 
     def _end_run(self) -> None:
-        """Ends the remaining processes of the sandbox, and waits until none is left."""
+        """End the remaining processes of the sandbox and wait until none is left."""
         with suppress(FrameError):
             send(self._control, b"{}")
         try:
@@ -115,7 +115,7 @@ class Sandbox:
             raise GradingError(f"A sandbox could not be ended ({error}).") from None
 
     def close(self) -> None:
-        """Ends the process, and its sandbox if there is one."""
+        """End the process, and its sandbox if there is one."""
         self._control.close()
         try:
             self._server.wait(_END_SECONDS)
@@ -142,7 +142,9 @@ class Run:
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
-        """Waits until the cell with that number starts; returns `None` then, else the end of the run."""
+        """Wait until the cell with that number starts and return None, or return the end of the run if it ends
+        before.
+        """
         while self.cell < last:
             message = self._hear(self._deadline)
             if isinstance(message, RunEnd):
@@ -150,12 +152,14 @@ class Run:
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
-        """The executed notebook as the sandbox gives it after the last answer; `None` if none comes in time."""
+        """Return the executed notebook that the sandbox sends after the last answer, or None if none arrives
+        within `seconds`.
+        """
         message = self._hear(time.monotonic() + seconds)
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """The end of a sandbox that used too much; `None` while it has not."""
+        """Return the end of a sandbox that exceeded a limit, or None while it has not."""
         return self._over("dead") if self._watch.breach else None
 
     def _hear(self, deadline: float) -> SandboxMessage | RunEnd:
@@ -177,7 +181,7 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:
-    """The whole environment of a sandbox; with `lab`, that of the process which imports the lab's copy."""
+    """Return the complete environment of a sandbox; with `lab`, that of a process which imports the copy of the lab."""
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,

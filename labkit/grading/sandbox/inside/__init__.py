@@ -1,5 +1,5 @@
-"""Programs that run beside a learner's code while it is graded: they execute cells and answer questions.
+"""Programs that run in the same sandbox as a learner's code: they execute cells and answer questions.
 
-A learner's code can read, patch or kill all of them. So this package must not hold a solution, a judge or a hidden
-variant, and none of its messages is more than an answer to be judged.
+A learner's code can read, patch or kill all of them. So this package contains no solution, no judge and no
+hidden variant, and the grader treats each of its messages as an answer to be judged.
 """

@@ -1,7 +1,6 @@
-"""Confines a process before a learner's code runs in it: to a root, namespaces, limits and rights of its own.
+"""Confines a process before a learner's code runs in it: its root folder, namespaces, limits and rights.
 
-The process was forked for one notebook, and there is no way back. These functions must not be called in a process that
-goes on with anything else.
+The process was forked for one notebook. Its confinement cannot be undone, so it must not do any other work afterwards.
 """
 
 import os
@@ -22,7 +21,7 @@ _NAME = "learner"
 
 
 def separate(job: Job) -> None:
-    """Leaves the machine's namespaces; the next child is the first process of a new one. Raises `OSError`."""
+    """Leave the machine's namespaces; the next child becomes the first process of a new one. Raises `OSError`."""
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
         _own_users(user, group)
@@ -31,7 +30,7 @@ def separate(job: Job) -> None:
 
 
 def confine(job: Job) -> None:
-    """Gives this process its own root and limits, and drops every right. Raises `OSError`."""
+    """Give this process its own root and limits, and drop all its rights. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
         build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
@@ -54,7 +53,7 @@ def confine(job: Job) -> None:
 
 
 def _own_users(user: int, group: int) -> None:
-    """Enters a user namespace that knows one user and one group, under their own numbers."""
+    """Enter a user namespace that contains one user and one group, under their own numbers."""
     linux.unshare(linux.NEWUSER)
     linux.hide_memory(hidden=False)  # else these files are root's, and closed to us
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -63,7 +62,7 @@ def _own_users(user: int, group: int) -> None:
 
 
 def limit(limits: Limits) -> None:
-    """Sets the kernel's limits for this process and each of its children."""
+    """Set the kernel's resource limits for this process and its children."""
     chosen = {
         resource.RLIMIT_AS: limits.memory,
         resource.RLIMIT_FSIZE: limits.file_size,
@@ -77,7 +76,7 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Builds a root in memory that shows a few folders to be read, and makes it the root of this process."""
+    """Build a root in memory in which a few folders are readable, and make it the root of this process."""
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"
@@ -108,10 +107,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """The paths to mount, outer folders first, each with whether it is shown or empty; no mount is superfluous.
+    """Return the paths to mount, outer folders first, each with whether it is shown (True) or empty (False).
 
-    A folder that is shown may hold a hidden one, and that one another that is shown: Python's packages in a checkout. A
-    folder that is to be both is hidden.
+    Shown and hidden folders can be nested, such as Python's packages in a checkout. A folder in both lists is
+    hidden. A path that its enclosing folder already shows or hides needs no mount and is left out.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}
@@ -123,7 +122,7 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 
 def _show(root: str, folder: str) -> None:
-    """Mounts a folder or file of the machine at the same place under the new root, read-only; a link stays a link."""
+    """Mount a folder or file of the machine read-only at the same path under the new root; a link remains a link."""
     place, source = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     if source.is_symlink():

@@ -1,10 +1,10 @@
-"""A process that has imported the packages of every run, and forks one sandbox after the other.
+"""A process that has imported the packages of every run in advance, and forks one sandbox after the other.
 
     python -m labkit.grading.sandbox.inside.forkserver
 
-Orders come as messages on standard input, a socket: a job, with a connection for the run's progress and one for each
-answer. A second message ends the sandbox; the reply says that nothing of it is left. The fork server ends with its
-parent. No learner's code ever runs in this process.
+Requests arrive as messages on standard input, a socket: a job, with one connection for the progress of the run
+and one for each answer. A second message ends the sandbox; the reply confirms that none of its processes is
+left. The fork server ends with its parent. It never runs a learner's code itself.
 """
 
 import json
@@ -28,7 +28,7 @@ MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
 _POLL = 0.01
 _NEVER = ("debugpy", "rfc3987_syntax")
-"""Optional imports of kernels and nbformat: a third of a kernel's start, and 1.6 s. Nobody debugs or meets IRIs."""
+"""Optional imports of kernels and nbformat that no run needs; without them a kernel starts 1.6 s (a third) faster."""
 _AHEAD = (
     *(
         "labkit.grading.sandbox.inside.confine",
@@ -43,7 +43,7 @@ _AHEAD = (
 
 
 def main() -> int:
-    """Serves until its standard input is closed."""
+    """Serve requests until standard input is closed."""
     _import_ahead()
     control = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Imports the packages of kernels and of learners' cells, so that no run has to."""
+    """Import the packages that kernels and learners' cells need, so that no run has to."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # how Python is told that there is no such module
     # By its name: the lab is above the grader, which only warms it up.
@@ -79,7 +79,10 @@ def _import_ahead() -> None:
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
-    """Waits until the sandbox and all its processes are gone; the message that comes then, or before, ends it."""
+    """Wait until the sandbox and all its processes have ended, and return its exit code.
+
+    The next message ends the sandbox. If the sandbox ends first, the function still reads that message.
+    """
     is_ending = False
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -101,7 +104,7 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reaps adopted processes of a sandbox. In a namespace they are dead by now; otherwise they are killed."""
+    """Reap adopted processes of a sandbox, and kill those that still run (possible only without a namespace)."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -121,7 +124,7 @@ def _end_children() -> None:
 
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
-    """In a forked process: leaves the machine's namespaces, and waits for the process that runs the notebook."""
+    """Run in a forked process: leave the machine's namespaces and wait for the process that runs the notebook."""
     from labkit.grading.sandbox.inside import confine, running
 
     try:
@@ -145,7 +148,7 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
 
 
 def _inside(job: Job, telling: "Telling", answers: list[socket.socket]) -> NoReturn:
-    """The first process of the sandbox: confines itself, then forks the kernel and runs papermill."""
+    """Run as the first process of the sandbox: confine it, fork the kernel, and run papermill."""
     from labkit.grading.sandbox.inside import confine, running, serving
     from labkit.grading.sandbox.inside.kernels import Waiting
 

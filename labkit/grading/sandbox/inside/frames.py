@@ -1,7 +1,7 @@
-"""Messages over a stream socket: four bytes of length, then that many bytes. Both sides of the sandbox use them.
+"""Messages over a stream socket: four bytes of length, then that many bytes. Both sides of a sandbox use them.
 
-The other side may be hostile: no message is read beyond the size and the time that its reader allows. This module must
-not interpret what it carries.
+The other side may be hostile, so the reader sets the largest size and the latest time for each message. This
+module does not interpret the contents.
 """
 
 import socket
@@ -15,7 +15,7 @@ class FrameError(Exception):
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
-    """Sends one message before `deadline` (of `time.monotonic`). Raises `FrameError`."""
+    """Send one message before `deadline` (of `time.monotonic`). Raises `FrameError`."""
     connection.settimeout(_left(deadline))
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
@@ -26,7 +26,7 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
 
 
 def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
-    """The next message, of at most `most` bytes. Raises `FrameError`."""
+    """Return the next message, which has at most `most` bytes. Raises `FrameError`."""
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     if length > most:
         raise FrameError(f"a message of {length:,} bytes, and {most:,} are allowed")

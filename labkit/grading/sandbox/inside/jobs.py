@@ -1,4 +1,4 @@
-"""Orders to a sandbox, given before a learner's code runs in it: plain values, none of them hidden from the learner."""
+"""The requests to a sandbox: plain values sent before a learner's code runs, none of which must be hidden from it."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,49 +9,49 @@ class Level(StrEnum):
     """The levels of isolation of a learner's code, best first."""
 
     NAMESPACES = "namespaces"
-    """Own network, processes, mounts, IPC and host name, as an unprivileged user without any right. Needs root."""
+    """Own network, processes, mounts, IPC and host name, as an unprivileged user without any rights. Needs root."""
     USER_NAMESPACES = "user-namespaces"
-    """The same within a user namespace, as the grading user, who has no rights there but to the shown folders."""
+    """The same in a user namespace, as the grading user, who may only read the shown folders there."""
     PLAIN = "plain"
-    """A process of its own with limits. It sees the network and every file that the grading user may read."""
+    """A separate process with limits. It has access to the network and to every file that the grading user may read."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one submission: sizes in bytes, times in seconds."""
+    """The limits of one submission: sizes in bytes, times in seconds."""
 
     memory: int = 2 * 1024**3
-    """Address space of one process."""
+    """The address space of one process."""
     total_memory: int = 3 * 1024**3
-    """Memory of all processes together."""
+    """The memory of all processes together."""
     processes: int = 96
-    """Processes and threads."""
+    """The number of processes and threads."""
     file_size: int = 32 * 1024**2
     disk: int = 64 * 1024**2
-    """All files together, which are kept in memory."""
+    """The size of all files together, which are kept in memory."""
     open_files: int = 256
-    """Open files of one process, and those on their way from one process to another."""
+    """The number of open files of one process, including those in transit from one process to another."""
     sockets: int = 512
-    """Sockets of all processes together."""
+    """The number of sockets of all processes together."""
     output: int = 4 * 1024**2
-    """Characters, about, that all cells together may print or show."""
+    """About how many characters all cells together may print or show."""
     cell_seconds: float = 10.0
     total_seconds: float = 60.0
-    """From the first start to the last answer."""
+    """The time from the start of the first run to the last answer."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The view of the machine that a sandbox has."""
+    """The part of the machine that a sandbox can see."""
 
     root: str
-    """An empty folder to mount on."""
+    """An empty folder on which the sandbox mounts its root."""
     shown: tuple[str, ...]
-    """Folders and files that can be read."""
+    """The folders and files that the sandbox may read."""
     masked: tuple[str, ...] = ()
-    """Folders within `shown` that appear empty."""
+    """The folders within `shown` that appear empty."""
     user: int = 0
-    """The user id that a sandbox started by root changes to."""
+    """The user id under which a sandbox started by root runs."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Job:
     place: Place
     limits: Limits
     names: tuple[str, ...]
-    """The Python names of the answers, one for each connection that comes along."""
+    """The Python names of the answers, in the order of the connections sent along."""
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def job_of(told: dict[str, Any]) -> Job:
-    """The job in a parsed JSON message."""
+    """Return the job in a parsed JSON message."""
     shown = told["place"]
     place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
     return Job(Level(told["level"]), place, Limits(**told["limits"]), tuple(told["names"]), told["environment"])

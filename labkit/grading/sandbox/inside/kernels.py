@@ -1,7 +1,7 @@
-"""A kernel that is forked from a process with all imports done, instead of being started anew.
+"""A kernel that is forked from a process with all imports done, instead of being started as a new program.
 
-The fork happens before any of Jupyter's client runs, for a process with threads must not be forked. The forked process
-waits for its arguments. One kernel serves one notebook and is never used again.
+The fork must happen before Jupyter's client starts its threads, because a process with threads cannot be forked
+safely. The forked process then waits for its arguments. One kernel serves exactly one notebook.
 """
 
 import json
@@ -17,12 +17,14 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 
 class Waiting:
-    """A forked process that becomes a kernel when it gets its arguments, with the needed methods of `Popen`."""
+    """A forked process that becomes a kernel when it receives its arguments; it has the methods of `Popen` that
+    Jupyter uses.
+    """
 
     stdin = stdout = stderr = None
 
     def __init__(self, first: Callable[[], None]) -> None:
-        """Forks; `first` runs in the new process at once."""
+        """Fork; the new process calls `first` immediately."""
         reader, self._tell = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
@@ -31,12 +33,12 @@ class Waiting:
         os.close(reader)
 
     def start(self, arguments: list[str]) -> None:
-        """Sends the arguments, with which the process becomes a kernel."""
+        """Send the arguments, with which the process becomes a kernel."""
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
 
     def poll(self) -> int | None:
-        """The exit code, or `None` while the process runs."""
+        """Return the exit code, or None while the process runs."""
         if self.returncode is None:
             with suppress(ChildProcessError):
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -45,22 +47,22 @@ class Waiting:
         return self.returncode
 
     def wait(self) -> int | None:
-        """Waits for the end of the process; returns the exit code."""
+        """Wait for the end of the process and return the exit code."""
         if self.returncode is None:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Sends a signal to the process, if it still exists."""
+        """Send a signal to the process if it still exists."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kills the process."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Asks the process to end."""
+        """Ask the process to end."""
         self.send_signal(signal.SIGTERM)
 
 
@@ -84,7 +86,7 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
 
 
 class _Forked(LocalProvisioner):
-    """Gives a kernel manager the forked process instead of a new one."""
+    """A provisioner that gives Jupyter's kernel manager the forked process instead of a new one."""
 
     waiting: Waiting
     process: Any
@@ -97,7 +99,7 @@ class _Forked(LocalProvisioner):
 
 
 def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
-    """A class of kernel managers, for Jupyter's client, whose kernel is the forked process."""
+    """Return a class of kernel managers for Jupyter's client whose kernel is the forked process."""
 
     class Manager(AsyncKernelManager):
         async def _async_pre_start_kernel(self, **kw: Any) -> Any:

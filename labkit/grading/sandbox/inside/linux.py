@@ -25,17 +25,17 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leaves the namespaces named by the flags for new ones; a new process namespace is for children only."""
+    """Leave the namespaces named by the flags for new ones; a new process namespace applies to children only."""
     _call("unshare", ctypes.c_int(flags))
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mounts a file system, or a folder once more, at a place."""
+    """Mount a file system, or bind a folder, at `target`."""
     _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
 
 
 def change_root(root: str) -> None:
-    """Makes a mounted folder the root of this mount namespace and lets go of the old one."""
+    """Make a mounted folder the root of this mount namespace and unmount the old root."""
     os.chdir(root)
     _call("pivot_root", b".", b".")
     _call("umount2", b".", ctypes.c_int(_DETACH))
@@ -43,7 +43,7 @@ def change_root(root: str) -> None:
 
 
 def host_name(name: str) -> None:
-    """Sets the host name within this namespace."""
+    """Set the host name within this namespace."""
     _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
 
 
@@ -52,27 +52,27 @@ def _control(option: int, value: int) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Asks for a signal when the parent dies. A change of user forgets it."""
+    """Ask the kernel for a signal when the parent dies. A change of user cancels the request."""
     _control(_SET_PDEATHSIG, signal)
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of descendants whose own parent died."""
+    """Make this process the parent of descendants whose own parent has died."""
     _control(_SET_SUBREAPER, 1)
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbids other processes of the same user to trace this one, or allows it again."""
+    """Forbid other processes of the same user to trace this one, or allow it again."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 
 def filter_calls(program: object) -> None:
-    """Lets a filter of seccomp(2) decide over every further system call."""
+    """Install a seccomp(2) filter that decides on every further system call."""
     _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 def drop_privileges() -> None:
-    """Gives up every capability, also those that a later program could bring back."""
+    """Give up every capability, including those that a program started later could regain."""
     for capability in range(_CAPABILITIES):
         try:
             _control(_CAPBSET_DROP, capability)

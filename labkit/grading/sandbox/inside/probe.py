@@ -1,8 +1,8 @@
-"""Tries whether a level of isolation works here: builds a sandbox and starts Python in it.
+"""Tests whether this machine offers a level of isolation: builds a sandbox and starts Python in it.
 
     python -m labkit.grading.sandbox.inside.probe CONNECTION JOB
 
-The answer, `works` or the error, goes over the connection with that number. This program must not get a learner's code.
+It sends `works` or the error over the connection with that file descriptor. It never runs a learner's code.
 """
 
 import json
@@ -19,7 +19,7 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, told: str) -> int:
-    """Builds the sandbox in a child, which sends the answer."""
+    """Build the sandbox in a child process, which sends the result."""
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
     if pid == 0:
@@ -30,7 +30,7 @@ def main(number: str, told: str) -> int:
 
 
 def _tried(job: Job) -> str:
-    """In the child: `works`, or the error of a sandbox, whose first process answers through a pipe."""
+    """Return `works` or the error, in the child; the first process of the sandbox reports through a pipe."""
     reader, writer = os.pipe()
     try:
         confine.separate(job)
@@ -51,7 +51,7 @@ def _tried(job: Job) -> str:
 
 
 def _python(environment: dict[str, str]) -> str:
-    """`works`, or the error of a Python that is started in the sandbox."""
+    """Return `works`, or the error of a Python process that is started in the sandbox."""
     import subprocess
 
     try:

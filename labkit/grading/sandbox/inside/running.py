@@ -1,7 +1,7 @@
 """Executes one prepared notebook with papermill and reports its progress.
 
-Messages: `{"cell": n}` when a cell starts, at last `{"ended": ...}` with `done` and the executed notebook, or with the
-reason of the end: `timeout`, `dead` (the kernel), `output`, `failed`.
+Messages are `{"cell": n}` when a cell starts, and finally `{"ended": ...}`: `done` with the executed notebook,
+or the reason of an early end, which is `timeout`, `dead` (the kernel), `output` or `failed`.
 """
 
 import json
@@ -26,7 +26,7 @@ MOST_NOTEBOOK = 32 * 1024**2
 
 
 class Telling:
-    """The connection to the grader, with the progress of the run."""
+    """Reports the progress of the run over the connection to the grader."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -34,10 +34,12 @@ class Telling:
         self.notebook: Any = None
         """The notebook under execution."""
         self.executed = ""
-        """The notebook before the first question, since later questions may get into any of its outputs."""
+        """The notebook as it was before the first question, because later questions may appear in any of its
+        outputs.
+        """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Reports that a cell starts; before the last cell, which answers questions, keeps the notebook."""
+        """Report that a cell starts; before the last cell, which answers questions, keep a copy of the notebook."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
@@ -45,23 +47,25 @@ class Telling:
         self.tell({"cell": cell_index})
 
     def tell(self, said: dict[str, object]) -> None:
-        """Sends a message; ends this process if nobody listens."""
+        """Send a message; end this process if the grader has closed the connection."""
         try:
             send(self.connection, json.dumps(said).encode())
         except FrameError:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """Sends the last message and ends this process, and with it all processes that it started."""
+        """Send the last message and end this process, and with it all processes that it started."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
 
 def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
-    """Receives a notebook, executes it, and ends this process."""
+    """Receive a notebook, execute it, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's client, which also measures the output of cells and ends after the last cell."""
+        """Papermill's client with two additions: it measures the output of cells, and ends the process after the
+        last cell.
+        """
 
         shown = 0
 
@@ -114,12 +118,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Whether a kernel's message repeats the code to run, which is no output."""
+    """Return whether a kernel's message only repeats the code to run, which is not output."""
     return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
-    """The number of characters that a message shows, about."""
+    """Return the approximate number of characters that a message shows."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):

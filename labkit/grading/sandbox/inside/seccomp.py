@@ -1,7 +1,7 @@
-"""Forbids system calls that use memory which no limit counts, and calls that only serve to reach the kernel itself.
+"""Forbids system calls that use memory which no limit counts, and calls that only help to attack the kernel.
 
-The filter of seccomp(2) holds for this process and all its children, for ever. It needs `no_new_privs` or the right to
-set it.
+The filter of seccomp(2) applies to this process and all its children and cannot be removed. Installing it needs
+`no_new_privs` or the right CAP_SYS_ADMIN.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 """Verdicts of a filter: allow the call, fail with EPERM, end the process."""
 _OTHER_NUMBERS = 0x40000000
-"""The first call number of another calling convention of x86-64."""
+"""The first call number of another calling convention on x86-64."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN = {
@@ -34,9 +34,9 @@ _FORBIDDEN = {
 }
 _SOCKETS = {"socket": {"x86_64": 41, "aarch64": 198}, "socketpair": {"x86_64": 53, "aarch64": 199}}
 _FAMILIES = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}
-"""Families of sockets that stay within a sandbox's network namespace; others, such as vsock, lead out of it."""
+"""The families of sockets that stay within a sandbox's network namespace; others, such as vsock, lead out of it."""
 _FIRST_ARGUMENT = 16
-"""The offset of a call's first argument in the filter's data, on little-endian machines."""
+"""The offset of a call's first argument in the filter's data on little-endian machines."""
 _NO_FAMILY = 0x00050061
 """The verdict to fail with EAFNOSUPPORT."""
 
@@ -46,7 +46,9 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Sets the filter. Raises `OSError`. On an unknown processor it does nothing, and the other limits remain."""
+    """Install the filter. Raises `OSError`. On an unknown processor it does nothing, but the other limits still
+    apply.
+    """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return
@@ -65,7 +67,9 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Steps that refuse these calls for other families of sockets; allowed calls go on after the last step."""
+    """Return filter steps that refuse these calls for all other families of sockets; allowed calls continue after
+    them.
+    """
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]
     look += [(_EQUAL, len(families) - number, 0, family) for number, family in enumerate(families)]

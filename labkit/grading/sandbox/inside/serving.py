@@ -1,8 +1,8 @@
-"""The last cell of a graded notebook: it answers questions with the values of the learner's names.
+"""The last cell of a graded notebook: it answers the grader's questions with the values of the learner's names.
 
-Each item is served by a forked process of its own, so that a function which ends its process, or breaks it, costs the
-other items nothing. Only plain values leave. A learner's code can replace all of this, and can only answer differently
-by that.
+A separate forked process serves each exercise, so a function that ends or damages its process affects no other
+exercise. Only plain values leave the sandbox. A learner's code can replace this module, but the effect is the
+same as that of giving other answers.
 """
 
 import json
@@ -28,11 +28,11 @@ MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
 
 connections: list[tuple[str, socket.socket]] = []
-"""The Python name of each item's answer, and the connection for its questions; set before the kernel starts."""
+"""The Python name of each exercise's answer with the connection for its questions, set before the kernel starts."""
 
 
 def serve() -> None:
-    """Answers for one item after the other, until the grader has closed the connection of each."""
+    """Answer for one exercise after the other until the grader has closed the connection of each."""
     names: Mapping[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
@@ -50,7 +50,7 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Waits until the grader has closed the connection, or the answering process is gone."""
+    """Wait until the grader has closed the connection or the answering process has ended."""
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
@@ -71,7 +71,7 @@ def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -
 
 
 def _silence() -> None:
-    """Drops output: a function under question may print its arguments, which must not get into the notebook."""
+    """Discard output: a function that is asked may print its arguments, which must not appear in the notebook."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
