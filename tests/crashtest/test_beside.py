@@ -134,7 +134,7 @@ def test_two_commands_that_were_run(
     [
         (["--beside", "a"], "name two records or more"),
         (["--beside", "a", "--beside", "b"], "--beside b: there is no such record"),
-        (["--beside", "a", "--beside", "c"], "--beside c: this is no record"),
+        (["--beside", "a", "--beside", "c"], "--beside c: this file is not a record"),
         (["--beside", "a", "--command", "true"], "--beside runs nothing"),
         (["--beside", "a", "--beside", "a", "--out", "a"], "is there already"),
         ([], "Missing option '--command'"),
