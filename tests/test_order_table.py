@@ -81,7 +81,7 @@ def test_the_grid_needs_no_script_and_is_small(orders):
     html = bundle["text/html"]
     assert html.count("<details") == 54
     assert html.count("Simulated: every schedule with at most 2 crashes.") == 38
-    assert "Delta Lake&#x27;s txnAppId" in html
+    assert "Delta Lake's txnAppId" in html
     assert "real Spark" not in html + bundle["text/plain"]
     assert "<script" not in html
     assert len(html.encode()) <= 50_000
