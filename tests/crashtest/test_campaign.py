@@ -13,6 +13,11 @@ from labkit.crashtest.settings import settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
+RESET = """
+def reset():
+    for path in STORE.glob("part-*"):
+        path.rename(STORE.with_name(f"kept-{path.name}"))
+"""
 READ = """
 def read():
     return [json.loads(line) for path in sorted(STORE.glob("**/part-*")) for line in path.read_text().splitlines()]
@@ -84,11 +89,10 @@ def test_what_a_module_beside_the_sink_does_is_the_sink_s(tmp_path: Path) -> Non
 def test_the_user_s_own_rows_go_in_and_come_out(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(f'{{"id": {number * 3}, "name": "n{number % 2}"}}\n' for number in range(9)))
-    _, shape, _ = healthy(
-        tmp_path, HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)"), rows=rows
-    )
+    text = HELPED.replace("from beside import put", "def put(p, t): p.write_text(t)")
+    _, shape, _ = healthy(tmp_path, f"{text}{RESET}", rows=rows)
     assert shape is Shape.ROWS
-    first = (tmp_path / "store" / "part-0").read_text().splitlines()
+    first = (tmp_path / "kept-part-0").read_text().splitlines()
     assert sorted(first) == [f'{{"id": {number * 3}, "name": "n{number % 2}"}}' for number in range(4)]
 
 
