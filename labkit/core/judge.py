@@ -183,7 +183,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return everything found, in the order of a verdict."""
+        """Return all anomalies and final values; `looked` tells whether the history had any reading or row."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()

@@ -1,7 +1,7 @@
-"""One batch as nine moments in plain words, each a failpoint: what a sink has done by then, and what is on disk.
+"""The nine moments of a batch in plain words. Each is a failpoint, with what the sink has done and what is on disk.
 
 The numbers are those that the course uses. The facts of a strategy (`labkit.core.strategies`) say which moments its
-batches have, and in which order. This module holds data only and draws nothing.
+batches have, and in which order.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One moment of a batch as it is shown: of any sink, or of the one that was asked for."""
+    """One of the nine moments of a batch, described for one sink or in general."""
 
     number: int
     name: str
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
     words: str
     is_on_disk: bool = False
     is_passed: bool = True
-    """Whether the sink has this moment at all."""
+    """Whether a batch of this sink passes the moment."""
 
 
 NAMES = {
@@ -38,7 +38,7 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """A failpoint's name with number and word of its moment before it; any other name as it is."""
+    """Return a failpoint with number and name of its moment, as in `4 pre-commit (...)`; other names unchanged."""
     for number, (point, word) in enumerate(NAMES.items(), start=1):
         if name == point:
             return f"{number} {word} ({name})"
@@ -57,7 +57,7 @@ _OF_ANY = (
     NOTED,
 )
 _ANY = {step.point: step for step in _OF_ANY}
-"""What has happened by each moment with any sink."""
+"""What has happened at each moment, in words that fit every sink."""
 
 
 def number_of(point: FailPoint) -> int | None:

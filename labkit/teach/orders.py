@@ -137,7 +137,7 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """Who built this order, and where the system differs from the design or asks for more."""
+        """Return the systems that write in this order, each with its differences from the design or further demands."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()

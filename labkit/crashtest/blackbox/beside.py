@@ -43,7 +43,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Return the kind and the file, without the effect's number among those of its kind on that file."""
+        """Return the effect's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
         return without_number(self.name)
 
     @property

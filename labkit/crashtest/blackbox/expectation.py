@@ -149,7 +149,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` unless the rows that were read are totals that are all too small."""
+    """Raise `InvalidInput` if no row read was expected, except for totals of the right keys, which may be too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))

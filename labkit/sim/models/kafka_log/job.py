@@ -65,7 +65,7 @@ def pre_commit(settings: Settings, job: Job) -> Job:
 
 
 def complete(job: Job) -> Job:
-    """Return the job after the checkpoint is durable; all its transactions are decided, also those of expired ones."""
+    """Return the job after its checkpoint is durable: all pending transactions are now due for commit."""
     assert job.triggered is not None
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
