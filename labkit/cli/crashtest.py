@@ -1,7 +1,7 @@
-"""`labkit crashtest`: what a user's own sink or pipeline guarantees, measured. Printing and files; no test.
+"""`labkit crashtest`: parse the options, run the test, print and store its report.
 
-The options of the test are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbox.settings` and
-`labkit.crashtest.options`; what happens to the report stands here.
+The options are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbox.settings` and
+`labkit.crashtest.options`.
 """
 
 import json
@@ -62,7 +62,7 @@ def crashtest(
 
 
 def _check_junit(junit: Path, out: Path | None) -> None:
-    """Raises `InvalidInput` if the file could not be written after the test, unless the test makes its folder."""
+    """Raise `InvalidInput` if the file could not be written after the test, unless the test creates its folder."""
     folder = junit.absolute().parent
     if junit.is_dir():
         raise InvalidInput(f"--junit {junit}: this is a folder; name a file.")
@@ -73,7 +73,7 @@ def _check_junit(junit: Path, out: Path | None) -> None:
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Every option: what is tested, what both kinds of tests take, and then a sink's and a pipeline's own."""
+    """Yield every option: the subject, the options of both kinds of tests, then those of a sink and of a pipeline."""
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         alone = None if each.names_subject else owner(each)
         whose = f"Of {alone.KIND.partition(',')[0]}: " if alone else ""
@@ -84,7 +84,7 @@ crashtest = with_arguments(crashtest, list(_parameters()))
 
 
 def _tell() -> "Tell":
-    """Progress, on standard error."""
+    """Return a callback that prints progress to standard error."""
     console = Console(stderr=True)
 
     def tell(what: str, said: str) -> None:

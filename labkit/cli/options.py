@@ -1,4 +1,4 @@
-"""Options of the command line from declared ones (`labkit.core.options`)."""
+"""Command-line options built from declared ones (`labkit.core.options`)."""
 
 from collections.abc import Iterable, Mapping
 from inspect import Parameter
@@ -10,7 +10,7 @@ from labkit.core.options import Option
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """One option as the option parser takes it."""
+    """Return a declared option in the form that the option parser takes."""
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
@@ -22,11 +22,11 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 
 
 def given(context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]) -> dict[str, Any]:
-    """The words that somebody typed, by keyword; defaults are left out."""
+    """Return the typed values by keyword, without defaults."""
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 
 def is_typed(context: typer.Context, parameter: str) -> bool:
-    """Whether somebody typed a parameter, so that it does not have its default."""
+    """Return whether the user typed this parameter, so that it does not have its default."""
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"

@@ -1,8 +1,8 @@
-"""Every named failpoint once, with the sentence that a learner reads.
+"""All failpoints by name, each with a sentence for learners.
 
-A point is named by what has happened to the participants of the protocol, not by the callback that runs.
-The simulators and the real runner use this one enumeration. This module must not do any I/O, and must not kill:
-reaching a point is `labkit.spark.reach`, killing is `labkit.host.processes.supervisor`.
+A failpoint is named by the state of the protocol's participants, not by the callback that runs. The simulators
+and the real runner share this enumeration. `labkit.spark.reach` stops a process at a point, and
+`labkit.host.processes.supervisor` kills it.
 """
 
 from collections.abc import Callable
@@ -14,23 +14,23 @@ from labkit.core.words import nearest
 
 
 class Order(StrEnum):
-    """Which comes first: the sink's commit, or the durable record that the batch is decided."""
+    """Whether the sink commits before or after the durable record that the batch is decided."""
 
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""
     DECISION = "decision"
-    """Flink's order: handles are stored, `commits/N` is the decision, then the sink commits."""
+    """Flink's order: the coordinator stores the handles, `commits/N` is the decision, then the sink commits."""
     NONE = "none"
     """The strategy has nothing to defer, so there is no order to choose."""
 
     @property
     def spoken(self) -> str:
-        """The order as the course calls it; empty where there is none."""
+        """Return the course's name of the order; empty if there is none."""
         return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
 class FailPoint(StrEnum):
-    """A place at which a run can be made to stop for ever, to be killed there."""
+    """A place at which a run can stop forever in order to be killed there."""
 
     AFTER_OFFSET_LOG = "source.after_offset_log"
     MID_WRITE = "sink.mid_write"
@@ -47,17 +47,17 @@ class FailPoint(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What has happened when the point is reached, in one sentence for a learner."""
+        """Return one sentence for a learner on the state of the batch at this point."""
         return SENTENCES[self]
 
     @property
     def in_recovery(self) -> bool:
-        """Whether the point lies in the recovery of a restarted driver, before its query starts."""
+        """Return whether the point is in the recovery of a restarted driver, before its query starts."""
         return self.value.startswith("recovery.")
 
     @property
     def in_task(self) -> bool:
-        """Whether the point lies in a task, where it matters which task is first and which is last."""
+        """Return whether the point is in a task, so that it matters which task comes first and which last."""
         return self in IN_TASK
 
 
@@ -78,7 +78,9 @@ SENTENCES = {
 }
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
-"""The points before a task's end; of a strategy behind foreachBatch they lie in the driver, as all others do."""
+"""The points before a task's end. A strategy that runs through foreachBatch passes them, like all others, in the
+driver.
+"""
 
 RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 
@@ -92,7 +94,7 @@ class Extent(StrEnum):
 
 
 class BatchProgress(NamedTuple):
-    """What has been done with a batch when its failpoint is reached: how much of it is written, how much pre-committed.
+    """How much of a batch is written, and how much pre-committed, at a failpoint.
 
     Its plan (`offsets/N`) is durable at every failpoint.
     """
@@ -106,29 +108,29 @@ UNFINISHED = {
     FailPoint.MID_WRITE: BatchProgress(Extent.PART, Extent.NOT),
     FailPoint.BEFORE_PRE_COMMIT: BatchProgress(Extent.PART, Extent.NOT),
 }
-"""The points at which a batch is not yet written and pre-committed; at every other one it is."""
+"""The points at which a batch is not completely written and pre-committed; at all others it is."""
 
 
 def come(point: FailPoint) -> BatchProgress:
-    """How far the batch has come when the point is reached."""
+    """Return the batch's progress at this point."""
     return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 
 
 class EngineLogs(NamedTuple):
-    """What Spark's own logs say of one batch: whether `offsets/N` and `commits/N` are there."""
+    """Whether Spark's own logs contain `offsets/N` and `commits/N` for one batch."""
 
     planned: bool
     finished: bool
 
 
 _BEHIND_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
-"""With log-then-commit, the sink passes these points only once `commits/N` is durable."""
+"""In the order log-then-commit, the sink passes these points only after `commits/N` is durable."""
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """What the engine's logs must say of the batch when the point is reached, by the commit order.
+    """Return what the engine's logs must contain for the batch at this point, given the commit order.
 
-    None for a recovery point: it belongs to no batch, and recovery must leave both logs as they were.
+    None for a recovery point: it belongs to no batch, and recovery must leave both logs unchanged.
     """
     if point.in_recovery:
         return None
@@ -147,15 +149,15 @@ class Crash(NamedTuple):
 
 
 Reach = Callable[[FailPoint, int], None]
-"""Called where a failpoint lies, with the batch. Returns at once unless that point and batch are armed."""
+"""A callback at each failpoint, with the batch. It returns at once unless that point and batch are armed."""
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """The `Reach` of a run in which nothing is armed."""
+    """The `Reach` of a run without an armed point."""
 
 
 def parse_crash(text: str) -> Crash:
-    """`POINT` or `POINT@BATCH` as a `Crash`. Raises `InvalidInput` for an unknown point or an unusable batch."""
+    """Parse `POINT` or `POINT@BATCH`. Raises `InvalidInput` for an unknown point or an invalid batch."""
     name, at, number = text.partition("@")
     names = [point.value for point in FailPoint]
     if name not in names:

@@ -1,7 +1,8 @@
-"""The kinds of values that an option can have: how each is typed, checked, and written as JSON.
+"""The kinds of option values: how each is typed, checked, and written as JSON.
 
-A *word* is what a person types or what Python passes for an option (`"wal"`, `3`, `True`); the *value* is what the
-settings keep (`Strategy.WAL`). Kinds know no option by its name: whoever reads a word adds the place where it stands.
+A *word* is the typed form of a value, on the command line or in Python (`"wal"`, `3`, `True`); the *value* is
+what the settings store (`Strategy.WAL`). Kinds know no option by its name, so the caller adds the place to an
+error.
 """
 
 import math
@@ -15,17 +16,19 @@ from typing import Any, Generic, TypeVar
 from labkit.core.words import nearest
 
 Plain = str | int | float | bool | Sequence[str] | None
-"""A value as it stands in JSON or TOML."""
+"""A value in JSON or TOML."""
 
 Word = Any
-"""A value as it is typed: a text, a number, a bool, a path or a list of texts. None: nothing is typed."""
+"""The typed form of a value: text, number, bool, path or a list of texts. None if nothing is typed."""
 
 ValueT = TypeVar("ValueT")
 NameT = TypeVar("NameT", bound=StrEnum)
 
 
 class Unfit(Exception):
-    """A word that an option cannot have. The message is the remedy; `word` the part that is wrong, if not all of it."""
+    """A typed value that an option does not accept. The message is the remedy; `word` is the wrong part, if not
+    all of it.
+    """
 
     def __init__(self, remedy: str, word: object = None) -> None:
         super().__init__(remedy)
@@ -33,47 +36,47 @@ class Unfit(Exception):
 
 
 class Kind(ABC, Generic[ValueT]):
-    """How the values of one option are read and written."""
+    """Reads and writes the values of one option."""
 
     annotation: Any = str
-    """The type into which the command line turns a word."""
+    """The type to which the command line converts a typed value."""
     accepts: UnionType | None = None
-    """The types that Python may pass, where there are more."""
+    """Further types that Python may pass."""
     metavar: str | None = None
-    """The name of the word in the help, where the annotation does not say enough."""
+    """The placeholder in the help, if the annotation is not clear enough."""
     unmatched = "write a text."
-    """The remedy for a word of another type."""
+    """The remedy for a value of another type."""
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """The value that a word stands for. Raises `Unfit`."""
+        """Return the value for a typed one. Raises `Unfit`."""
 
     def of_text(self, text: str) -> object:
-        """The word that a text on a command line stands for."""
+        """Convert a text of the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """The word that gives a value; None where no word does."""
+        """Return the typed form of a value; None if it has none."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
-        """The value in JSON."""
+        """Return the value for JSON."""
         word: Plain = self.word(value)
         return word
 
     def word_of(self, plain: object) -> object:
-        """The word for a value that was read from JSON; it is checked when it is read as a word."""
+        """Return the typed form of a value from JSON; `read` still has to check it."""
         return plain
 
 
 class Text(Kind[str]):
-    """Any text, or a text of one form."""
+    """Any text, or a text that matches one pattern."""
 
     def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
 
     def read(self, word: object) -> str:
-        """The text itself."""
+        """Return the text."""
         if not isinstance(word, str) or not self._form.fullmatch(word):
             raise Unfit(self.unmatched)
         return word
@@ -86,44 +89,44 @@ class Checked(Kind[str]):
         self._check, self.metavar = check, metavar
 
     def read(self, word: object) -> str:
-        """The text that the function returns."""
+        """Return the text that the check returns."""
         if not isinstance(word, str):
             raise Unfit(self.unmatched)
         return self._check(word)
 
 
 class Key(Kind[str]):
-    """A key of a registry, or one of several words."""
+    """One of several names, such as the keys of a registry."""
 
     def __init__(self, registry: Mapping[str, object] | Sequence[str], metavar: str | None = None) -> None:
         self.names, self.metavar = list(registry), metavar
 
     def read(self, word: object) -> str:
-        """The key itself."""
+        """Return the name."""
         return one_of(word, self.names)
 
 
 class Name(Kind[NameT]):
-    """One member of an enumeration, by its value."""
+    """A member of an enumeration, typed as its value."""
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
         self.names = [each.value for each in members if each is not unsaid]
 
     def read(self, word: object) -> NameT:
-        """The member of that name."""
+        """Return the member with that value."""
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """The member's name; none for the member that nobody can type."""
+        """Return the member's value; None for a member that users cannot type."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """The member's name, also of the member that nobody can type."""
+        """Return the member's value, also for a member that users cannot type."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """The member's name, if it can be typed."""
+        """Return the member's value if users can type it."""
         return None if plain == self._unsaid else plain
 
 
@@ -140,11 +143,11 @@ class Number(Kind[int]):
         self.unmatched = self._range if most is not None and not complaint else "write a whole number."
 
     def of_text(self, text: str) -> object:
-        """The number that decimal digits without a sign stand for; any other text stays one."""
+        """Convert unsigned decimal digits to a number, and leave any other text as it is."""
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else text
 
     def read(self, word: object) -> int:
-        """The number itself."""
+        """Return the number."""
         if not isinstance(word, int) or isinstance(word, bool):
             raise Unfit(self.unmatched)
         if not self._least <= word <= self._most:
@@ -153,7 +156,7 @@ class Number(Kind[int]):
 
 
 class Amount(Kind[float]):
-    """A number within bounds, such as seconds."""
+    """A number within bounds, for example of seconds."""
 
     annotation = float
     unmatched = "write a number."
@@ -163,7 +166,7 @@ class Amount(Kind[float]):
         self._range = complaint or f"must be {'more than' if above else 'at least'} {least:g}."
 
     def read(self, word: object) -> float:
-        """The number itself."""
+        """Return the number."""
         if not isinstance(word, int | float) or isinstance(word, bool) or not math.isfinite(word):
             raise Unfit(self.unmatched)
         if not self._least <= word <= self._most or (self._above and word == self._least):
@@ -172,24 +175,24 @@ class Amount(Kind[float]):
 
 
 class Switch(Kind[bool]):
-    """A flag: it is there or not."""
+    """A flag without a value."""
 
     annotation = bool
     unmatched = "choose true or false."
 
     def of_text(self, text: str) -> object:
-        """The bool that `true` or `false` stands for; any other text stays one."""
+        """Convert `true` and `false` to a bool, and leave any other text as it is."""
         return {"true": True, "false": False}.get(text.lower(), text)
 
     def read(self, word: object) -> bool:
-        """Whether the flag is set."""
+        """Return whether the flag is set."""
         if not isinstance(word, bool):
             raise Unfit(self.unmatched)
         return word
 
 
 class NamedSwitch(Kind[NameT]):
-    """A flag whose two positions have names, which JSON uses."""
+    """A flag whose two states have names, which JSON uses."""
 
     annotation = bool
 
@@ -197,34 +200,34 @@ class NamedSwitch(Kind[NameT]):
         self._off, self._on = off, on
 
     def read(self, word: object) -> NameT:
-        """The name of the flag's position."""
+        """Return the name of the flag's state."""
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Whether the flag is set."""
+        """Return whether the flag is set."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
-        """The name of the flag's position."""
+        """Return the name of the flag's state."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Whether the flag is set."""
+        """Return whether the flag is set."""
         return plain == self._on
 
 
 class Many(Kind[tuple[ValueT, ...]]):
-    """Several values of one kind: the option may be repeated, and is a list in Python, JSON and TOML."""
+    """Several values of one kind: a repeatable option, and a list in Python, JSON and TOML."""
 
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """With a separator a word may hold several values, and a value that is named twice counts once."""
+        """With a separator, one typed word may contain several values, and repeated values count once."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 
     def read(self, word: object) -> tuple[ValueT, ...]:
-        """The values, each checked."""
+        """Return the values after checking each."""
         if not isinstance(word, list | tuple):
             raise Unfit(f'write a list, as in ["{word}"].' if isinstance(word, str) else "write a list of texts.")
         words = list(word)
@@ -240,16 +243,16 @@ class Many(Kind[tuple[ValueT, ...]]):
             raise Unfit(str(refused), word if refused.word is None else refused.word) from None
 
     def word(self, value: tuple[ValueT, ...]) -> Word:
-        """The words of the values."""
+        """Return the typed forms of the values."""
         return [self._kind.word(each) for each in value]
 
     def plain(self, value: tuple[ValueT, ...]) -> Plain:
-        """The values in JSON."""
+        """Return the values for JSON."""
         return [str(self._kind.plain(each)) for each in value]
 
 
 def one_of(word: object, names: list[str]) -> str:
-    """The word, if it is one of the names. Raises `Unfit`."""
+    """Return the word if it is one of the names. Raises `Unfit`."""
     if not isinstance(word, str) or word not in names:
         raise Unfit(f"unknown; {nearest(str(word)[:40], names)}")
     return word

@@ -1,4 +1,4 @@
-"""Registries that import a module only when somebody asks for what it registers."""
+"""Registries that import a module only when its entry is looked up."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """Values by name: each is an attribute of a module, which is imported when the value is looked up.
+    """A mapping from names to one attribute of each module, which is imported at the first look-up.
 
-    The names are known without any import, in the order in which they were given.
+    The names themselves are known without any import, in the given order.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:

@@ -1,8 +1,8 @@
-"""One way to declare an option: a field of a dataclass, which carries everything that other places say of it.
+"""One way to declare an option: a dataclass field that carries everything other places need to know about it.
 
-The command line, Python's arguments, a project's file, JSON, the printed command and every refusal are derived from
-the fields of a class of `Options`. Options of runs, crash tests and gradings are declared so; parameters of
-simulators use the same kinds of values. This module knows no option by its name.
+The command line, Python's arguments, a project's file, JSON, the printed command and every refusal follow from
+the fields of a class of `Options`. Runs, crash tests and gradings declare their options this way; parameters of
+simulators use the same kinds of values.
 """
 
 import inspect
@@ -20,15 +20,15 @@ DefaultT = TypeVar("DefaultT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 _KEY = "option"
 _SHOWN = 80
-"""Characters of a wrong word that its refusal repeats."""
+"""The number of characters of a wrong value that its refusal repeats."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """A condition under which an option applies: settings that use it without meeting the need are refused.
+    """A condition for an option: settings that use the option without meeting the condition are refused.
 
-    `otherwise` is the sentence of the refusal. In it `{option}` stands for the option's name, `{written}` for the
-    option as it was typed, and `{chosen}` for all settings.
+    `otherwise` is the refusal's sentence, in which `{option}` is the option's name, `{written}` the option as
+    typed, and `{chosen}` all settings.
     """
 
     met: Callable[[Any], bool]
@@ -37,65 +37,65 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Option(Generic[ValueT]):
-    """Everything that is said of one option. `keyword` is its name in Python."""
+    """The declaration of one option. `keyword` is its name in Python."""
 
     attribute: str = ""
-    """The attribute of the settings."""
+    """The attribute of the settings object."""
     kind: Kind[ValueT]
     help: str
     default: ValueT | None
     keyword: str = ""
-    """The argument in Python, and the name elsewhere unless another one is given; empty: the attribute."""
+    """The name in Python, which other forms use by default; if empty, the attribute's name."""
     usual: Callable[[Any], ValueT] | None = None
-    """The default where that depends on other options."""
+    """Computes the default if it depends on other options."""
     needs: Sequence[Need] = ()
     check: Callable[[Any], object] | None = None
-    """Refuses what does not go together with other options. Raises `InvalidInput`."""
+    """Checks the value against other options. Raises `InvalidInput`."""
     always: bool = False
-    """Whether the printed command has it even at its default."""
+    """Whether the printed command contains the option even at its default."""
     flag_name: str = ""
-    """The name on the command line, where it is another one."""
+    """The name on the command line, if it differs."""
     json: str = ""
-    """The name in JSON and in a project's file, where it is another one."""
+    """The name in JSON and in a project's file, if it differs."""
     in_every_json: bool = False
-    """Whether every file has it; files from before an option came lack it."""
+    """Whether every JSON file contains the option; files written before the option existed lack it."""
     in_project: bool = True
-    """Whether a project's file may set it."""
+    """Whether a project's file may set the option."""
     argument: str = ""
-    """The name in the help of an argument by position; empty: an option with a flag."""
+    """The name in the help if the option is a positional argument; empty for an option with a flag."""
     required: bool = False
-    """Whether a command line must have it."""
+    """Whether a command line must contain the option."""
     names_subject: bool = False
-    """Whether it says what the command is about: the command line names that anew, or the project's file does."""
+    """Whether the option names the subject under test, on the command line or in the project's file."""
     instead_of: Collection[str] = ()
-    """Keywords of the options that it replaces: on a command line it displaces theirs in a project's file."""
+    """Keywords of options that this one replaces: if it is typed, theirs in a project's file do not apply."""
 
     @property
     def parameter(self) -> str:
-        """The name of the command line's parameter."""
+        """Return the name of the command line's parameter."""
         return self.flag_name or self.keyword
 
     @property
     def flag(self) -> str:
-        """The option as it is typed, without its value."""
+        """Return the flag as a user types it, without a value."""
         return self.argument or f"--{self.parameter.replace('_', '-')}"
 
     @property
     def json_name(self) -> str:
-        """The name in JSON."""
+        """Return the name in JSON."""
         return self.json or self.keyword
 
     @property
     def default_word(self) -> Word:
-        """The word for the default; None where there is none, or where it depends on other options."""
+        """Return the default in its typed form; None if there is none or it depends on other options."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
-        """The value that settings have."""
+        """Return the value of this option in the settings."""
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """The value of a word; the default for None. Raises `InvalidInput`, which begins with the word's place."""
+        """Parse a typed value, or return the default for None. Raises `InvalidInput`, which begins with `place`."""
         if word is None:
             return self.default
         try:
@@ -107,21 +107,21 @@ class Option(Generic[ValueT]):
             raise InvalidInput(f"{place or self.flag} {shown}: {refused}") from None
 
     def to_word(self, value: ValueT | None) -> Word:
-        """The word that gives a value; None where there is none."""
+        """Return the typed form of a value; None if it has none."""
         return None if value is None else self.kind.word(value)
 
     def to_plain(self, settings: object) -> Plain:
-        """The settings' value in JSON."""
+        """Return the settings' value for JSON."""
         value = self.value_in(settings)
         return None if value is None else self.kind.plain(value)
 
     def is_usual(self, settings: object) -> bool:
-        """Whether the settings have the value that nobody has to type."""
+        """Return whether the settings have the value that applies if nobody types the option."""
         usual = self.usual(settings) if self.usual else self.default
         return self.value_in(settings) == usual
 
     def refuse_misuse(self, settings: object) -> None:
-        """Raises `InvalidInput` where the option does not apply, or does not go together with others."""
+        """Raise `InvalidInput` if the option does not apply to these settings, or contradicts other options."""
         if not self.is_usual(settings):
             written = " ".join(self.typed(settings, quoted=False)) or self.flag
             for need in self.needs:
@@ -131,7 +131,7 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """The words of a command line that give the settings' value."""
+        """Return the words of a command line that give the settings' value."""
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []
@@ -143,41 +143,43 @@ class Option(Generic[ValueT]):
 
 
 def declared(option: Option[Any], default: DefaultT) -> DefaultT:
-    """A field of a dataclass that is an option."""
+    """Return a dataclass field that carries an option."""
     return field(default=default, metadata={_KEY: option})
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """A field that is an option. `more` are attributes of `Option`, which says what they mean."""
+    """Return a dataclass field for an option; `more` sets further attributes of `Option`."""
     return declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
 def options_of(settings: type) -> tuple[Option[Any], ...]:
-    """The options of a class of settings, in the order of its fields."""
+    """Return the options of a settings class in the order of its fields."""
     named = ((each.name, each.metadata[_KEY]) for each in fields(settings) if _KEY in each.metadata)
     return tuple(replace(each, attribute=name, keyword=each.keyword or name) for name, each in named)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings whose fields are options; fields that are none need a default. Plain data, which JSON can keep."""
+    """Settings whose fields are options, as plain data that JSON can hold; all other fields need a default."""
 
     VERB: ClassVar[str] = ""
-    """The command line before the options, for the printed command."""
+    """The beginning of the printed command, before its options."""
 
     def command(self) -> str:
-        """The one command line, quoted for a shell, that gives these settings."""
+        """Return the command line, quoted for a shell, that produces these settings."""
         options = sorted(options_of(type(self)), key=lambda each: not each.names_subject)
         said = (each.typed(self) for each in options if each.always or not each.is_usual(self))
         return " ".join([self.VERB, *(word for words in said for word in words)])
 
     def to_json(self) -> dict[str, Plain]:
-        """The settings as plain data."""
+        """Return the settings as plain data."""
         return {each.json_name: each.to_plain(self) for each in options_of(type(self))}
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """The settings that `to_json` gave; checked again. Raises `InvalidInput`, or `KeyError` for damaged ones."""
+        """Return the settings that `to_json` encoded, after checking them. Raises `InvalidInput`, or `KeyError`
+        for damaged data.
+        """
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:
@@ -187,10 +189,10 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Settings from what a person typed, by keyword; None, or nothing, means the default.
+        """Return settings from typed values by keyword; None, or a missing keyword, means the default.
 
-        `others` are the fields that are no options. Raises `InvalidInput` for a word or a combination that cannot be,
-        `TypeError` for an option that is unknown.
+        `others` sets the fields that are no options. Raises `InvalidInput` for an invalid value or combination,
+        and `TypeError` for an unknown option.
         """
         options = options_of(cls)
         check_known(words, [each.keyword for each in options])
@@ -208,14 +210,14 @@ class Options:
 
 
 def check_known(words: Mapping[str, object], names: list[str]) -> None:
-    """Refuses an option that is none, as Python refuses an argument. Raises `TypeError`."""
+    """Raise `TypeError` for an unknown option, as Python does for an unknown argument."""
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Gives a function with `**words` a signature that names the words, before its other arguments by keyword."""
+    """Give a function with `**words` a signature that lists these parameters before its other keyword arguments."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -1,7 +1,9 @@
-"""Every sink strategy as one record of facts: its failpoints with their words, its orders, and where its rows wait.
+"""One record of facts for every sink strategy: its failpoints with their words, its commit orders, and where its
+rows wait.
 
-Runs, simulators, cards and pictures ask these facts and know no strategy by its name. What a strategy does is written
-down twice more, on purpose: in `labkit/sinks`, and as a program of the simulator (`labkit/sim/models/pipeline`).
+Runs, simulators, cards and pictures use these facts and know no strategy by its name. The behaviour of a
+strategy is implemented twice, on purpose: in `labkit/sinks`, and as a program of the simulator
+(`labkit/sim/models/pipeline`).
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 
 
 class Step(NamedTuple):
-    """A failpoint that a batch passes: what has happened by then, and whether a crash leaves some of it on disk."""
+    """A failpoint that a batch passes, with the state of the batch there and whether a crash leaves any of it on
+    disk.
+    """
 
     point: FailPoint
     words: str
@@ -26,60 +30,60 @@ class Pending(Enum):
     NOWHERE = auto()
     """Tasks write rows that readers see at once."""
     DRIVER = auto()
-    """Tasks write nothing: the driver holds all rows in one transaction that dies with it."""
+    """Tasks write nothing: the driver holds all rows in one transaction, which ends with the driver."""
     LOG = auto()
-    """Tasks write logs beside the checkpoint, which no store and no reader knows."""
+    """Tasks write logs beside the checkpoint, which neither store nor reader knows."""
     STORE = auto()
     """Tasks write into transactions of the store, which outlive them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyFacts:
-    """What the rest of the lab must know of a strategy; every field without a default has to be answered."""
+    """The facts of one strategy; every field without a default must be filled in."""
 
     pending: Pending
     write: tuple[Step, ...]
-    """From the plan of the batch until all tasks have pre-committed."""
+    """The steps from the batch's plan until all tasks have pre-committed."""
     commit: tuple[Step, ...]
-    """The sink's commit; empty where rows are visible already."""
+    """The steps of the sink's commit; empty if rows are visible before it."""
     defers: bool = False
-    """Whether the commit can come after `commits/N` (log-then-commit) as well as before it (commit-then-log)."""
+    """Whether the commit may follow `commits/N` (log-then-commit) as well as precede it (commit-then-log)."""
     replaces: bool = False
-    """Whether a row replaces the earlier row of its key, so that readers find one value of each key."""
+    """Whether a row replaces the earlier row of its key, so that readers find one value per key."""
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """The commit orders that the strategy can take; the first is its default."""
+        """Return the commit orders that the strategy supports; the first is its default."""
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
-        """The steps of a batch in one of the strategy's orders, as the batch passes them."""
+        """Return the steps of a batch in one of the strategy's orders, in sequence."""
         if order is Order.DECISION:
             return (*self.write, VOTES, NOTED, *self.commit)
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """The step at a failpoint; None where the strategy passes it in none of its orders."""
+        """Return the step at a failpoint; None if the strategy never passes it."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 
 class Strategy(StrEnum):
-    """How a sink turns the rows of a micro-batch into something that others can read."""
+    """How a sink makes the rows of a micro-batch readable for others."""
 
     APPEND = "append"
     """Rows are written at once and stay."""
     IDEMPOTENT = "idempotent"
     """Rows are upserted at once under a deterministic key."""
     BATCH_MARKER = "batch_marker"
-    """Rows and (query, batch) are written in one transaction; a batch whose marker is there is skipped."""
+    """Rows and (query, batch) are written in one transaction; a batch whose marker exists is skipped."""
     WAL = "wal"
-    """Rows are logged first, flushed when told to commit, and confirmed a second time afterwards."""
+    """Rows are logged first, flushed at the commit, and confirmed afterwards."""
     TWO_PHASE = "two_phase"
-    """Rows are written into open transactions, which are pre-committed, and committed when told."""
+    """Rows are written into open transactions, which are pre-committed and later committed."""
 
     @property
     def facts(self) -> StrategyFacts:
-        """The strategy's record of facts. A member without a branch here is a type error."""
+        """Return the strategy's facts. A member without a branch here is a type error."""
         match self:
             case Strategy.APPEND:
                 return _APPEND
@@ -157,16 +161,16 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
     for order in Order
     if order in strategy.facts.orders
 }
-"""The points of every strategy and order, in the order in which a batch passes them."""
+"""The failpoints of every strategy and order, in the order in which a batch passes them."""
 
 
 def orders(strategy: Strategy) -> tuple[Order, ...]:
-    """The commit orders that a strategy can take; the first is its default."""
+    """Return the commit orders that a strategy supports; the first is its default."""
     return strategy.facts.orders
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Refuses a point that the strategy does not pass in this order, naming those that it does pass."""
+    """Raise `InvalidInput`, listing the failpoints of the strategy, if it does not pass this one in this order."""
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

@@ -36,9 +36,9 @@ class Patience:
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
-    """For all questions of one item, without the time that the judge needs between them."""
+    """The time for all questions of one item, without the judge's own time between them."""
     search_seconds: float = 600.0
-    """From the first question to the last, since some answers lead a judge into an endless search."""
+    """The time from the first question to the last, because some answers lead a judge into an endless search."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -46,26 +46,26 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """The part with this number, from 1, of `of` parts of a batch."""
+    """One shard of a batch: number `number`, from 1, of `of` shards."""
 
     number: int
     of: int
 
     @classmethod
     def parse(cls, written: str) -> "Shard":
-        """The shard written as `2/8`. Raises `InvalidInput`."""
+        """Parse a shard such as `2/8`. Raises `InvalidInput`."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
             raise InvalidInput(f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8.")
         return cls(int(match[1]), int(match[2]))
 
     def has(self, one: "Submission") -> bool:
-        """Whether a submission belongs to this shard: by its student's key alone, so on every machine alike."""
+        """Return whether a submission belongs to this shard. Only the student's key decides, so all machines agree."""
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
     def __str__(self) -> str:
-        """The shard as it is written on the command line."""
+        """Return the shard as typed on the command line."""
         return f"{self.number}/{self.of}"
 
 
@@ -183,7 +183,7 @@ class Order(Options):
 
     @property
     def limits(self) -> Limits:
-        """The limits of one submission, including its seconds."""
+        """Return the limits of one submission, including its seconds."""
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""The kinds of options that are paths (`labkit.core.kinds` has all others, and knows no file system)."""
+"""The kinds of options that are paths. `labkit.core.kinds` has all others, because it may not use the file system."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from labkit.core.kinds import Kind, Plain, Unfit
 
 
 class AnyPath(Kind[Path]):
-    """A path as it was typed. Nothing needs to be there yet."""
+    """A path as typed, which need not exist."""
 
     annotation: Any = Path
     accepts = Path | str
@@ -17,29 +17,29 @@ class AnyPath(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """The path."""
+        """Return the path."""
         if not isinstance(word, str | Path):
             raise Unfit(self.unmatched)
         return Path(word)
 
     def plain(self, value: Path) -> Plain:
-        """The path as a text."""
+        """Return the path as text."""
         return str(value)
 
 
 class InputFile(AnyPath):
-    """A path that becomes absolute, so that a command can be repeated from anywhere."""
+    """A path that is made absolute, so that a printed command works in any directory."""
 
     def read(self, word: object) -> Path:
-        """The absolute path."""
+        """Return the absolute path."""
         return super().read(word).absolute()
 
 
 class ExistingFile(InputFile):
-    """The path of a file that is there."""
+    """The path of an existing file."""
 
     def read(self, word: object) -> Path:
-        """The absolute path. Raises `Unfit` where there is no file."""
+        """Return the absolute path. Raises `Unfit` if there is no such file."""
         path = super().read(word)
         if not path.is_file():
             raise Unfit("there is no such file.")
@@ -47,7 +47,7 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The path of a folder without symbolic links in it. Where `present`, the folder must be there."""
+    """The path of a folder with symbolic links resolved. If `present` is set, the folder must exist."""
 
     annotation = str
 
@@ -56,7 +56,7 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """The resolved path. Raises `Unfit` for a file, and for a missing folder that must be there."""
+        """Return the resolved path. Raises `Unfit` for a file, or for a missing folder that must exist."""
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")
