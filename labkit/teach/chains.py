@@ -1,7 +1,6 @@
-"""Every chain of a source, an engine and a sink as a grid, each square a search of all its schedules.
+"""Every chain of a source, an engine and a sink as a grid; each square is a search of all schedules.
 
-What the links are is told in `labkit.sim.chains`; here each chain is searched, and what is known of it on real Spark is
-put beside.
+`labkit.sim.chains` defines the links. This module searches each chain and adds what is known about it on real Spark.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +24,10 @@ ON_THE_WAY = {
     "no_fractured_read": "half a batch is seen",
     "no_orphan": "a transaction stays open",
 }
-"""What a chain's reader may meet although the end may be right, by the claim that is broken."""
+"""What a chain's reader may see before a correct end, by the claim that is broken."""
 
 ON_A_SOCKET = ("append", "two_phase")
-"""The sinks that notebook 07 runs behind Spark's socket source."""
+"""The sinks that notebook 07 runs with Spark's socket source."""
 
 
 class Chains:
@@ -39,7 +38,7 @@ class Chains:
         self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """The search of one chain. Raises `InvalidInput` with the nearest name of a link."""
+        """Return the search of one chain. Raises `InvalidInput` with the most similar name of a link."""
         return self.searches[links.chain(*name)]
 
     def __iter__(self) -> Iterator[Chain]:
@@ -56,7 +55,7 @@ class Chains:
 
 @cache
 def chains() -> Chains:
-    """Tries every schedule of every chain, with one crash at any step: once, since nothing in it can change."""
+    """Try every schedule of every chain, with one crash at any step, and cache the result."""
     return Chains()
 
 
@@ -81,7 +80,7 @@ def _square(chain: Chain, search: Search) -> Square:
 
 
 def said_of_spark(chain: Chain) -> str:
-    """What is known of this chain on real Spark; empty where it was not run."""
+    """Return what is known about this chain on real Spark; empty if it was never run."""
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
@@ -95,7 +94,8 @@ def _is_default(chain: Chain) -> bool:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """The weakest guarantee that is predicted of real Spark for a sink in its order, and at how many failpoints.
+    """Return the weakest guarantee predicted for a sink in its order on real Spark, and the number of its
+    failpoints.
 
     The predictions were written by hand, and tests compare each with a real run.
     """

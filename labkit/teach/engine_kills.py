@@ -1,7 +1,6 @@
-"""One real kill of a pipeline of a real engine: at one system call, then the same command again, and the rows judged.
+"""Kill a pipeline of a real engine at one system call, run the same command again, and judge the rows.
 
-The pipeline runs as it is and knows nothing of the lab; its broker is one of its own, and ends with the block. This
-module must not choose the place, and must not count: the judge does.
+The pipeline runs unchanged and knows nothing of the lab; it gets a private broker, which ends with the block.
 """
 
 import json
@@ -27,17 +26,17 @@ from labkit.host.syscalls.watching import watch
 from labkit.teach.hands_on import private
 
 PATIENCE = 150.0
-"""Seconds for one start of a pipeline."""
+"""The time limit in seconds for one start of a pipeline."""
 KAFKA = "<kafka>"
-"""Stands for the broker's address in the name of a place."""
+"""The placeholder for the broker's address in the name of a place."""
 _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """A Kafka broker of this process's own for a block, as the variables of a pipeline. Raises `ServiceUnavailable`.
+    """Run a private Kafka broker for a block, and return the variables for a pipeline. Raises `ServiceUnavailable`.
 
-    The topics of these pipelines have plain names, so a broker of the user's is left alone.
+    The topics of these pipelines have plain names, so the lab never uses the user's broker for them.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:
@@ -48,10 +47,11 @@ def broker() -> Iterator[Mapping[str, str]]:
 
 
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
-    """Runs a pipeline from nothing, kills it right before a call, runs it again, and judges what a reader finds.
+    """Run a pipeline from an empty state, kill it right before a call, run it again, and judge the rows that a
+    reader finds.
 
-    Raises `ServiceUnavailable` where calls cannot be watched, `JobFailed` where the place was not reached or a start
-    fails.
+    Raises `ServiceUnavailable` if calls cannot be watched, and `JobFailed` if the place was not reached or a
+    start fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -67,7 +67,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
-    """Starts the pipeline and kills all of it at the place. Raises `JobFailed` without a proof that it died there."""
+    """Start the pipeline and kill all of it at the place. Raises `JobFailed` without a proof that it died there."""
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
     def decide(call: Call) -> Answer:
@@ -90,7 +90,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """What a statement prints where the pipeline's reader is known."""
+    """Return what a statement prints in the environment of the pipeline's reader."""
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"
@@ -111,7 +111,7 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
 
 
 def _judged(rows: list[dict[str, object]]) -> Verdict:
-    """The one judge on rows of orders: each has its number and a key."""
+    """Pass rows of orders, each with its number and a key, to the one judge."""
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     due = [json.loads(line) for line in text.splitlines()]
     expected = [Record(each["id"], each["key"], each["id"]) for each in due]

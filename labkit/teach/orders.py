@@ -1,6 +1,7 @@
-"""The table of orders as a grid: every square a search of all schedules, with the crash that kills it in one sentence.
+"""The table of orders as a grid: each square is a search of all schedules, with the crash that breaks it in one
+sentence.
 
-Which designs there are is told in `labkit.sim.orders`; here each is searched and put into words.
+`labkit.sim.orders` defines the designs. This module searches each and describes the result.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,20 +34,22 @@ IN_WORDS = {
 """The worlds in which each design is searched."""
 
 ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
-"""What a reader may meet, by the claim that is broken, in the words of `lab.chains`."""
+"""What a reader may see, by the claim that is broken, in the words of `lab.chains`."""
 
 GRANTED = (
     "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
     "expires, and only one process runs."
 )
-"""What the simulator never breaks, though a real system may."""
+"""Assumptions that the simulator never breaks, although a real system may."""
 
 CRASHES = 2
-"""Crashes of the longest schedule that is tried."""
+"""The largest number of crashes in a schedule."""
 
 
 class Order:
-    """One design with what every schedule leaves of it, for a notebook: verdicts, killing crashes, cheapest changes."""
+    """One design with the results of all its schedules, for a notebook: verdicts, breaking crashes, smallest
+    changes.
+    """
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -54,26 +57,28 @@ class Order:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is left where a repeated step gets the same rows."""
+        """Return the guarantee if a repeated step gets the same rows."""
         return self.found[World.SAME].guarantee
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """What is left where a repeated step gets other rows, unless a plan says which."""
+        """Return the guarantee if a repeated step may get other rows, unless a plan fixes them."""
         return self.found[World.OTHER].guarantee
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether the order is exactly-once whatever rows a repeated step gets."""
+        """Return whether the order is exactly-once whatever rows a repeated step gets."""
         return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.found.values())
 
     @property
     def is_ever_broken(self) -> bool:
-        """Whether some schedule breaks a claim, if only on the way."""
+        """Return whether some schedule breaks a claim, even if only before the end."""
         return any(each.witnesses for each in self.found.values())
 
     def to_json(self) -> dict[str, object]:
-        """Plain data: of each world the guarantee, and of each broken claim the schedule as sentence and trace."""
+        """Return plain data: for each world the guarantee, and for each broken claim a schedule as sentence and
+        trace.
+        """
         return {
             "design": str(self.design),
             "built": names_of(self.design),
@@ -91,13 +96,13 @@ class Order:
 
     @property
     def meanwhile(self) -> list[str]:
-        """What a reader may see on the way although the end may be right."""
+        """Return what a reader may see before a correct end."""
         found = self.found[World.SAME].witnesses
         return [said for name, said in ON_THE_WAY.items() if name in found]
 
     @property
     def killing(self) -> str:
-        """A shortest schedule that breaks the design, in one sentence."""
+        """Return a shortest schedule that breaks the design, in one sentence."""
         for each in self.found.values():
             for claim, trace in each.witnesses.items():
                 if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
@@ -105,9 +110,9 @@ class Order:
         return "No schedule breaks the order."
 
     def trace(self, claim: str | None = None) -> Trace:
-        """A shortest schedule that breaks a claim, the first one if none is named, for `lab.show`.
+        """Return a shortest schedule that breaks a claim (the first broken one by default), for `lab.show`.
 
-        Raises `InvalidInput` when no schedule breaks it.
+        Raises `InvalidInput` if no schedule breaks it.
         """
         broken: dict[str, Trace] = {}
         for found in self.found.values():
@@ -121,12 +126,14 @@ class Order:
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """The cheapest changes that make the order exactly-once; see `labkit.sim.orders.cheapest`."""
+        """Return the smallest changes that make the order exactly-once; see `labkit.sim.orders.cheapest`."""
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Of each world and each broken claim: the world, the guarantee, and the schedule that breaks the claim."""
+        """Return one row per world and broken claim: the world, the guarantee, and the schedule that breaks the
+        claim.
+        """
         lines = []
         for world, found in self.found.items():
             broken = [killing(claim, trace) for claim, trace in found.witnesses.items()]
@@ -178,7 +185,7 @@ class Orders:
         )
 
     def __getitem__(self, name: str) -> Order:
-        """A design by its name or its text. Raises `InvalidInput`."""
+        """Return a design by its name or its text. Raises `InvalidInput`."""
         return Order(named(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -186,7 +193,7 @@ class Orders:
 
     @property
     def built(self) -> dict[str, str]:
-        """Who stands in which square: of each design that somebody built the row and the column, by its name."""
+        """Return row and column of each design that an existing system uses, by its name."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:
@@ -206,7 +213,7 @@ decision: the engine notes that the step is done.
 marker: the store notes the last step that it holds; a restart leaves the output of a marked step out.
 staged: output is first written where nobody reads; a restart drops it, or finishes it (makes it visible).
 cannot be: a note about a whole step cannot be atomic with rows that come one by one; a transaction joins them."""
-"""The words of rows, columns and squares."""
+"""Explains the words of rows, columns and squares."""
 
 _IMPOSSIBLE = Square(
     "cannot be",
@@ -230,7 +237,7 @@ def _square(order: Order, names: Sequence[str]) -> Square:
 
 
 def _without_plan(order: Order) -> str:
-    """What is left if no plan says which rows a repeated step takes; empty: the same."""
+    """Return the guarantee if no plan fixes the rows of a repeated step; empty if it is the same."""
     left = find(without_plan(order.design), World.OTHER).guarantee
     if left is order.guarantee:
         return ""
@@ -239,5 +246,5 @@ def _without_plan(order: Order) -> str:
 
 @cache
 def orders() -> Orders:
-    """Searches every square of the table: once, since nothing in it can change."""
+    """Search every square of the table, and cache the result."""
     return Orders()

@@ -1,6 +1,5 @@
-"""A learner's own sink in a notebook: a quick trial at every statement, and the whole crash test on real Spark.
-
-Both are judged elsewhere, by the same judge.
+"""A learner's own sink in a notebook: a quick trial with a kill at every statement, and the crash test on real
+Spark.
 """
 
 import re
@@ -32,40 +31,42 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
-"""What a sink may write to, and what it is told before the name of either query: of two writers, their epochs."""
+"""The kinds of stores, with the arguments that a sink gets before each query's name: for two writers, their epochs."""
 QUICK_SECONDS = 600.0
-"""Seconds of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
+"""The time limit of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a sink that was killed at every place; shows itself as a card with its first batch."""
+    """The result of killing a sink at every place. A notebook shows it as a card with the first batch."""
 
     name: str
     axes: Sequence[Axis]
     places: Sequence[Place]
     done: str = "killed"
-    """What is done to it at each place: it is killed, or stopped, replaced, and continued."""
+    """What happens to the sink at each place: it is killed, or it is stopped, replaced and continued."""
 
     def __getitem__(self, axis: str) -> bool:
-        """Whether an axis holds."""
+        """Return whether the sink has this property."""
         return {each.axis: not each.wrong for each in self.axes}[axis]
 
     @property
     def holds(self) -> bool:
-        """Whether every axis holds."""
+        """Return whether the sink has every tested property."""
         return not any(each.wrong for each in self.axes)
 
     @property
     def kills(self) -> list[str]:
-        """What came of each kill in the first batch, in order; of two writers: of each stop of the older one."""
+        """Return the result of each kill in the first batch, in order; for two writers, of each stop of the older
+        one.
+        """
         return [each.verdict for each in self.places]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Axes, the first thing that is wrong, and the first batch with what came of every kill."""
+        """Return a card with the properties, the first failure, and the first batch with the result of every kill."""
         lines = [(each.axis, str(each.runs or "-"), _came(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
@@ -113,10 +114,10 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
-    """Kills a sink at every request of three batches, or stops the older of two writers there.
+    """Kill a sink at every request of three batches, or stop the older of two writers there.
 
-    A sink that survives this gets twelve batches with items that are easily mistaken, from queries with names that are
-    nearly alike: with an older checkpoint, and with a second query. Raises `InvalidInput` for what is no sink.
+    A sink that survives this gets twelve batches of items that are easily confused, from queries with similar
+    names, with an older checkpoint and with a second query. Raises `InvalidInput` for anything that is no sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -133,38 +134,42 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
 
 
 def _given(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
-    """What is handed to a sink: the batches of one query, and those of another one behind it."""
+    """Return the arguments of a sink: the batches of one query, followed by those of another one."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
     return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A crash test on real Spark, whole or only some of its runs; shows itself as a card. The pages lie in `folder`."""
+    """A crash test on real Spark, complete or with selected runs. A notebook shows it as a card; `folder` contains
+    its pages.
+    """
 
     report: "Report"
     folder: Path
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was measured."""
+        """Return the measured guarantee."""
         return self.report.guarantee
 
     @property
     def violated(self) -> list[str]:
-        """The axes that are violated."""
+        """Return the violated properties."""
         return [axis for axis, held in self.report.axes.items() if held is Outcome.VIOLATED]
 
     @property
     def certificate(self) -> Path:
-        """The page that says what was measured and what was not."""
+        """Return the page that states what was measured and what was not."""
         return self.folder / "certificate.html"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """The guarantee, the weakest run, and where the pages are; of some runs alone what broke, and no guarantee."""
+        """Return a card with the guarantee, the weakest run and the pages; for selected runs, only what broke,
+        without a guarantee.
+        """
         if self.report.settings.only:
             return self._short()
         report, weakest = self.report, self.report.summary.weakest
@@ -181,7 +186,7 @@ class Tested:
         return self._card("Crash test", self.guarantee.value, lines, tone, report)
 
     def _short(self) -> Card:
-        """Some runs alone: they can show that something breaks, and no guarantee."""
+        """Return the card for selected runs, which can show that something breaks but never a guarantee."""
         from labkit.crashtest.verdict import Group
 
         report, summary = self.report, self.report.summary
@@ -235,12 +240,12 @@ class Tested:
 
 @dataclass(frozen=True)
 class Untested:
-    """A crash test that could not begin; shows why. Nothing is known of the sink, and there are no pages."""
+    """A crash test that could not begin, with the reason. Nothing is known about the sink, and there are no pages."""
 
     subject: str
     why: str
     certificate: Path
-    """Where the page would be."""
+    """The path that the page would have."""
     guarantee: Guarantee = Guarantee.UNKNOWN
     violated: Sequence[str] = ()
 
@@ -248,7 +253,7 @@ class Untested:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """What is missing, and that nothing was tested."""
+        """Return a card that names what is missing and states that nothing was tested."""
         lines = [f"Nothing was tested. {self.why}"]
         return Card(
             self.guarantee.value,
@@ -272,11 +277,11 @@ _BROKE = {
     "regression": "a reader saw a value go back",
     "stuck": "the job fails again and again",
 }
-"""What a run has done wrong, for each axis, with the number of rows that the judge has counted."""
+"""A description of each violated property, with the number of rows that the judge counted."""
 
 
 def _what_broke(result: "Result") -> str:
-    """What is wrong behind one run, without a word about any other."""
+    """Describe the failure of one run, without mentioning any other run."""
     said = [_BROKE[axis].format(n=_some(len(result.found(axis)), "row")) for axis in result.violated]
     if result.unknown:
         said.append(f"{'the rest is ' * bool(said)}unknown, since {result.unknown}")
@@ -294,11 +299,10 @@ def _line(report: "Report") -> str:
 
 
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
-    """A quick crash test of FILE:NAME on real Spark, or only some runs of it.
+    """Run a quick crash test of FILE:NAME on real Spark, or only selected runs of it.
 
-    Of a sink that is a stub, and without Java or a server that the sink needs, a card says that nothing was tested.
-
-    Raises what else `labkit.crashtest.campaign.crash_test` raises.
+    For a sink that is still a stub, and without Java or a server that the sink needs, the card states that
+    nothing was tested. Raises everything else that `labkit.crashtest.campaign.crash_test` raises.
     """
     from labkit.crashtest.campaign import crash_test as test
     from labkit.crashtest.kept import keep
@@ -324,7 +328,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """The runs that were asked for, one or several. Raises `InvalidInput` for what are no names."""
+    """Return the requested runs, one or several. Raises `InvalidInput` for anything but names."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:
@@ -336,7 +340,7 @@ def _names(only: object) -> tuple[str, ...]:
 
 
 def _teller() -> "Tell":
-    """A line that changes where a person looks on; nothing elsewhere."""
+    """Return a callback that shows progress on one changing line, if a person is watching."""
     from labkit.crashtest.ledger import silent
 
     if not is_watched():

@@ -1,4 +1,4 @@
-"""A learner's sink as a file that Spark can call: its source, and code that hands it batches and reads its store."""
+"""A learner's sink as a file that Spark can call: its source, with code that passes it batches and reads its store."""
 
 import ast
 import inspect
@@ -10,9 +10,9 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 
 WRITTEN = "Written by lab.save_sink."
-"""By these words a file of `save_sink` is known: it replaces no other."""
+"""Identifies a file of `save_sink`, which replaces no other file."""
 STORES: Mapping[str, tuple[str, str]] = {"table": ("Table", ".db"), "folder": ("Folder", ".files")}
-"""Of each kind of store its class in `labkit.teach.own_store`, and how its name ends."""
+"""For each kind of store, its class in `labkit.teach.own_store` and the suffix of its name."""
 SPARK = '''
 
 # How Spark and a reader call the sink above. Written by lab.save_sink.
@@ -40,11 +40,11 @@ def reset():
     """Empties the store between two runs of a test."""
     {store}.empty(STORE)
 '''
-"""What a sink needs around it, so that Spark can call it and a reader can read."""
+"""The code that Spark and a reader need around the sink."""
 
 
 def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
-    """Writes a sink's source, with what Spark needs, into a file. Raises `InvalidInput`."""
+    """Write a sink's source, with the code that Spark needs, into a file. Raises `InvalidInput`."""
     path = Path(file)
     try:
         source = textwrap.dedent(inspect.getsource(sink))
@@ -75,7 +75,9 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
 
 
 def unwritten(file: Path) -> str:
-    """The name of the sink in a file of `save_sink`, where it is a stub still; empty: it is none, or no such file."""
+    """Return the name of the sink in a file of `save_sink` if it is still a stub; otherwise, or for any other
+    file, empty.
+    """
     try:
         text = file.read_text(encoding="utf-8")
         first = ast.parse(text).body[0] if WRITTEN in text else None

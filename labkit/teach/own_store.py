@@ -1,6 +1,6 @@
-"""What a learner's sink is handed as `db` or `folder` when real Spark calls it: a database of SQLite, or a folder.
+"""The `db` or `folder` that real Spark passes to a learner's sink: an SQLite database, or a folder.
 
-They stand here, and not in the file of the sink, so that a crash test names the sink's own lines.
+The classes are in this module, and not in the sink's file, so that a crash test names the sink's own lines.
 """
 
 import sqlite3
@@ -12,26 +12,26 @@ from typing import Any
 from labkit.teach.exercises.own_sink import store
 
 PATIENCE = 20.0
-"""Seconds for which a statement waits for another writer."""
+"""How many seconds a statement waits for another writer."""
 
 
 class Table:
-    """A database of SQLite. Every statement commits by itself, unless it stands between BEGIN and COMMIT."""
+    """An SQLite database. Every statement commits by itself, except between BEGIN and COMMIT."""
 
     def __init__(self, file: str) -> None:
         self._connection = sqlite3.connect(file, isolation_level=None, timeout=PATIENCE)
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[list[Any]]:
-        """Runs one statement; gives its rows as lists. Raises the errors of `sqlite3`."""
+        """Run one statement and return its rows as lists. Raises the errors of `sqlite3`."""
         return [list(row) for row in self._connection.execute(sql, parameters)]
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._connection.close()
 
     @staticmethod
     def seen(file: str) -> list[tuple[Any, ...]]:
-        """What everybody can see."""
+        """Return the rows that every reader sees."""
         there = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         with closing(sqlite3.connect(file)) as db:
             if not db.execute(there).fetchall():
@@ -40,28 +40,28 @@ class Table:
 
     @staticmethod
     def empty(file: str) -> None:
-        """Empties the store between two runs of a test. A writer that was killed has left its journal beside it."""
+        """Empty the store between two runs of a test, and remove the journal that a killed writer left beside it."""
         for name in (f"{file}-journal", file):
             Path(name).unlink(missing_ok=True)
 
 
 class Folder(store.Folder):
-    """A folder of files, as a trial has it. Readers know the files that `manifest.json` names."""
+    """A folder of files, as in a trial. Readers know the files that `manifest.json` lists."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, most=-1)
 
     def close(self) -> None:
-        """Nothing is open between two requests."""
+        """Do nothing, because nothing is open between two requests."""
 
     @staticmethod
     def seen(folder: str) -> list[list[Any]]:
-        """What everybody can see."""
+        """Return the rows that every reader sees."""
         return Folder(folder).see()
 
     @staticmethod
     def empty(folder: str) -> None:
-        """Empties the store between two runs of a test; what is no file stays."""
+        """Empty the store between two runs of a test; anything but files stays."""
         Path(folder).mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             if path.is_file():

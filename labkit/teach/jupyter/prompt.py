@@ -1,8 +1,8 @@
-"""The connection between a page and its kernel, with every message sent at once.
+"""A connection between page and kernel that sends every message at once.
 
-Jupyter's server leaves Nagle's algorithm on for it: a message that follows another one waits until the browser's
-machine has confirmed the first, and that confirms late, after about 40 ms. An action in a live session is answered by
-three messages in a row, so that was most of what a learner waited for.
+Jupyter's server leaves Nagle's algorithm on: a message that follows another one waits until the browser's
+machine has acknowledged the first, about 40 ms later. A live session answers an action with three messages in a
+row, so that delay was most of a learner's waiting time.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """Jupyter's own connection to a page, with Nagle's algorithm off (TCP_NODELAY): every message is sent at once."""
+    """Jupyter's own connection to a page, with Nagle's algorithm off (TCP_NODELAY), so that no message is delayed."""
 
     def connect(self) -> Any:
-        """Switches the algorithm off, then connects as the parent class does."""
+        """Switch the algorithm off, then connect as the parent class does."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()

@@ -1,4 +1,5 @@
-"""Questions that a learner answers before a run: their data (`NN.toml`), asking them, and showing what came.
+"""Questions that a learner answers before a run: their data (`NN.toml`), the form, and the comparison with the
+result.
 
-A question about notebook NN is a table of the file `NN.toml`. This package must not know what a run is.
+The file `NN.toml` has one table for each question of notebook NN.
 """

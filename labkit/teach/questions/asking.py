@@ -1,7 +1,6 @@
-"""`ask` shows a question and notes what is said; `answer` sets it beside what a run has measured.
+"""`ask` shows a question and stores the prediction; `answer` compares it with the result of a run.
 
-Where nobody can answer (no notebook, papermill, nbval) the question is only shown, and the run goes ahead. This module
-must not measure anything.
+If nobody can answer (outside of a notebook, in papermill, in nbval), the question is only shown, and the run continues.
 """
 
 from collections.abc import Mapping
@@ -27,14 +26,14 @@ WORDS = {
     "skipped": "Shown without a prediction. The answer is below.",
     "covered": "Covered until you have predicted, or chosen: show me without one.",
 }
-"""What the form says by itself."""
+"""The labels and fixed sentences of the form."""
 
 _asked: dict[str, "Asked"] = {}
-"""The questions that are open in this kernel, by name."""
+"""The open questions of this kernel, by name."""
 
 
 class Asked:
-    """A question under way: what the form shows, and what comes back from it."""
+    """An open question: the content of its form, and the learner's input."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -47,7 +46,7 @@ class Asked:
         self.form = QuestionForm(self._shown(), self.hear)
 
     def hear(self, message: Mapping[str, Any]) -> None:
-        """What the browser asks for; whatever cannot be is answered with its sentence."""
+        """Handle a message of the browser; an invalid one gets a sentence as its answer."""
         try:
             self._obey(message)
         except InvalidInput as error:
@@ -82,13 +81,13 @@ class Asked:
         return f"{told} You can change it until you see the answer. Go on to the next cell."
 
     def close(self) -> None:
-        """The answer was shown: from now on nothing is changed."""
+        """Accept no further changes, because the answer has been shown."""
         self.answered = True
         self.notice = self._standing()
         self.show()
 
     def show(self) -> None:
-        """Tells every open view."""
+        """Update every open view."""
         self._beat += 1
         self.form.shown = self._shown()
 
@@ -111,7 +110,7 @@ class Asked:
 
 
 def ask(name: str) -> None:
-    """Shows a question, as `lab.ask("00-rows")`, and notes what is predicted; without a notebook nothing happens.
+    """Show a question, as in `lab.ask("00-rows")`, and store the prediction. Outside of a notebook, nothing happens.
 
     Raises `InvalidInput` for an unknown question.
     """
@@ -127,7 +126,7 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """What came, beside what was predicted; `found` is what the run measured.
+    """Return the result beside the prediction; `found` is the run's measurement.
 
     Raises `InvalidInput` for an unknown question.
     """
@@ -141,13 +140,15 @@ def answer(name: str, found: object = None) -> Answer:
 
 
 def listed(notebook: str | None = None) -> str:
-    """The predictions of all notebooks or of one (`"05"`, `"09b_timeouts"`), beside what came; empty without any."""
+    """Return the predictions of all notebooks or of one (`"05"`, `"09b_timeouts"`) with their results; empty if
+    there are none.
+    """
     number = notebook.partition("_")[0] if notebook else None
     return notes.listed(question for question in questions().values() if number in {None, question.notebook})
 
 
 def reset(name: str, *, confirm: bool) -> bool:
-    """Drops a prediction, only with `confirm=True`; False where no question has that name."""
+    """Delete a prediction if `confirm` is true. Returns False if no question has that name."""
     if name not in questions():
         return False
     if confirm:

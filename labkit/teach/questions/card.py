@@ -1,6 +1,6 @@
-"""The card that sets a prediction beside what came, as text and as HTML.
+"""The card that compares a prediction with a result, as text and as HTML.
 
-The HTML carries what a page without a kernel needs: the same sentences for every prediction that could be made there.
+The HTML includes the sentences for every possible prediction, for a page without a kernel.
 """
 
 import json
@@ -12,18 +12,18 @@ from labkit.teach.questions.question import Kind, Question, Said
 from labkit.view.assets import asset
 
 BLANK = "{}"
-"""Where a page puts what was said."""
+"""The placeholder that a page replaces with the prediction."""
 
 
 def _it(verb: str, values: Said) -> str:
-    """`It was 6.`; where more than one word was said, a colon keeps the sentence readable."""
+    """Return `It was 6.`, or a list after a colon if there are several values."""
     words = ", ".join(values)
     return f"{verb}{':' if ' ' in words else ''} {words}."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came, what was said of it, and why; the last expression of a cell shows it."""
+    """The result, the prediction, and the explanation. A cell shows it as its last expression."""
 
     question: Question
     came: Said
@@ -31,22 +31,22 @@ class Answer:
 
     @property
     def agrees(self) -> bool:
-        """Whether it came as was said."""
+        """Return whether the prediction was right."""
         return self.said == self.came
 
     @cached_property
     def lines(self) -> list[str]:
-        """The card as lines of text."""
+        """Return the card as lines of text."""
         return [self.head(self.said), self.because, *self.reply(self.said)]
 
     def head(self, said: Said | None) -> str:
-        """The first line for that prediction."""
+        """Return the first line for this prediction."""
         it_was = _it("It was", self.came)
         return it_was if said is None else f"{_it('You said', said)} {it_was}"
 
     @property
     def because(self) -> str:
-        """Why it came so; of a run that came out in another way only that it did."""
+        """Return the explanation, or only a note if the run produced an unexpected result."""
         expected = self.question.right
         if self.came == expected:
             return self.question.because
@@ -56,7 +56,7 @@ class Answer:
         )
 
     def reply(self, said: Said | None) -> list[str]:
-        """The sentence for who said that, if the question has one and it was not so."""
+        """Return the question's sentence for this wrong prediction, if it has one."""
         if said is None or said == self.came or self.came != self.question.right:
             return []
         return [self.question.replies[each] for each in said if each in self.question.replies]
@@ -67,7 +67,7 @@ class Answer:
     __repr__ = __str__
 
     def html(self) -> str:
-        """The card as HTML that needs no script; a page finds in it what it needs to speak of its own reader."""
+        """Return the card as HTML that needs no script, with the data that a page needs to answer its own reader."""
         said = "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
         mark = "" if self.said is None else ("agrees" if self.agrees else "differs")
         more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.said))
@@ -80,7 +80,7 @@ class Answer:
         )
 
     def _for_pages(self) -> dict[str, object]:
-        """What a page says of each prediction that can be made on it."""
+        """Return the sentences for each prediction that can be made on a page."""
         return {
             "came": list(self.came),
             "alone": self.head(None),

@@ -1,8 +1,7 @@
-"""What a learner has predicted: kept in the progress file beside the notebooks, and in memory where none can be
-written.
+"""A learner's predictions: stored in the progress file beside the notebooks, or in memory if no file can be written.
 
-A prediction may be changed until its answer was shown. The file is the learner's own and may hold anything, so all that
-comes from it is checked. Nothing is noted for a learner who said nothing.
+A prediction can be changed until its answer is shown. Learners own the file and may put anything into it, so
+all its content is validated. Nothing is stored for a learner who made no prediction.
 """
 
 import os
@@ -15,16 +14,18 @@ from labkit.teach.exercises import progress
 from labkit.teach.questions.question import Question, Said
 
 UNATTENDED = "LABKIT_UNATTENDED"
-"""The variable that says that nobody predicts: what was noted earlier does not count. Empty or 0: somebody may."""
+"""The environment variable that declares that nobody predicts, so that stored predictions do not count. Empty or
+0: no.
+"""
 NOTED, RIGHT, OTHER, SKIPPED = "noted", "right", "other", "skipped"
-"""The states of a prediction; the first one until its answer is shown."""
+"""The states of a prediction; it is `noted` until its answer is shown."""
 LONGEST_WHY = 300
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What was said of a question; `said` is None for who asked to see it without. `came` is empty until it
-    was shown.
+    """A prediction. `said` is None if the learner asked for the answer without one; `came` is empty until the
+    answer is shown.
     """
 
     said: Said | None
@@ -33,7 +34,7 @@ class Prediction:
 
     @property
     def state(self) -> str:
-        """How the prediction compares with what came."""
+        """Return how the prediction compares with the result."""
         if self.said is None:
             return SKIPPED
         if not self.came:
@@ -42,7 +43,7 @@ class Prediction:
 
 
 def of(question: Question) -> Prediction | None:
-    """What is noted of a question; None where nothing is that still fits its options."""
+    """Return the stored prediction for a question; None if there is none that still matches its options."""
     if os.environ.get(UNATTENDED, "") not in {"", "0"}:
         return None
     known = progress.of(question.name)
@@ -57,7 +58,7 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, said: Said | None, why: str) -> None:
-    """Notes a prediction; None: to be shown without one."""
+    """Store a prediction; None means that the learner wants to see the answer without one."""
     progress.note(
         question.name,
         question=question.text,
@@ -68,21 +69,19 @@ def keep(question: Question, said: Said | None, why: str) -> None:
 
 
 def came(question: Question, prediction: Prediction, found: Said) -> None:
-    """Notes what came of a prediction, when it is shown for the first time."""
+    """Store the result of a prediction when its answer is shown for the first time."""
     if not prediction.came:
         shown = replace(prediction, came=found)
         progress.note(question.name, state=shown.state, came=list(found))
 
 
 def forget(question: Question) -> None:
-    """Drops what was said, so that the question can be answered anew."""
+    """Delete a prediction, so that the question can be answered again."""
     progress.forget(question.name)
 
 
 def listed(asked: Iterable[Question]) -> str:
-    """A line for each of these questions of which something is noted, and how many predictions were right; else
-    nothing.
-    """
+    """Return a line for each question with a prediction, and how many were right; empty if there is none."""
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in asked:
@@ -98,5 +97,5 @@ def listed(asked: Iterable[Question]) -> str:
 
 
 def _texts(value: object) -> Said:
-    """A list of texts out of the file; nothing where there is something else."""
+    """Return a list of texts from the file, or nothing if it contains something else."""
     return tuple(map(str, value)) if isinstance(value, list) else ()

@@ -1,7 +1,6 @@
-"""What a question is, and how it is read from its file; whatever is wrong with the data is refused in one sentence.
+"""A question and its file format; invalid data is refused with one sentence.
 
-Everything that is said or measured becomes a tuple of texts (`Said`), so that a prediction and a result can be
-compared.
+Predictions and results both become tuples of texts (`Said`), so that they can be compared.
 """
 
 import math
@@ -20,19 +19,19 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
 
 Said = tuple[str, ...]
-"""What was said, or measured: one text, or of several options each that was chosen, in the order of the options."""
+"""A prediction or a result: one text, or all chosen options in the order of the options."""
 
 MOST = 3
-"""Questions of one notebook."""
+"""The largest number of questions in one notebook."""
 LONGEST_OPTION = 80
 LONGEST_NUMBER = 40
 
 CHOOSE = "Choose an option first, or the button: show me without one."
 WRITE = "Write a number first, such as 6 or 0.5."
-"""What is said of a prediction that is none yet."""
+"""The hint for a prediction that contains no number yet."""
 
 _NOT_SEVERAL = (str, bytes, bytearray, Mapping)
-"""Iterables that are one thing; those of these that are no text are refused."""
+"""Iterables that count as one value; those that are no text are refused."""
 _FILE = re.compile(r"\d\d[a-z]?")
 _NAME = re.compile(r"[a-z][a-z-]*")
 _KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
@@ -48,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its right answer. `means` translates what a run measures into an option's text."""
+    """A question with its right answer. `means` translates a run's measurement into the text of an option."""
 
     name: str
     kind: Kind
@@ -59,15 +58,15 @@ class Question:
     unit: str = ""
     means: Mapping[str, str] = field(default_factory=dict)
     replies: Mapping[str, str] = field(default_factory=dict)
-    """A sentence for who chose that option."""
+    """A sentence for learners who chose that option."""
 
     @property
     def notebook(self) -> str:
-        """The number of its notebook, such as `09b`."""
+        """Return the number of its notebook, such as `09b`."""
         return self.name.partition("-")[0]
 
     def said(self, given: object) -> Said:
-        """What a learner has chosen or written, checked. Raises `InvalidInput` with what to do instead."""
+        """Return a learner's choice or text after checking it. Raises `InvalidInput` with the remedy."""
         if self.kind is Kind.NUMBER:
             return (_number(given[0] if isinstance(given, list) and given else given),)
         chosen = [str(each) for each in given] if isinstance(given, list) else []
@@ -79,9 +78,9 @@ class Question:
         return known
 
     def measured(self, found: object) -> Said:
-        """What a run has measured, as a prediction would say it; None: what the question expects.
+        """Return a run's measurement in the form of a prediction; for None, the expected one.
 
-        Raises `InvalidInput` for what is no number, text or truth value, and not several of those.
+        Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
         """
         if found is None:
             return self.right
@@ -105,7 +104,7 @@ class Question:
 
 
 def plainly(value: object) -> str:
-    """A value as it is shown: of a truth value yes or no, of a whole number its digits."""
+    """Return a value as shown to learners: yes or no for a truth value, digits for a whole number."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
@@ -132,7 +131,7 @@ def _measured_number(found: object) -> str:
 
 
 def find(name: str) -> Question:
-    """The question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
+    """Return the question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
     known = questions()
     if name_in(name, 'lab.ask("00-rows")') not in known:
         raise InvalidInput(f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}")
@@ -141,12 +140,12 @@ def find(name: str) -> Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """Every question of the course, by name. Raises `InvalidInput` for data that cannot be used."""
+    """Return all questions of the course by name. Raises `InvalidInput` for invalid data."""
     return load(files("labkit.teach.questions"))
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Every question of the files in a folder, by name. Raises `InvalidInput` with file, question and remedy."""
+    """Return all questions from the files of a folder by name. Raises `InvalidInput` with file, question and remedy."""
     found: dict[str, Question] = {}
     data = (each for each in folder.iterdir() if each.name.endswith(".toml"))
     for file in sorted(data, key=lambda each: each.name):
@@ -170,7 +169,7 @@ def _of_file(file: Traversable) -> dict[str, Question]:
 
 
 class _Table:
-    """One table of a file, on its way to a question."""
+    """One table of a file, before it becomes a question."""
 
     def __init__(self, name: str, file: str, key: str, table: object) -> None:
         self.name, self.place = name, f"{file}, [{key}]"
