@@ -165,7 +165,7 @@ class Settings(SharedOptions):
 
     @property
     def lines(self) -> bool:
-        """Whether points before source lines are tried even if every write was seen."""
+        """Whether the test also kills before source lines of the sink, even if it observed every write."""
         return self.every_line or any(".line" in one for one in self.only)
 
     @property

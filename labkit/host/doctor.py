@@ -127,7 +127,7 @@ def _java() -> Finding:
 
 
 def _pyspark() -> Finding:
-    """Say whether PySpark is one of the versions that the lab was made for; without the extra nobody needs it."""
+    """Report whether the installed PySpark is a supported version; it is required only with the extra `[spark]`."""
     remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")

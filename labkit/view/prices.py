@@ -94,7 +94,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the smallest step with which an axis reaches `most`."""
+    """Return the smallest of `STEPS` with which `PARTS` ticks cover the axis from 0 to `most`."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

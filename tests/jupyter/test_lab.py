@@ -90,7 +90,7 @@ def test_a_port_that_is_taken_and_a_folder_without_notebooks_get_a_sentence(tmp_
         port = listener.getsockname()[1]
         with pytest.raises(InvalidInput, match=rf"--port {port}: address already in use; stop the program"):
             jupyter.check_port(port)
-    with pytest.raises(InvalidInput, match="there is no notebook in this folder; name the one with 00_start"):
+    with pytest.raises(InvalidInput, match=r"there is no notebook in this folder; .*00_start"):
         jupyter.notebook_folder(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert jupyter.notebook_folder() == ROOT / "notebooks"

@@ -26,7 +26,7 @@ ROWS: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """The writes that a sink adds to the output, and how recovery uses them."""
+    """One column of the table: the extra writes that a sink makes around its output, and how recovery uses them."""
 
     before: str = ""
     joined: str = ""

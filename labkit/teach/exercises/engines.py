@@ -133,7 +133,7 @@ def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
 
 def _set(ask: Asker, said: Plain) -> AtomicSet:
     if not isinstance(said, str) or not said:
-        raise Unusable(f"{ask.name} returned {shown(said)} among the writes; each is a text.")
+        raise Unusable(f"{ask.name} returned {shown(said)} in its list of writes; every write must be a string.")
     names = [each.strip() for each in said.split("+")]
     if unknown := [each for each in names if each not in WRITES]:
         raise Unusable(

@@ -32,7 +32,7 @@ def notebook_folder(named: Path | None = None) -> Path:
             return place.absolute()
     looked = f"{named}: there is no notebook in this folder" if named else "there is no folder with notebooks here"
     raise InvalidInput(
-        f"{looked}; name the one with 00_start.ipynb, or write one: labkit course FOLDER, then labkit lab FOLDER."
+        f"{looked}; name the folder that contains 00_start.ipynb, or create one with labkit course FOLDER."
     )
 
 

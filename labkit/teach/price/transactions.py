@@ -85,7 +85,7 @@ def _rate(place: Path, kind: str, size: int, count: int) -> Rate:
     every = [Observation(number, "pen", 1, 0, 1) for number in range(count + 1)]
     with closing(open_store(kind, place)) as store:
         if not isinstance(store, Appendable):
-            raise InvalidInput(f"the store {kind} takes no single rows.")
+            raise InvalidInput(f"the store {kind} cannot write single rows; choose files, sqlite, postgres or kafka.")
         try:
             store.append(every[-1])  # the first row makes the store, and counts not
             begun = time.perf_counter()
