@@ -101,7 +101,7 @@ def test_two_runs_at_once_in_two_folders(java: Java, tmp_path: Path):
     both = [
         subprocess.Popen([*command, "--json", "--out", tmp_path / name], stdout=subprocess.DEVNULL) for name in "ab"
     ]
-    assert [process.wait(120) for process in both] == [0, 0]
+    assert [process.wait(300) for process in both] == [0, 0]
 
 
 @pytest.mark.slow
