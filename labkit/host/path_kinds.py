@@ -11,14 +11,15 @@ class AnyPath(Kind[Path]):
 
     annotation: Any = Path
     accepts = Path | str
+    blank = True
     unmatched = "write a path."
 
     def __init__(self, metavar: str | None = None) -> None:
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """Return the path."""
-        if not isinstance(word, str | Path):
+        """Return the path. Raises `Unfit` for an empty text, which `Path` would take for the working folder."""
+        if not isinstance(word, str | Path) or word == "":
             raise Unfit(self.unmatched)
         return Path(word)
 

@@ -35,7 +35,7 @@ def report_of(name: str, parallel: int, **more: Any) -> tuple[Report, list[str]]
 
 
 def said(report: Report) -> dict[str, Any]:
-    """All that a report says, apart from times, process numbers and the drawing of them."""
+    """All that a report says, apart from times, process numbers, the drawing of them, and `--parallel` itself."""
     plain = report.to_json()
     for run in plain["runs"]:
         del run["seconds"]
@@ -44,7 +44,7 @@ def said(report: Report) -> dict[str, Any]:
         ]
     for each in plain["effects"]:
         each.pop("seconds", None)
-    for name in ("weakest", "timeline"):
+    for name in ("weakest", "timeline", "command"):
         del plain[name]
     return plain
 

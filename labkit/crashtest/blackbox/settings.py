@@ -52,7 +52,12 @@ class PipelineSettings(SharedOptions):
     reset: str = option(
         Text(metavar="CMD"), "", "Empties store, checkpoint and input. Default: reset in the reader's file."
     )
-    checkpoint: Path | None = option(Folder("DIR"), None, "Restore an older copy of this folder in one run.")
+    checkpoint: Path | None = option(
+        Folder("DIR"),
+        None,
+        "Restore an older copy of this folder in one run.",
+        check=lambda test: test.check_restored(),
+    )
     power_cut: bool = option(
         Switch(),
         default=False,
@@ -89,6 +94,14 @@ class PipelineSettings(SharedOptions):
             raise InvalidInput(
                 "--command needs one way to read what came out: --reader FILE:NAME, a function that returns the rows, "
                 "or --read-command 'CMD', which prints them as JSON Lines."
+            )
+
+    def check_restored(self) -> None:
+        """Raise `InvalidInput` if `--checkpoint` would remove a folder that contains the user's own work."""
+        if self.checkpoint is not None and self.folder.is_relative_to(self.checkpoint):
+            raise InvalidInput(
+                f"--checkpoint {self.checkpoint}: this folder is removed and restored, but it contains the working "
+                "folder; name the folder that holds nothing but the checkpoint."
             )
 
     def check_rebuilt(self) -> None:
