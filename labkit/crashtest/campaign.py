@@ -50,7 +50,9 @@ from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group, Result
 from labkit.host.class_data import find_archive
 from labkit.host.java import java_for_spark
 
-SLOW_STARTS = "every kill takes a start of Spark; labkit doctor --prepare, once, makes each of them some seconds faster"
+SLOW_STARTS = (
+    "every kill costs a start of Spark; run labkit doctor --prepare once to make each start some seconds faster"
+)
 
 
 class Campaign:
@@ -88,7 +90,7 @@ class Campaign:
         job = Job("healthy", "no crash", Group.HEALTHY)
         healthy = self.ledger.keep(self._judged(job, first.run))
         if first.doubts:
-            seeing = Job("seeing", "what the test sees of the sink", Group.SEEING)
+            seeing = Job("seeing", "whether the test sees every write of the sink", Group.SEEING)
             self.ledger.keep(unknown(seeing, "; ".join(first.doubts)))
         return healthy
 
@@ -131,7 +133,7 @@ class Campaign:
             return self.ledger.skip(job)
         result = self._try(job)
         if NEVER_REACHED in result.unknown:  # a sink that works beside its calls does not do the same in every run
-            result = replace(self._try(job), notes=("the first run did not pass the point and was made once more",))
+            result = replace(self._try(job), notes=("the first run did not reach its point, so it was repeated",))
         return self.ledger.keep(result)
 
     def _try(self, job: Job) -> Result:
@@ -241,7 +243,7 @@ class Campaign:
             return
         if first not in known:
             raise InvalidInput(
-                f"--only {name}: the run without a crash has no such point; a report lists those it has."
+                f"--only {name}: the run without a crash has no such point; choose an id from a whole report."
             )
         point = known[first]
         yield Job(point.id, str(point), Group.CRASH, (point,))
@@ -257,14 +259,16 @@ class Campaign:
         found = self.large_jobs()
         first = next(found, None)
         if first is None:
-            raise InvalidInput(f"--only {name}: with --rows there is no large batch.")
+            raise InvalidInput(
+                f"--only {name}: with --rows, or without time left, there is no large batch; change these."
+            )
         yield first
         if name == first.id:
             return
         wanted = next((job for job in found if job.id == name), None)
         if wanted is None:
             raise InvalidInput(
-                f"--only {name}: the run of a large batch has no such point; a report lists those it has."
+                f"--only {name}: the run with a large batch has no such point; choose an id from a whole report."
             )
         yield wanted
 
@@ -294,7 +298,7 @@ def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) 
         check_rows(wanted, reader)
         before = check_store(reader)
         if before:
-            tell("done", f"the store had {before} row(s); reset() has removed them")
+            tell("done", f"the store contained {before} row(s), which reset() has removed")
         task = DriverTask(adapter, str(Path.cwd()), spark.conf, list(spark.jars))
         pool = DriverPool(task, place / "drivers", project=wanted.project.text(), mark=uuid.uuid4().hex)
         harness = Harness(wanted, adapter, reader, pool, place / "runs")

@@ -61,7 +61,7 @@ def _under(report: Report) -> Iterator[str]:
 def _tested(report: Report) -> str:
     eyes = "Python's libraries" if report.eyes == INSTRUMENTS else "its system calls"
     subject, adapter, shape = report.settings.subject, report.adapter, report.shape
-    return f"{subject}: {adapter}, with effects seen in {eyes}; the reader returns {shape}."
+    return f"{subject}: {adapter}, with effects recorded by {eyes}; the reader returns {shape}."
 
 
 def _axes(report: Report) -> Iterator[Sequence[str]]:
@@ -93,7 +93,7 @@ def _measured(report: Report) -> Iterator[str]:
     yield tag("ul", *(tag("li", *_run(each)) for each in runs[:MOST_RUNS]), class_="r")
     if len(runs) > MOST_RUNS:
         more = len(runs) - MOST_RUNS
-        yield para(f"And {more} more. The weakest stand above, and what is unknown below.")
+        yield para(f"And {more} more. The weakest are listed above, and unknown ones below.")
 
 
 def _is_right(result: Result) -> bool:

@@ -38,7 +38,7 @@ def configured(path: Path) -> dict[str, Any]:
     for name in ("tool", "labkit", "crashtest"):
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise InvalidInput(f"{path}: {name} is no table; write [tool.labkit.crashtest] above its keys.")
+            raise InvalidInput(f"{path}: {name} is not a table; write [tool.labkit.crashtest] above its keys.")
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():
         if key not in KEYS:
@@ -104,5 +104,5 @@ def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written:
         if other in (None, kind):
             continue
         if option.names_subject:
-            raise InvalidInput(f"{written(option)} is a sink and --command a pipeline; test one of them at a time.")
+            raise InvalidInput(f"{written(option)} names a sink and --command a pipeline; test one of them at a time.")
         raise InvalidInput(f"{written(option)} belongs to {other.KIND}; leave it out here.")

@@ -24,7 +24,7 @@ class Recipe(NamedTuple):
 
 MARKER = Recipe(
     "marker in the same transaction",
-    "Write the rows and a row (query id, batch id) in one transaction, and skip a batch whose row is there.",
+    "Write the rows and a row (query id, batch id) in one transaction, and skip a batch whose row exists.",
     "notebooks/06_sinks.ipynb",
 )
 OVERWRITE = Recipe(
@@ -51,18 +51,18 @@ FLUSH = Recipe(
 )
 QUERY = Recipe(
     "bind the marker to the query",
-    "Key what remembers a batch by the query's id as well: a new checkpoint counts its batches from 0 again.",
+    "Include the query's id in the key that identifies a batch: a new checkpoint counts its batches from 0 again.",
     "notebooks/06_sinks.ipynb",
 )
 DETERMINE = Recipe(
     "decide by the row",
     "Let the row itself decide where it goes (its id, a seed by batch id): a replay, and every action on a batch "
-    "that is not persisted, computes it anew.",
+    "that is not persisted, then computes the same.",
     "notebooks/06_sinks.ipynb",
 )
 FORGIVE = Recipe(
     "expect the replay",
-    "Let a batch that comes again find what it left: skip it, overwrite it or clean up first, and raise nothing.",
+    "Expect a replayed batch to find its own leftovers: skip it, overwrite them or clean up first, and raise no error.",
     "notebooks/01_guarantees.ipynb",
 )
 
@@ -94,7 +94,7 @@ def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
     if weakest.group is Group.LARGE:
         return _large(weakest)
     if weakest.group is Group.RETRY:
-        why = "a task that dies is run again, and what its first attempt did stays"
+        why = "a task that dies runs again, and the effects of its first attempt remain"
         return Diagnosis("attempts", f"{why}: {weakest.title}", STAGE)
     if weakest.group is Group.PAIR:
         return _recovery(weakest, axis, crashes)
@@ -106,7 +106,7 @@ def _late(log: Sequence[Effect]) -> Diagnosis | None:
     late = first_late(log)
     if late is None:
         return None
-    why = f"{late.said()} happened after the call had returned: commits/N does not wait for it"
+    why = f"{late.said()} happened after the call had returned, and commits/N does not wait for it"
     return Diagnosis("returned too early", why, FLUSH)
 
 
@@ -116,13 +116,15 @@ def _large(result: Result) -> Diagnosis:
         why = f"{result.title}: {result.because}"
         return Diagnosis("wrong with a large batch", why, MARKER)
     point = result.points[0]
-    why = f"a large batch is written in parts that last one by one: {point.kind} by line {point.line}"
+    why = f"a large batch is written in parts that become durable one by one: {point.kind} by line {point.line}"
     return Diagnosis("parts commit separately", why, MARKER)
 
 
 def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
     if result.found("lost") and result.found("duplicate"):
-        why = "without any crash rows are missing and others are there twice: every action on a batch chooses anew"
+        why = (
+            "without any crash rows are missing and others occur twice: every action on a batch makes its choice again"
+        )
         return Diagnosis("chosen twice", why, DETERMINE)
     if result.found("lost"):
         lines = sorted(
@@ -136,8 +138,8 @@ def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
 
 def _identity(result: Result, axis: str) -> Diagnosis:
     if axis == "lost":
-        why = f"{result.title}: its rows were taken for rows of an earlier query and left out"
-        return Diagnosis("key outlives the query", f"{why}; what remembers a batch outlives its query", QUERY)
+        why = f"{result.title}: the sink took its rows for those of an earlier query and skipped them"
+        return Diagnosis("key outlives the query", f"{why}, because its memory of a batch outlives the query", QUERY)
     return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
 
 
@@ -147,9 +149,11 @@ def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis
     tried = any(_same_place(each.points[0], second) for each in crashes)
     where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
     if axis == "regression":
-        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back {where}", OVERWRITE)
+        return Diagnosis("goes back", f"while a batch is replayed, a reader can see a value go back {where}", OVERWRITE)
     if axis.endswith("_read"):
-        return Diagnosis("readable too early", f"while a batch is replayed, what was there is gone {where}", MARKER)
+        return Diagnosis(
+            "readable too early", f"while a batch is replayed, rows that were readable disappear {where}", MARKER
+        )
     alone = "one crash there does no harm" if tried else "one crash there was not tried"
     why = f"a crash during recovery does harm, and {alone}: {result.title}"
     return Diagnosis("recovery", why, MARKER)
@@ -176,9 +180,11 @@ def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: 
     opened = happened[-1] if happened else None
     closing = next((each for each in lasting if not _reached(each, last)), None)
     if axis == "stuck":
-        sentence = opened.said() if opened else "what it left"
+        sentence = opened.said() if opened else "the effects"
         return Diagnosis(
-            "stuck on the replay", f"the batch comes again and finds {sentence}: {violating[0].stuck}", FORGIVE
+            "stuck on the replay",
+            f"the replayed batch finds {sentence} of its first attempt: {violating[0].stuck}",
+            FORGIVE,
         )
     if axis == "lost":
         return _loss(opened, closing, late=last.kind is Kind.COMMITS)
@@ -214,14 +220,14 @@ def _span(opened: Effect, closing: Effect) -> str:
 
 def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
     if opened is not None and closing is not None and opened.line == closing.line:
-        why = (
-            f"{_span(opened, closing)}: {opened.said()} makes rows last one after the other, and a replay stops at them"
-        )
+        why = f"{_span(opened, closing)}: {opened.said()} makes rows durable singly; a replay takes the first for all"
         return Diagnosis("a part is taken for the whole", why, MARKER)
     if opened is not None and closing is not None and not late:
-        why = f"{_span(opened, closing)}: the batch is marked as done by {opened.said()}"
-        return Diagnosis("marker before the data", f"{why}, and its rows last only after {closing.said()}", MARKER)
-    clause = f"; the last lasting effect was {opened.said()}" if opened else "; nothing that it did was lasting by then"
+        why = f"{_span(opened, closing)}: {opened.said()} marks the batch as done"
+        return Diagnosis(
+            "marker before the data", f"{why}, but its rows are durable only after {closing.said()}", MARKER
+        )
+    clause = f"; the last durable effect was {opened.said()}" if opened else "; it had no durable effect by then"
     return Diagnosis("returned too early", f"the sink returned before its rows were safe{clause}", FLUSH)
 
 
@@ -229,7 +235,7 @@ def _extra(
     axis: str, opened: Effect | None, closing: Effect | None, lasting: Sequence[Effect], shape: Shape
 ) -> Diagnosis:
     if opened is None:
-        return Diagnosis("replay not recognised", "a batch that comes again is written again", MARKER)
+        return Diagnosis("replay not recognised", "a replayed batch is written again", MARKER)
     files = opened.kind in (Kind.WRITE, Kind.RENAME, Kind.LINK)
     kafka = opened.kind is Kind.FLUSH or (closing is not None and closing.kind is Kind.FLUSH)
     recipe = OVERWRITE if files else DECISION if kafka else STAGE if opened.where != "call" else MARKER
@@ -237,18 +243,18 @@ def _extra(
         return _early(axis, opened, closing, OVERWRITE if files else recipe)
     if closing is not None:
         code = "parts commit separately" if _split(opened, closing) else "marker after the data"
-        why = f"{_span(opened, closing)}: data made lasting by {opened.said()}"
-        return Diagnosis(code, f"{why}, and what tells a replay of it by {closing.said()}", recipe)
+        why = f"{_span(opened, closing)}: {opened.said()} makes data durable"
+        return Diagnosis(code, f"{why}, and only {closing.said()} lets a replay recognise it", recipe)
     if opened is not lasting[-1] and opened.where == lasting[-1].where == "call":
-        both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch last"
-        return Diagnosis("outputs commit separately", f"{both}, and a batch that comes again writes both again", recipe)
+        both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch durable"
+        return Diagnosis("outputs commit separately", f"{both}, and a replayed batch writes both again", recipe)
     adds = "is added again" if shape is Shape.SUMS else "is written again"
     code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
     if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):
         code = "parts commit separately"
     why = (
-        f"{opened.said()} and the engine's commits/N cannot be made atomic, and a batch that comes again {adds}: "
-        "nothing tells that it was there"
+        f"{opened.said()} and the engine's commits/N cannot be made atomic, and a replayed batch {adds}, "
+        "because nothing records that it was written before"
     )
     return Diagnosis(code, why, recipe)
 
@@ -262,7 +268,7 @@ def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) ->
     what = {
         "fractured_read": "a part of a batch can be read",
         "precommitted_read": "a batch can be read although the sink has not finished it",
-        "aborted_read": "rows can be read that are taken back",
+        "aborted_read": "rows can be read that are later removed",
         "regression": "a value can be seen to go back",
     }[axis]
     return Diagnosis(

@@ -43,7 +43,7 @@ def healthy_run(wanted: Settings, adapter: Adapter, harness: Harness, tell: Call
     unexplained = _gaps(run)
     if unexplained and not harness.lines and adapter not in BY_NAME:
         harness.lines = True
-        tell("run", "something writes unseen; the same once more, line by line")
+        tell("run", "rows changed without a recorded effect; the run is repeated with every source line recorded")
         run, shape = _recorded(wanted, harness, "healthy-lines")
         unexplained = _gaps(run)
     recorded = tuple(run.effects())
@@ -66,9 +66,11 @@ def _recorded(wanted: Settings, harness: Harness, name: str) -> tuple[Run, Shape
             harness.settle(run)
     sink = wanted.subject
     if run.raised:
-        raise InvalidInput(f"{sink}: without any crash the sink raised {run.raised}; make it run once by hand first.")
+        raise InvalidInput(
+            f"{sink}: the sink failed without any crash: {run.raised}; first make it run once without this test."
+        )
     if run.unknown:
-        raise InvalidInput(f"{sink}: the run without a crash did not come to its end: {run.unknown}")
+        raise InvalidInput(f"{sink}: the run without a crash did not finish: {run.unknown}")
     return run, _shape(wanted, harness, run)
 
 
@@ -76,12 +78,14 @@ def _shape(wanted: Settings, harness: Harness, run: Run) -> Shape:
     resets, last = harness.reader.resets, run.watcher.samples[-1]
     if not last.seen:
         raise InvalidInput(
-            f"{wanted.rows_reader}: the reader read nothing after the sink was given "
-            f"{len(run.rows.expected())} rows and raised no error; one of the two looks elsewhere."
+            f"{wanted.rows_reader}: the reader found no rows, although the sink got "
+            f"{len(run.rows.expected())} rows and raised no error; make both use the same store."
         )
     shape = shape_of(ours(run, [last], resets)[0].seen, run.rows)
     if shape is Shape.SUMS and not resets:
-        raise InvalidInput(f"{wanted.rows_reader}: sums of several runs cannot be told apart; write a reset() too.")
+        raise InvalidInput(
+            f"{wanted.rows_reader}: sums of several runs cannot be distinguished; add a function reset()."
+        )
     return shape
 
 
@@ -115,5 +119,5 @@ def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect,
 
 def _slow(run: Run, recorded: tuple[Effect, ...]) -> tuple[str, ...]:
     answered, places = len(run.watcher.readings), len(askable(recorded))
-    note = f"the reader is slow or was locked out: it gave an answer at {answered} of more than {places} places"
+    note = f"the reader is slow or was locked out: it answered at {answered} of more than {places} points"
     return (note,) if answered < places else ()

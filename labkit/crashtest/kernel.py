@@ -110,8 +110,8 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         with Reader(wanted.rows_reader, place / "described.log") as reader:
             if not reader.resets:
                 raise InvalidInput(
-                    "--eyes kernel: every run begins from nothing; write a function reset() beside "
-                    f"{wanted.rows_reader} that empties the store."
+                    "--eyes kernel: every run must begin with an empty store; write a function reset() next to "
+                    f"{wanted.rows_reader} that empties it."
                 )
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)

@@ -56,7 +56,7 @@ class Ledger:
     def skip(self, job: Job) -> Result:
         """Return and keep an unknown result for a job that had no time left to run."""
         budget = f"{self.budget:.0f} s were over"
-        return self.keep(unknown(job, f"not run: {budget} (--seconds gives more)"))
+        return self.keep(unknown(job, f"not run: {budget} (--seconds allows more)"))
 
     def keep(self, result: Result) -> Result:
         """Keep the result of a run and report it."""

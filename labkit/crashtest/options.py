@@ -60,14 +60,14 @@ class SharedOptions(Options):
     ignored: tuple[str, ...] = option(
         Many(Text(metavar="GLOB")),
         (),
-        "Files, or HOST:PORT, that are no part of what is tested, as *.csv.tmp. May be repeated.",
+        "Files, or HOST:PORT, that do not belong to the sink or pipeline, such as *.csv.tmp. May be repeated.",
         flag_name="ignore",
         json="ignore",
     )
     only: tuple[str, ...] = option(
         Many(Text(metavar="ID")),
         (),
-        "Only this run of a report, by its id; may be repeated. It can refute a guarantee, and proves none.",
+        "Only this run of a report, by its id; may be repeated. It can refute a guarantee but not prove one.",
         check=lambda test: test.check_only(),
         in_project=False,
     )
@@ -85,7 +85,7 @@ class SharedOptions(Options):
     seconds: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds for all runs; what does not fit is unknown. 0: 170 if quick, 900 if not, and of a pipeline what its "
+        "Seconds for all runs; runs without time are unknown. 0: 170 if quick, 900 if not, and of a pipeline what its "
         "planned runs need.",
     )
 
@@ -121,4 +121,6 @@ class Demand(Options):
         None,
         "The guarantee that must be measured; exit 1 if it is weaker.",
     )
-    also: tuple[str, ...] = option(Many(Key(AXES, "AXIS")), (), "An axis that must hold as well, as fractured_read.")
+    also: tuple[str, ...] = option(
+        Many(Key(AXES, "AXIS")), (), "An axis that must hold as well, such as fractured_read."
+    )

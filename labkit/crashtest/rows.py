@@ -142,12 +142,14 @@ def read_rows(path: Path, batches: int) -> Rows:
     except OSError as error:
         raise InvalidInput(f"--rows {path}: cannot be read ({error.strerror}).") from None
     except ValueError as error:
-        raise InvalidInput(f"--rows {path}: write one JSON object a line ({error}).") from None
+        raise InvalidInput(f"--rows {path}: write one JSON object per line ({error}).") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or not isinstance(row.get("id"), int):
             raise InvalidInput(f"--rows {path}, line {number}: every row needs a column id with a whole number.")
     if len({row["id"] for row in rows}) < len(rows):
-        raise InvalidInput(f"--rows {path}: two rows have one id; a duplicate could not be told from them.")
+        raise InvalidInput(
+            f"--rows {path}: two rows have the same id, which hides duplicates; give every row its own id."
+        )
     size = len(rows) // batches
     if size < FEWEST:
         raise InvalidInput(f"--rows {path}: {batches} batches need at least {FEWEST * batches} rows, not {len(rows)}.")

@@ -47,7 +47,7 @@ UNSEEN = (
 )
 """Other libraries whose writes the test does not see."""
 
-IN_JVM = " (the sink writes in the JVM, where nothing is seen; --eyes kernel sees it)"
+IN_JVM = " (the sink writes in the JVM, where the instruments see nothing; --eyes kernel sees it)"
 
 FEW = 2
 """The number of places that a sentence lists."""
@@ -87,7 +87,9 @@ class Gap(NamedTuple):
 
     def __str__(self) -> str:
         changes = [
-            f"{count} row(s) {word}" for count, word in ((self.appeared, "appeared"), (self.gone, "went")) if count
+            f"{count} row(s) {word}"
+            for count, word in ((self.appeared, "appeared"), (self.gone, "disappeared"))
+            if count
         ]
         return f"{' and '.join(changes)} between [{self.earlier}] and [{self.later}]"
 
@@ -183,19 +185,22 @@ def doubts(
         named = "; ".join(map(str, unseen[:FEW]))
         more = f"; and {len(unseen) - FEW} more" if len(unseen) > FEW else ""
         cut = (
-            "; the job was killed before and behind these lines, and never within one"
+            "; the job was killed before and after these lines, but never within one"
             if any(each.by_line() for each in unseen)
             else ""
         )
         reasons.append(
-            f"something writes unseen: without a crash {named}{more}, and no effect was seen there{remedy}{cut}"
+            f"something writes unseen: in the run without a crash {named}{more}, "
+            f"and the test saw no effect there{remedy}{cut}"
         )
     elif not any(each.kind in DURABLE for each in effects):
-        reasons.append(f"no durable effect of the sink was seen, so nothing inside of its calls was cut{remedy}")
+        reasons.append(
+            f"the test saw no durable effect of the sink, so it placed no crash inside the sink's calls{remedy}"
+        )
     peers = {each.target: each.by() for each in effects if each.kind is Kind.NETWORK}
     reasons += [
-        f"bytes were sent to {peer}{by}, and what became of them is not seen (--ignore {peer} if that is no part of "
-        "the sink)"
+        f"the sink sent bytes to {peer}{by}, and the test cannot see their effect "
+        f"(--ignore {peer} if that is not part of the sink)"
         for peer, by in peers.items()
     ]
     late = first_late(effects)
@@ -229,10 +234,12 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
 def _help(imported: Iterable[str]) -> str:
     """Return the remedy in brackets, chosen by the libraries that the file imports; empty if there is none."""
     names = set(imported)
-    better = [f"{name} is not seen, {seen} is" for name, seen in SEEN_INSTEAD.items() if name in names]
-    others = [f"what {name} does is not seen" for name in UNSEEN if name in names]
+    better = [
+        f"the test does not see writes of {name}; use {seen}" for name, seen in SEEN_INSTEAD.items() if name in names
+    ]
+    others = [f"the test does not see writes of {name}" for name in UNSEEN if name in names]
     if better or others:
-        others.append("--eyes kernel sees the system calls of other programs, too")
+        others.append("--eyes kernel also sees the system calls of other libraries and programs")
     remedies = "; ".join([*better, *others])
     return f" ({remedies})" if remedies else ""
 

@@ -120,7 +120,7 @@ class Settings(SharedOptions):
     every_line: bool = option(
         Switch(),
         default=False,
-        help="Also kill before lines of your own code; done anyway where something writes unseen.",
+        help="Also kill before lines of your own code; done anyway next to writes that the test cannot see.",
         keyword="lines",
     )
 
@@ -203,7 +203,7 @@ class Settings(SharedOptions):
             )
         if self.adapter in BY_NAME and self.reader is None:
             raise InvalidInput(
-                f"--{self.adapter}: who reads what was written? Name a function with --reader FILE:NAME."
+                f"--{self.adapter}: the test needs a function that reads the rows; add --reader FILE:NAME."
             )
 
     def check_only(self) -> None:

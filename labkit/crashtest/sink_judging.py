@@ -34,7 +34,7 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
     if result.unknown:
         return result
     if min(len(batch.rows) for batch in run.rows.batches) < FEWEST:
-        few = "too few rows in a batch to tell a part of it from all of it"
+        few = "too few rows in a batch to distinguish a part of it from all of it"
         return replace(result, unknown=few)
     samples = ours(run, run.watcher.samples, resets)
     due = _delivered(run, samples)

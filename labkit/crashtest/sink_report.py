@@ -13,8 +13,8 @@ from labkit.crashtest.verdict import INSTRUMENTS, Summary
 
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), several hosts, clocks that jump, "
-    "what writes below Python, batches of more than {rows} rows, what is done in later batches only than the {batches} "
-    "that were run, errors of the store (locked, full), and SIGTERM."
+    "writes below Python, batches of more than {rows} rows, effects that only batches after the first {batches} "
+    "have, errors of the store (locked, full), and SIGTERM."
 )
 
 
@@ -52,5 +52,5 @@ def _unseen(log: Sequence[Effect]) -> list[str]:
     """Return a note on calls that write in the JVM, since no crash was placed within them; empty if there are none."""
     lines = sorted({each.line for each in log if each.kind is Kind.JVM})
     where = ", ".join(map(str, lines))
-    note = f"line {where} has the JVM write; within that call nothing was cut"
+    note = f"line {where} lets the JVM write; no crash was placed within that call"
     return [note] if lines else []

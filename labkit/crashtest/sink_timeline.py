@@ -36,7 +36,7 @@ def _effects(run: Run) -> Iterator[Line]:
             continue
         if effect.driver > driver:
             driver = effect.driver
-            yield Line(at - 1e-6, "engine", f"driver {driver} goes on from the checkpoint", Event.RESTART)
+            yield Line(at - 1e-6, "engine", f"driver {driver} continues from the checkpoint", Event.RESTART)
         who = "engine" if effect.kind is Kind.BEGIN else "sink"
         words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.said()}"
         failed = " and raises" if effect.failed else ""

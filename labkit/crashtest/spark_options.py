@@ -113,7 +113,7 @@ def jar(path: str) -> str:
     if not file.is_file():
         raise Unfit("there is no such file.")
     if not zipfile.is_zipfile(file):
-        raise Unfit("not a jar; it is no zip file.")
+        raise Unfit("not a jar, because it is not a zip file.")
     return str(file.resolve())
 
 
@@ -153,16 +153,16 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
             )
         except subprocess.TimeoutExpired:
             raise InvalidInput(
-                f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; fetch the jars by hand and "
+                f"--packages {names}: resolving took more than {RESOLVE_SECONDS:.0f} s; download the jars yourself and "
                 "name them with --jars."
             ) from None
     output = process.stdout + process.stderr
     jars = _class_path(output)
     if process.returncode or not jars:
         raise InvalidInput(
-            f"--packages {names}: neither in Ivy's cache nor to be had from a repository "
+            f"--packages {names}: neither in Ivy's cache nor available from a repository "
             f"({_complaint(output)}); connect "
-            "this machine once, or name the jars with --jars."
+            "this machine to the network once, or name the jars with --jars."
         )
     return jars
 

@@ -133,7 +133,7 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)
-        raise InvalidInput(f"{file}: does not import ({_said(error)}); run it with python first.") from error
+        raise InvalidInput(f"{file}: importing it failed ({_said(error)}); first make it run with python.") from error
     return module
 
 
@@ -155,7 +155,9 @@ def find(subject: Subject) -> Any:
     """Return the object that the subject names. Raises `InvalidInput` if the file has no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
-        raise InvalidInput(f"{subject.file}: there is no {subject.name} in it; name what it defines, as FILE:NAME.")
+        raise InvalidInput(
+            f"{subject.file}: it does not define {subject.name}; write FILE:NAME with a name that it defines."
+        )
     return getattr(module, subject.name)
 
 
@@ -163,7 +165,7 @@ def adapter_of(found: Any, where: object) -> Adapter:
     """Return how Spark would call the object. Raises `InvalidInput` if it is not a sink; `where` begins the message."""
     if inspect.isclass(found) and _is_data_source(found):
         if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
-            raise InvalidInput(f"{where}: a data source without streamWriter; a sink needs one.")
+            raise InvalidInput(f"{where}: this data source has no streamWriter, which a sink needs; add the method.")
         return Adapter.SOURCE
     if callable(getattr(found, "process", None)):
         return Adapter.WRITER
@@ -176,8 +178,8 @@ def adapter_of(found: Any, where: object) -> Adapter:
     wanted = _parameters(found)
     if wanted not in (1, 2):
         raise InvalidInput(
-            f"{where}: a function of {wanted} parameters; foreachBatch calls it with (DataFrame, batch id), "
-            "foreach with (row), and one that starts the query gets the stream."
+            f"{where}: the function has {wanted} parameters; write one for foreachBatch with (DataFrame, batch id), "
+            "for foreach with (row), or one that starts a query with (stream)."
         )
     if wanted == 2:
         return Adapter.BATCH
@@ -240,10 +242,14 @@ def examine(subject: Subject) -> Adapter:
             command, capture_output=True, timeout=LOAD_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise InvalidInput(f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; it must not wait.") from None
+        raise InvalidInput(
+            f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; do not wait at its top level."
+        ) from None
     answers = list(_examined(process.stdout))
     if not answers:
-        raise InvalidInput(f"{subject}: importing it ended the process (exit code {process.returncode}).")
+        raise InvalidInput(
+            f"{subject}: importing it exits with code {process.returncode}; do not exit at its top level."
+        )
     if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)
     return answers[-1].adapter

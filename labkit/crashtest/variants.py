@@ -75,7 +75,7 @@ def copied_checkpoint(harness: Harness, run: Run) -> None:
     """Run all batches, then repeat those after batch 0 from an older copy of the checkpoint, with the same ids."""
     harness.execute(run)
     if run.raised:
-        raise JobFailed(f"without a crash the sink raised {run.raised}")
+        raise JobFailed(f"the sink failed without a crash: {run.raised}")
     kept = run.folder / "checkpoint-later"
     run.checkpoint.rename(kept)
     shutil.copytree(kept, run.checkpoint)
@@ -131,7 +131,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
     """Stop a driver before a durable effect, start another on the same checkpoint, then continue the stopped one."""
     point = zombie_point(harness.healthy_log)
     if point is None:
-        raise JobFailed("the sink has no durable effect that was seen, so there is nowhere to stop it")
+        raise JobFailed("the test saw no durable effect of the sink, so there is no point to stop it at")
     old = harness.driver()
     try:
         ending = follow(old.give([harness.query(run, 1, point, "stop")]))
@@ -185,7 +185,7 @@ def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
     query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
     outcome = follow(new.give([query]))
     if isinstance(outcome, Finished) and outcome.failed:
-        run.notes.append(f"while the old driver was stopped, the new one failed: {outcome.failed}")
+        run.notes.append(f"the new driver failed while the old one was stopped: {outcome.failed}")
         wake()
         time.sleep(harness.settings.settle)
         outcome = follow(new.give([replace(query, name=f"{query.name}-again")]))

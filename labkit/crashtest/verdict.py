@@ -27,7 +27,7 @@ EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
     "two_queries": "two queries with rows of their own at the same time",
-    "copied_checkpoint": "an older copy of the checkpoint, restored behind later batches",
+    "copied_checkpoint": "an older copy of the checkpoint, restored after later batches",
     "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
     "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
 }
@@ -150,7 +150,7 @@ class Coverage:
 
     def __str__(self) -> str:
         tried = f"{self.tried} of {self.found} points"
-        pairs = f"{self.pairs_tried} of {self.pairs} pairs of one and another in its recovery"
+        pairs = f"{self.pairs_tried} of {self.pairs} pairs of a point and another in its recovery"
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}"
 
     def to_json(self) -> dict[str, int]:

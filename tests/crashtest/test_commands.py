@@ -110,8 +110,8 @@ def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_pa
 
 
 BAD = {
-    "raises": ("raise ValueError('not today')", "without any crash the sink raised ValueError: not today"),
-    "hangs": ("import time; time.sleep(600)", "the sink did nothing for 4 s in batch 0"),
+    "raises": ("raise ValueError('not today')", "ValueError: not today"),
+    "hangs": ("import time; time.sleep(600)", "4 s in batch 0"),
     "exits": (
         "import os, sys; sys.stderr.write('out of fuel\\n'); sys.stderr.flush(); os._exit(3)",
         "the sink ended its driver's process; its log ends with \"",
@@ -188,7 +188,7 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     assert done.returncode == 0
     assert (report["guarantee"], report["in_these_runs"]) == ("unknown", "exactly-once")
     assert "run 2 of 3, about" in done.stderr
-    assert any("outside of its driver's session" in note for note in report["notes"])
+    assert any("outside its driver's session" in note for note in report["notes"])
     assert left_over() == []
     sleeping = [each for each in psutil.process_iter(["cmdline"]) if "611" in (each.info["cmdline"] or ())]
     assert sleeping == []

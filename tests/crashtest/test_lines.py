@@ -104,7 +104,7 @@ def test_the_statement_that_writes_unseen_is_found_by_its_line(place: Callable[.
         (f"b{n}.call.line{copies}.before", f"b{n}.call.line{marks}.before") for n in (0, 1)
     ]
     said = doubts(readings, log)[0]
-    assert "killed before and behind these lines, and never within one" in said
+    assert "killed before and after these lines, but never within one" in said
 
 
 def test_a_child_that_writes_is_bounded_by_two_lines(place: Callable[..., Place]) -> None:

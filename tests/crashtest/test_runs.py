@@ -153,7 +153,7 @@ def test_what_does_not_fit_into_the_time_is_unknown(tmp_path: Path) -> None:
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     running = Campaign(Settings(sink=subject, reader=subject, seconds=1e-9), Adapter.BATCH, nobody, tmp_path, silent)
     assert running.run(Job(POINT.id, str(POINT), Group.CRASH, (POINT,))).unknown.startswith(
-        "not run: 0 s were over (--seconds gives more)"
+        "not run: 0 s were over (--seconds allows more)"
     )
     assert running.results[0].guarantee is Guarantee.UNKNOWN
 

@@ -55,7 +55,7 @@ def test_a_marker_in_another_store_does_not_explain_rows_beside_it() -> None:
     found = doubts(readings([], [], [], ROWS), log, {"psycopg2"})
     assert len(found) == 1
     assert "2 row(s) appeared between [p2] and [p3]" in found[0]
-    assert "psycopg2 is not seen, psycopg (3) is" in found[0]
+    assert "psycopg2; use psycopg (3)" in found[0]
 
 
 def test_a_sink_in_the_jvm_is_told_to_be_there_unless_python_is_called() -> None:
@@ -65,7 +65,7 @@ def test_a_sink_in_the_jvm_is_told_to_be_there_unless_python_is_called() -> None
     assert "the sink writes in the JVM" in found
     called = logged(Kind.BEGIN, Kind.RETURN)
     (found,) = doubts(rows, called, {"pyarrow"}, in_jvm=True)
-    assert "what pyarrow does is not seen" in found
+    assert "writes of pyarrow" in found
 
 
 def test_rows_that_change_or_go_are_told_too() -> None:
@@ -94,18 +94,15 @@ def test_where_no_durable_effect_was_seen_nothing_was_cut() -> None:
     log = logged(Kind.BEGIN, Kind.MKDIR, Kind.RETURN)
     found = doubts(readings(ROWS, ROWS, ROWS, ROWS), log, {"duckdb"})
     assert len(found) == 1
-    assert "nothing inside of its calls was cut (what duckdb does is not seen; --eyes kernel" in found[0]
+    assert "writes of duckdb; --eyes kernel" in found[0]
 
 
 def test_bytes_for_somebody_else_stop_the_claim() -> None:
     log = logged(Kind.BEGIN, Kind.NETWORK, Kind.COMMIT)
     found = doubts(readings([], [], [], ROWS), log)
-    assert found == [
-        (
-            "bytes were sent to t by line 12, and what became of them is not seen (--ignore t if that "
-            "is no part of the sink)"
-        )
-    ]
+    (doubt,) = found
+    assert "bytes to t by line 12" in doubt
+    assert "--ignore t" in doubt
 
 
 def test_what_a_thread_does_after_the_return_was_returned_too_early() -> None:
@@ -185,7 +182,7 @@ def test_a_sink_of_which_everything_is_seen_leaves_no_doubt(healthy: Healthy, fi
 def test_rows_that_another_program_writes_are_seen_to_be_unseen(healthy: Healthy) -> None:
     (found,) = healthy("wrong_copied_unseen.py")
     assert "10 row(s) appeared between [batch 0, call, after effect 3 (write by line" in found
-    assert "what subprocess does is not seen" in found
+    assert "subprocess" in found
 
 
 def test_a_pool_that_nobody_waits_for_has_returned_too_early(healthy: Healthy) -> None:

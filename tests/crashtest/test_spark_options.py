@@ -43,7 +43,7 @@ def made(folder: Path, **more: list[str]) -> SparkOptions:
         ({"conf": ["spark.driver.memory=lots"]}, "as in spark.driver.memory=2g"),
         ({"conf": ["spark.driver.extraJavaOptions='-Da"]}, "No closing quotation"),
         ({"jars": ["nowhere.jar"]}, "--jars nowhere.jar: there is no such file"),
-        ({"jars": [__file__]}, "not a jar; it is no zip file"),
+        ({"jars": [__file__]}, "not a jar"),
         ({"packages": ["delta-spark"]}, "write group:artifact:version"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_package_that_cannot_be_had_is_one_sentence(java: Java, tmp_path: Path
     with pytest.raises(InvalidInput) as refused:
         resolve(SparkOptions(conf, packages=("no.such:thing:1.0",)), java)
     said = str(refused.value)
-    assert said.startswith("--packages no.such:thing:1.0: neither in Ivy's cache")
+    assert said.startswith("--packages no.such:thing:1.0: ")
     assert "not found" in said
     assert "\n" not in said
 

@@ -132,7 +132,7 @@ class SinkQuery:
         self._looked = now
         if now - self._since > self._task.limit:
             hung.append(f"the query {self.name}")
-            raise Hung(f"the sink did nothing for {self._task.limit:.0f} s in batch {finished}: it hangs or waits")
+            raise Hung(f"the sink made no progress for {self._task.limit:.0f} s in batch {finished}; it hangs or waits")
 
 
 class Entry(NamedTuple):

@@ -28,7 +28,7 @@ def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint
         before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
         check_unchanged(point.id, before, checkpoint)
     elif point.batch not in checkpoint.offset_log():
-        raise JobFailed(f"{point.id} was reached, and yet there was nothing to recover; the run proves nothing.")
+        raise JobFailed(f"the job reached {point.id} although there was nothing to recover, so the run proves nothing")
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:

@@ -211,7 +211,7 @@ def value(row: Any) -> Any:
         return int(row) if row.is_integer() else row
     if isinstance(row, Decimal | date | time_of_day | UUID):
         return str(row)
-    raise TypeError(f"{type(row).__name__} is neither text nor number")
+    raise TypeError(f"a value of type {type(row).__name__} is neither text nor a number")
 
 
 def plain(row: Any) -> Seen:
@@ -225,14 +225,14 @@ def plain(row: Any) -> Seen:
         if isinstance(row[0], str):
             return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
         return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
-    raise TypeError(f"{type(row).__name__} is no row")
+    raise TypeError(f"a value of type {type(row).__name__} is not a row")
 
 
 def _whole(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or int(value) != value:
-        raise TypeError(f"{value!r:.40} is no whole number")
+        raise TypeError(f"{value!r:.40} is not a whole number")
     if not -_LIMIT <= value < _LIMIT:
         raise TypeError(f"{value!r:.40} does not fit into 64 bits")
     return int(value)
@@ -282,7 +282,7 @@ def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]
         try:
             rows.append(convert(row))
         except (TypeError, ValueError) as error:
-            raise _Refused(f"{where} returned a row that is none ({error}); {remedy}.") from None
+            raise _Refused(f"{where} returned something that is not a row ({error}); {remedy}.") from None
         if len(rows) > MOST_ROWS:
             raise _Refused(f"{where} returned more than {MOST_ROWS} rows; {remedy}.")
     return rows

@@ -118,7 +118,7 @@ class Harness:
         left = driver.close()
         if left:
             self.strays.append(
-                f"the sink left {len(left)} process(es) outside of its driver's session; they were ended"
+                f"the sink left {len(left)} process(es) outside its driver's session; the test ended them"
             )
 
     def large_rows(self) -> Rows:
@@ -211,7 +211,7 @@ class Harness:
 
     def _try_again(self, run: Run, driver: Driver, query: QueryTask, failed: Finished) -> tuple[Driver, Outcome]:
         """Start a job that failed after a crash once more, as an operator would. A second failure makes it stuck."""
-        run.notes.append(f"after the crash the sink raised {failed.failed}; the job was started once more")
+        run.notes.append(f"after the crash the sink raised {failed.failed}, so the job was restarted once")
         if failed.left:
             self.end(driver)
             driver = self.driver()
@@ -229,7 +229,7 @@ class Harness:
         if failed and not run.crashes:
             run.raised = failed
             if point is not None:
-                raise JobFailed(f"before the point was reached the sink raised {failed}")
+                raise JobFailed(f"the sink raised an error before it reached the point: {failed}")
         elif point is not None and not run.stuck:
             raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
 
@@ -301,8 +301,8 @@ def check_rows(settings: Settings, reader: Reader) -> None:
     """
     if settings.rows is not None and not reader.resets:
         raise InvalidInput(
-            f"--rows {settings.rows}: every run has the same ids, so rows of two runs cannot be told apart; write a "
-            f"function reset() beside {settings.rows_reader} that empties the store."
+            f"--rows {settings.rows}: every run uses the same ids, so rows of two runs cannot be distinguished; add a "
+            f"function reset() next to {settings.rows_reader} that empties the store."
         )
 
 
@@ -330,8 +330,8 @@ def check_store(reader: Reader) -> int:
             )
     elif rows:
         raise InvalidInput(
-            f"the store is not empty: the reader finds {len(rows)} row(s) of something else; empty it, or give the "
-            "file a reset() that does. Nothing was deleted."
+            f"the store is not empty: the reader finds {len(rows)} row(s) of something else; empty it, or add a "
+            "function reset() to the file that does. Nothing was deleted."
         )
     return len(rows)
 
