@@ -78,7 +78,7 @@ def test_who_opens_a_database_waits_for_whoever_opens_it_too(tmp_path: Path) -> 
 def test_a_job_that_dies_is_told_and_nothing_is_left(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(waiting, "PATIENCE", -0.5)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(JobFailed, match=r"records came within|has died"):
+    with pytest.raises(JobFailed, match=r"records arrived within|died"):
         measure_waits((0.1, 0.2))
     assert list(tmp_path.iterdir()) == []
 
@@ -185,7 +185,7 @@ def test_what_grows_is_named() -> None:
         (lambda: lab.measure_rows([0]), "from 1 to 300 rows a transaction"),
         (lambda: lab.measure_rows([1], rows=100_000), "at most 10,000"),
         (lambda: lab.measure_rows([1], store="paper"), "unknown"),
-        (lambda: lab.count_effects(sizes=[1]), "a batch has 2 to 10,000 rows"),
+        (lambda: lab.count_effects(sizes=[1]), "2 to 10,000 rows"),
         (lambda: count_effects(["idempotent"]), "writes to no plain files"),
     ],
 )

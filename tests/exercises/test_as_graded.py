@@ -102,7 +102,7 @@ def test_the_last_cell_that_gives_the_answer_counts(case: str) -> None:
 
 def test_what_an_answer_needs_and_does_not_get_is_said_before_it_runs() -> None:
     named = prepared(submitted(instead=f"{RIGHT}\nnaive.states"))
-    assert "It uses naive, which only a cell defines that is as you got it" in (named.troubles[NAME])
+    assert "It uses naive, which only an unchanged cell" in (named.troubles[NAME])
     asked = prepared(submitted(instead=f"name = input()\n{RIGHT}"))
     assert "calls input()" in asked.troubles[NAME]
     given = prepared(submitted(instead=f"{RIGHT}\nparticipants + 1"))
@@ -166,7 +166,7 @@ def test_an_answer_that_leans_on_a_demonstration_does_not_pass(shell, capsys) ->
     shell.history_manager.reset()
     said = executed(shell, capsys, leaning)
     assert "in this notebook your answer passes" in said
-    assert "It uses naive, which only a cell defines that is as you got it" in said
+    assert "It uses naive, which only an unchanged cell" in said
     assert progress.of(NAME)["state"] == "not yet"
 
 

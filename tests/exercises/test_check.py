@@ -138,15 +138,15 @@ def test_all_can_be_reset(capsys):
     assert "links" in names
     exec("lab.reset(confirm=True)", names)
     assert not {"links", "recover"} & set(names)
-    assert f"all {len(EXERCISES)} exercises: back to the beginning." in capsys.readouterr().out
+    assert f"all {len(EXERCISES)} exercises: your answer and progress are deleted." in capsys.readouterr().out
 
 
 def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     call('lab.check("06-predict")', 'predicted_06 = {"lost": [0], "duplicate": []}')
     call('lab.check("06-predict")', SOURCES["06-predict"][1])
     said = capsys.readouterr().out
-    assert "lost: you said [0], it was []  <- not so" in said
-    assert "Your first prediction was lost=[0], duplicate=[]; it is kept." in said
+    assert "lost: you predicted [0], it was []" in said
+    assert "Your first prediction stays on record: lost=[0], duplicate=[]." in said
     noted = progress.of("06-predict")
     assert (noted["predicted"], noted["came"]) == ("lost=[0], duplicate=[]", "lost=[], duplicate=[2, 3]")
     assert noted["points"] == 1
@@ -157,7 +157,7 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     [
         ("06-predict", '{"lost": []}', "must be a dict with the keys lost, duplicate"),
         ("06-predict", '{"lost": [], "duplicate": True}', "must be of type list"),
-        ("06-predict", '{"lost": [], "duplicate": ...}', "has a '...' that is not filled in"),
+        ("06-predict", '{"lost": [], "duplicate": ...}', "still contains '...'"),
         ("01-links", '{"source": "log", "engine": "spark", "sink": "wal"}', "choose from 'commit-then-log'"),
         ("01-weakest", '"e"', "choose from 'a', 'b', 'c', 'd'"),
         ("01-weakest", '"a"', "No. a)"),

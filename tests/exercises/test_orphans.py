@@ -29,7 +29,7 @@ def test_a_right_query_passes_and_says_what_was_sent():
     found = judged(f"{RIGHT}; ")
     assert found.passed
     assert "COMMIT PREPARED 'counts/1/0'" in found.message
-    assert found.observed == "left waiting: sales/1/0; committed: counts/1/0"
+    assert found.observed == "still prepared: sales/1/0; committed: counts/1/0"
 
 
 def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names():

@@ -135,7 +135,7 @@ def exits(db: Any, query: str, batch: int, rows: Any) -> None:
     ("sink", "kind", "said"),
     [
         (hangs, "table", "hangs took longer than 1 seconds."),
-        (asks_for_ever, "table", "asks for more than 40 things in one batch"),
+        (asks_for_ever, "table", "more than 40 requests"),
         (exits, "table", "exits raised SystemExit: 3."),
         (append, "tabel", 'kind="tabel" is not accepted; write "table", "folder" or "writers".'),
         (append, "folder", "append: not yet"),

@@ -71,7 +71,7 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
         with _unseen(), time_limit(CELL_SECONDS):
             exec(code, namespace)  # noqa: S102  # the learner's own cell, where it was written
     except NoInput:
-        return "Its cell calls input(), which nobody answers when it is graded"
+        return "Its cell calls input(), which nobody can answer during grading"
     except TooLong:
         return f"Its cell ran longer than {CELL_SECONDS:.0f} seconds"
     except (Exception, SystemExit) as error:

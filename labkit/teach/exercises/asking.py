@@ -61,7 +61,7 @@ class Asker:
             if _text(again) != _text(first):
                 return (
                     f"{self.call(*arguments)} answered {shown(first)} first and {shown(again)} when asked again: "
-                    "the answer must come from the arguments alone, because a crash takes everything else."
+                    "the answer must depend on the arguments alone, because a crash erases everything else."
                 )
         return ""
 

@@ -45,7 +45,7 @@ def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tupl
         raise Unusable(f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.')
     read = [each for each in reads if type(each) is int and 0 <= each < inputs]
     if len(read) != len(reads):
-        raise Unusable(f'{ask.with_answer(*question)}: "read" may hold the inputs 0 to {inputs - 1}.')
+        raise Unusable(f'{ask.with_answer(*question)}: "read" may contain only the inputs 0 to {inputs - 1}.')
     return read, copies
 
 
@@ -87,20 +87,20 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
         still = set(range(inputs)) - {*came, *ended}
         wrong = ""
         if came and copied and not copies:
-            wrong = "it copies its state, and a barrier is still to come"
+            wrong = "it copies its state, although a barrier has not arrived yet"
         elif copies and not copied:
-            wrong = "no barrier is to come any more, and it does not copy its state"
+            wrong = "all barriers have arrived, but it does not copy its state"
         elif not copies and set(read) & set(blocked):
-            wrong = "it reads on from an input whose barrier has come"
+            wrong = "it keeps reading an input whose barrier has arrived"
         elif not copies and not still <= set(read):
-            wrong = "it does not read an input that it waits for"
+            wrong = "it does not read an input whose barrier it waits for"
         if wrong:
             told = ask.with_answer(inputs, list[Plain](came), list[Plain](ended))
             return Finding(
                 False,
                 f"{told}: {wrong}.",
                 wrong,
-                "It reads where a barrier is still to come, and copies when none is.",
+                "It reads the inputs whose barrier has not arrived, and copies when all have.",
                 general=f"With many inputs, {wrong}.",
             )
     return steady(ask, f"A task with {inputs} inputs waits for the last barrier")

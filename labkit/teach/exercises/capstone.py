@@ -34,8 +34,8 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
         return Finding(False, str(error))
     right = sum(said[letter] == each for letter, each in EIGHT.items())
     if right == len(EIGHT):
-        return Finding(True, "All eight are as they were measured.")
-    return Finding(False, f"{right} of {len(EIGHT)} are as they were measured.")
+        return Finding(True, "All eight agree with the measurement.")
+    return Finding(False, f"{right} of {len(EIGHT)} agree with the measurement.")
 
 
 def rows(*batches: str) -> list[list[Row]]:

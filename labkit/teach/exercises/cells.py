@@ -207,7 +207,7 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
     source = cells[place].source
     told = []
     if calls_input(source):
-        told.append("Its cell calls input(), which nobody answers when it is graded.")
+        told.append("Its cell calls input(), which nobody can answer during grading.")
     there: set[str] = set()
     for number, cell in enumerate(cells):
         if chosen.is_run(number, cell):
@@ -221,7 +221,7 @@ def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [
-        f"It uses {name}, which only a cell defines that is as you got it; such cells are not run when it is graded: "
+        f"It uses {name}, which only an unchanged cell of the notebook defines. Such cells do not run during grading: "
         "copy what you need into your own cell."
         for name in names
     ]

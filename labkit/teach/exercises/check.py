@@ -68,7 +68,7 @@ def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument,
 
 def _not_attempted(exercise: Exercise) -> None:
     name, points = exercise.name, exercise.points
-    what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") helps'
+    what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") gives a hint'
     said = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
     _say(Card("not attempted", title=name, under=said, plain=[said], tone=DIM), said)
 
@@ -145,8 +145,8 @@ def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone,
     here = None if exercise.needs_spark else judged(exercise, namespace)
     if here is not None and here[-1].passed:
         print(
-            f"{exercise.name}: in this notebook your answer passes. It is graded alone, with the parameters and the "
-            "cells that you wrote, and there it does not."
+            f"{exercise.name}: your answer passes in this notebook, but not when it runs alone, as it is graded: with "
+            "the parameters and your own cells only."
         )
     if graded.trouble and (found is None or not found[-1].passed):
         print(graded.trouble)
@@ -158,7 +158,7 @@ def _keep_first(name: str, finding: Finding) -> None:
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)
     elif first != finding.expected:
-        print(f"Your first prediction was {first}; it is kept.")
+        print(f"Your first prediction stays on record: {first}.")
 
 
 def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
@@ -184,7 +184,7 @@ def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
         return [f"{head}kept for your instructor.", last.message]
     if last.passed:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
-        more = " When it is graded, other variants are used." if hidden else ""
+        more = " Grading uses other variants." if hidden else ""
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
     lines = [f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).", last.message]
     if last.observed and last.observed.rstrip(".").lower() not in last.message.lower():
@@ -261,14 +261,14 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
     call = f'lab.reset("{name}", confirm=True)' if name is not None else "lab.reset(confirm=True)"
     what = name or f"all {len(exercises)} exercises"
     if not confirm:
-        print(f"This drops your answer and the progress of {what}. To do so, run {call}.")
+        print(f"This deletes your answer and progress of {what}. To confirm, run {call}.")
         return
     namespace, executed = _namespace(), _executed()
     for exercise in exercises:
         namespace.pop(exercise.answer, None)
         notes.forget(exercise.name)
         _forgotten[exercise.name] = len(executed or ())
-    print(f"{what}: back to the beginning.")
+    print(f"{what}: your answer and progress are deleted.")
     if name is not None:
         _give_back(stubs().get(name, ""))
 

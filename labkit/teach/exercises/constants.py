@@ -62,7 +62,7 @@ class Settings:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
-            return Finding(False, str(error), general=f"{self.name} is not possible there.")
+            return Finding(False, str(error), general=f"{self.name} is not possible in this configuration.")
         found = _searched(self.model, json.dumps(dict(model.values)))
         broken = [each for each in found.violations if each.property in self.claims]
         if not broken:
@@ -102,11 +102,11 @@ class Prediction:
         came, trace = self.outcome(variant)
         agree = [key for key in self.asked if predicted[key] == came[key]]
         beside = "; ".join(
-            f"{key}: you said {shown(predicted[key])}, it was {shown(came[key])}"
-            + ("" if key in agree else "  <- not so")
+            f"{key}: you predicted {shown(predicted[key])}, it was {shown(came[key])}"
+            + ("" if key in agree else "  <- different")
             for key in self.asked
         )
-        message = f"{beside}. {len(agree)} of {len(self.asked)} as you said; the points are for predicting."
+        message = f"{beside}. {len(agree)} of {len(self.asked)} as you predicted; the points are for predicting."
         return Finding(True, message, said(came), said(predicted), trace)
 
 
@@ -141,4 +141,4 @@ class Text:
         value = answer.value()
         if type(value) is not str or len(value.strip()) < SHORTEST:
             return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")
-        return Finding(True, f"{len(value.split())} words; no machine gives points for them.", value)
+        return Finding(True, f"{len(value.split())} words; a person grades them.", value)

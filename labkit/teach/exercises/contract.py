@@ -29,7 +29,7 @@ _SURELY_SMALL = 2_000
 """A count of values and characters that always fits into `MOST_CHARACTERS`, because none takes more than 28
 characters.
 """
-_TOO_LARGE = f"gives a value that is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
+_TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
 
 
 class NotPlain(Exception):
@@ -47,9 +47,9 @@ def plain(value: object) -> Plain:
     reader = _Reader()
     copy = reader.read(value, 0)
     if reader.open and reader.open == reader.leaves:
-        raise MissingSolution("There is nothing but '...' yet.")
+        raise MissingSolution("The answer is still '...'.")
     if reader.open:
-        raise NotPlain("has a '...' that is not filled in")
+        raise NotPlain("still contains '...'; replace it by your answer")
     if reader.size > _SURELY_SMALL and len(json.dumps(copy)) > MOST_CHARACTERS:
         raise NotPlain(_TOO_LARGE)
     return copy
@@ -88,15 +88,15 @@ class _Reader:
         if type(value) is list or type(value) is dict:
             return value.copy()
         raise NotPlain(
-            f"gives a value of type {type(value).__name__[:60]}; an answer is made of numbers, text, True, False, "
-            "None, lists, and dicts with text as keys"
+            f"contains a value of type {type(value).__name__[:60]}; an answer may contain only numbers, text, True, "
+            "False, None, lists, and dicts with text as keys"
         )
 
     def _key(self, key: object) -> str:
         self._count(1)
         if type(key) is not str:
             kind = type(key).__name__[:60]
-            raise NotPlain(f"gives a dict with a key of type {kind}; keys are text")
+            raise NotPlain(f"contains a dict with a key of type {kind}; keys must be text")
         return self._text(key)
 
     def _text(self, text: str) -> str:
@@ -104,7 +104,7 @@ class _Reader:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise NotPlain("gives text with half a character (a surrogate)") from None
+            raise NotPlain("contains text with half a character (a lone surrogate)") from None
         return text
 
     def _count(self, more: int) -> None:
@@ -116,15 +116,15 @@ class _Reader:
 def _deeper(depth: int) -> int:
     """Return the depth of the elements of a list or dict at this depth. Raises `NotPlain` beyond `DEEPEST`."""
     if depth == DEEPEST:
-        raise NotPlain(f"gives lists or dicts more than {DEEPEST} levels deep")
+        raise NotPlain(f"contains lists or dicts nested more than {DEEPEST} levels deep")
     return depth + 1
 
 
 def _number(value: float) -> int | float:
     if type(value) is int and not -LARGEST < value < LARGEST:
-        raise NotPlain("gives a whole number of more than 64 bits")
+        raise NotPlain("contains a whole number of more than 64 bits")
     if type(value) is float and not math.isfinite(value):
-        raise NotPlain(f"gives {value}, which is no number that JSON can carry")
+        raise NotPlain(f"contains {value}, which JSON cannot represent; use a finite number")
     return value
 
 

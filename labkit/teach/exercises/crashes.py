@@ -39,7 +39,7 @@ def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
         places = [f"{point}@{variant['batch']}" for point, variant in zip(points, variants, strict=True)]
         found = _run(chosen, places, [int(variant["records_per_batch"]) for variant in variants])
     except (Unusable, InvalidInput) as error:
-        refused = Finding(False, str(error), general="These settings do not go together.")
+        refused = Finding(False, str(error), general="These settings cannot be combined.")
         return [refused] * len(variants)
     return [_finding(chosen, place, outcome, seen) for place, (outcome, seen) in zip(places, found, strict=True)]
 
@@ -47,13 +47,13 @@ def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
 def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
     at = f"With {said(chosen)}, killed at {place}"
     if found.verdict.guarantee != "exactly-once":
-        general = f"With {said(chosen)}, killed once more: {found.verdict.guarantee}."
+        general = f"With {said(chosen)}, killed at another point: {found.verdict.guarantee}."
         message = f"{at}: {found.verdict.guarantee}. {found.verdict.because}."
         return Finding(False, message, seen, "exactly-once", general=general)
     if found.verdict.regression:
         back = found.verdict.regression[0]
         message = f"{at}: a reader saw a value jump back, at offset {back}."
-        general = f"With {said(chosen)}, killed once more, a reader saw a value jump back."
+        general = f"With {said(chosen)}, killed at another point, a reader saw a value jump back."
         return Finding(False, message, seen, "no value jumps back", general=general)
     message = f"{at}: exactly-once, and no value jumped back. Seen: {seen}."
     return Finding(True, message, seen)
@@ -65,7 +65,7 @@ def _point(chosen: Chosen, wanted: str) -> str:
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
     if order not in possible:
-        raise InvalidInput(f'{strategy} takes the order {" or ".join(possible)}, or None; it is "{order}".')
+        raise InvalidInput(f'{strategy} supports the order {" or ".join(possible)}, or None; it is "{order}".')
     known = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in known else "sink.after_pre_commit"
 

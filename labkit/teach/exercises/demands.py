@@ -70,10 +70,10 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     if not differing:
         return Finding(
             False,
-            f"{told}: each demand once, in order.",
+            f"{told}: list each demand once, in ascending order.",
             told,
             str(right),
-            general="A demand is named twice, or they are not in order.",
+            general="A demand occurs twice, or the demands are not in order.",
         )
     first = differing[0]
     verb = "breaks" if first in right else "keeps"

@@ -39,12 +39,12 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
     """Return why an order is impossible with a store, as the end of a sentence; empty if it is possible."""
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
-        return "a write comes twice"
+        return "a write occurs twice"
     needed = {Write.PLAN, Write.VISIBLE, Write.DECISION} - set(writes)
     if needed or steps[0] != (Write.PLAN,):
-        return "the engine writes plan first and alone, and rows and done, too"
+        return "the engine writes plan first and alone, and it also writes rows and done"
     if Write.STAGED in writes and not store["stages"]:
-        return "this store cannot keep rows unseen"
+        return "this store cannot stage rows without showing them"
     joined = next((set(each) for each in steps if len(each) > 1), set())
     allowed = {Write.VISIBLE} | {
         write
@@ -53,7 +53,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
     }
     several = sum(len(each) > 1 for each in steps) > 1
     if joined and (several or not joined <= allowed or Write.VISIBLE not in joined):
-        return "this store cannot make these writes one"
+        return "this store cannot combine these writes into one"
     return nonsense(_design(steps, store))
 
 
@@ -105,7 +105,7 @@ def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
 def judge_order(answer: Answer, variant: Variant) -> Finding:
     """Ask about every store that writes rows in one way, and search every answered order for crashes that break it."""
     ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
-    right = f"Each order was searched, rows {variant['rows']}"
+    right = f"Every order was tested with crashes, rows {variant['rows']}"
     return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
 
 
@@ -137,7 +137,7 @@ def _set(ask: Asker, said: Plain) -> AtomicSet:
     names = [each.strip() for each in said.split("+")]
     if unknown := [each for each in names if each not in WRITES]:
         raise Unusable(
-            f"{ask.name} returned {shown(said)}: {shown(unknown[0])} is no write; there are {', '.join(WRITES)}."
+            f"{ask.name} returned {shown(said)}: {shown(unknown[0])} is not a write; choose from {', '.join(WRITES)}."
         )
     return atomic(WRITES[each] for each in names)
 
@@ -200,7 +200,7 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
 def judge_restart(answer: Answer, variant: Variant) -> Finding:
     """Ask about lists of files that crashes of one engine leave."""
     ask, engine = Asker(answer, "next_step"), variant["engine"]
-    right = f"It is right about what crashes leave of {engine}"
+    right = f"It is right about all files that crashes of {engine} leave"
     return ask_each(ask, _left(engine, variant["first"]), lambda left: _wrong_step(ask, engine, left), right)
 
 
@@ -210,8 +210,8 @@ def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
         raise Unusable(f"{ask.call(engine, list(left))} returned {shown(said)}; return a number.")
     if said == right:
         return None
-    told, general = ask.with_answer(engine, list(left)), "With one of the lists of files another step runs next."
-    return Finding(False, f"{told}; {engine} goes on with {right}.", told, str(right), general=general)
+    told, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."
+    return Finding(False, f"{told}; {engine} continues with {right}.", told, str(right), general=general)
 
 
 def _orders_of(rows: str, *, quiet: bool) -> Variant:

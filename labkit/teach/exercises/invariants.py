@@ -140,11 +140,11 @@ class Watch:
         sentence = self.claimed(make(self.model, system.parameters)).sentence
         asked = ask.call(*case.question)
         if system.is_good:
-            message = f"{asked} answered False, and this is a state of a good system ({system.name}): {sentence}"
+            message = f"{asked} answered False, but this is a state of a good system ({system.name}): {sentence}"
             general = f"{self.function} rejects a state of a good system."
             observed = f"a good system is rejected: {system.name}"
         else:
-            message = f"{asked} answered False, and nothing is wrong with this state ({system.name}): {sentence}"
+            message = f"{asked} answered False, but nothing is wrong with this state ({system.name}): {sentence}"
             general = f"{self.function} rejects a state with which nothing is wrong."
             observed = f"a good state is rejected: {system.name}"
         finding = Finding(False, message, observed, "True", general=general)
@@ -155,7 +155,7 @@ class Watch:
         # The reason tells a whole run, which a state that was put together does not have.
         reason = _start(claim.because(case.state)) if system.assembled is None else ""
         message = (
-            f"{ask.call(*case.question)} answered True, and this does not hold there ({system.name}): "
+            f"{ask.call(*case.question)} answered True, but this does not hold there ({system.name}): "
             f"{claim.sentence} {reason}"
         ).rstrip()
         general = f"{self.function} accepts a state where this does not hold: {claim.sentence}"

@@ -47,7 +47,7 @@ class Table:
         key = self.ask(row)
         parts = key if type(key) is list else [key]
         if not parts or any(type(part) not in (int, str) for part in parts):
-            raise Unusable(f"{self.ask.with_answer(row)}: a key is a number, a text, or a list of these.")
+            raise Unusable(f"{self.ask.with_answer(row)}: a key must be a number, a text, or a list of these.")
         return json.dumps(key)
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:

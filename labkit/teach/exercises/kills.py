@@ -95,5 +95,5 @@ def _wrong(ask: Asker, requests: Requests) -> Finding | None:
         raise Unusable(f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}.")
     if said == right:
         return None
-    told = f"{ask.with_answer(list(requests))}, and it is {right}"
-    return Finding(False, f"{told}.", told, right, general="One list of requests guarantees another thing.")
+    told = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
+    return Finding(False, f"{told}.", told, right, general="One list of requests has another guarantee.")

@@ -67,7 +67,7 @@ class InNotebook:
             with time_limit():
                 answer = use(function)
         except (NotImplementedError, MissingSolution):
-            raise MissingSolution(f"{self._name} says that it is not written.") from None
+            raise MissingSolution(f"{self._name} is not written yet.") from None
         except TooLong:
             raise AnswerFailed(f"{asked} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:

@@ -123,7 +123,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
         return Finding(
             False,
             str(error),
-            general="PostgreSQL does not take finish_sql, or a row of it is not one COMMIT PREPARED 'gid' "
+            general="PostgreSQL rejected finish_sql, or one of its rows is not one COMMIT PREPARED 'gid' "
             "or ROLLBACK PREPARED 'gid'.",
         )
     return _finding(case, statements, refused, committed, left)
@@ -133,7 +133,7 @@ def _query(value: Plain) -> str:
     if type(value) is not str or not value.strip():
         raise Unusable(f"finish_sql is {shown(value)}; it must be a text with one SELECT.")
     if "\0" in value:
-        raise Unusable("finish_sql has a character NUL, which no text of SQL may have.")
+        raise Unusable("finish_sql contains the character NUL, which SQL text must not contain.")
     return value.strip().removesuffix(";")
 
 
@@ -142,7 +142,7 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
-                f"finish_sql gives {shown(statement)}; each row must be one COMMIT PREPARED 'gid' or "
+                f"finish_sql returns {shown(statement)}; each row must be one COMMIT PREPARED 'gid' or "
                 "ROLLBACK PREPARED 'gid' (a quote in the name is written twice), so nothing was sent."
             )
     return statements
@@ -151,13 +151,13 @@ def _formed(statements: Sequence[str]) -> Sequence[str]:
 def _finding(
     case: Case, statements: Sequence[str], refused: str, committed: Sequence[str], left: Sequence[str]
 ) -> Finding:
-    waits = f"left waiting: {_names(left)}; committed: {_names(committed)}"
-    wanted = f"left waiting: {_names(case.left)}; committed: {_names(case.committed)}"
+    waits = f"still prepared: {_names(left)}; committed: {_names(committed)}"
+    wanted = f"still prepared: {_names(case.left)}; committed: {_names(case.committed)}"
     told = f"Job {case.job!r}, decided up to {case.decided}; prepared: {_names([*case.prepared, *case.elsewhere])}."
     for is_wrong, what in (
-        (bool(refused), f"A statement of yours was refused: {refused}"),
-        (bool(set(case.left) - set(left)), "A transaction was finished that is not this job's."),
-        (bool(set(left) - set(case.left)), "A transaction of this job still waits."),
+        (bool(refused), f"PostgreSQL refused one of your statements: {refused}"),
+        (bool(set(case.left) - set(left)), "You finished a transaction that is not this job's."),
+        (bool(set(left) - set(case.left)), "A transaction of this job is still prepared."),
         (list(committed) != case.committed, "A decided batch was rolled back, or an undecided one was committed."),
     ):
         if is_wrong:
@@ -221,11 +221,11 @@ class _Place:
                 learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
                 rows = learner.execute("SELECT asked(%s)", (wrapped,)).fetchall()
         except (psycopg.Error, LabError, UnicodeError) as error:
-            raise Unusable(f"PostgreSQL does not take finish_sql: {_said(error)}") from None
+            raise Unusable(f"PostgreSQL rejected finish_sql: {_said(error)}") from None
         if len(rows) > MOST_STATEMENTS:
-            raise Unusable(f"finish_sql gives more than {MOST_STATEMENTS} rows.")
+            raise Unusable(f"finish_sql returns more than {MOST_STATEMENTS} rows.")
         if any(statement is None for (statement,) in rows):
-            raise Unusable("finish_sql gives a row without a statement (NULL).")
+            raise Unusable("finish_sql returns a row without a statement (NULL).")
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:

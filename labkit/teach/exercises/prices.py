@@ -84,7 +84,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
         raise Unusable(f"{ask.call(*jobs)} returned {shown(said)}; return a list of two numbers, [typical, longest].")
     for name, one, right in zip(("typical", "longest"), said, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
-            told = f"{ask.with_answer(*jobs)}, and the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
+            told = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
             return Finding(
                 False, f"{told}.", told, f"{right:.2f} s", general=f"The {name} wait is wrong for two of the jobs."
             )
@@ -97,7 +97,7 @@ def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
         raise Unusable(f"{ask.call(dict(job))} returned {shown(said)}; return whole seconds, or None.")
     if said == right:
         return None
-    told = f"{ask.with_answer(dict(job))}, and it is {right}"
+    told = f"{ask.with_answer(dict(job))}, but the right answer is {right}"
     general = "For one of the jobs another interval is the longest that keeps all limits."
     return Finding(False, f"{told}.", told, str(right), general=general)
 

@@ -75,12 +75,12 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
             known.keep(ask, found)
     except Unusable as error:
         return unusable(ask.name, error)
-    return found if found is not None else steady(ask, "Every schedule was tried and no claim broke")
+    return found if found is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
 
 
 def unusable(name: str, error: Unusable) -> Finding:
     """Return the finding on an answer of the wrong form."""
-    return Finding(False, str(error), general=f"{name} returned something of the wrong form, or impossible.")
+    return Finding(False, str(error), general=f"{name} returned a value of the wrong form, or something impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
@@ -88,7 +88,7 @@ def steady(ask: Asker, seen: str) -> Finding:
     repeated.
     """
     if changed := ask.changed():
-        general = f"{ask.name} answered a question in two ways; the answer must come from its arguments alone."
+        general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
         return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
     return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
 
@@ -168,12 +168,12 @@ def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Findin
 
 def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: str) -> Finding:
     if model.actions(stuck):
-        how, blame = ("whatever happens, the run never comes to its end", _from_there_on(model, stuck))
+        how, blame = ("whatever happens, the run never ends", _from_there_on(model, stuck))
     else:
         how, blame = "nothing can happen any more", _blame(model, trace)
     steps = len(trace.actions)
     message = f"After {steps} steps, {how}. {blame}"
-    general = "Some schedule never comes to its end."
+    general = "Some schedule never ends."
     return Finding(False, message.strip(), f"{how} after {steps} steps", sentence, str(trace), steps, general)
 
 

@@ -55,7 +55,7 @@ def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequen
         f"{told}. At {at} the price was {right}: it begins at {begin}.",
         told,
         str(right),
-        general="For one of the orders it is not the price at the order's own time.",
+        general="For one of the orders the answer is not the price at the order's own time.",
     )
 
 
@@ -74,7 +74,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
         for row in _calls(variant):
             key = ask(row)
             if type(key) is not str:
-                raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key is a text.")
+                raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key must be text.")
             identity = tuple(row[name] for name in SAME)
             if key in identities and identities[key] != identity:
                 return _collide(ask, made[key], row)

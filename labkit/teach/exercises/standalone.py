@@ -62,7 +62,7 @@ def checked(path: Path) -> list[Checked]:
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
     try:
         ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
-        said, why = ended.stdout, "a cell of the notebook has ended the process"
+        said, why = ended.stdout, "a cell of the notebook ended the process"
     except subprocess.TimeoutExpired as late:
         said, why = late.stdout or b"", f"it took longer than {SECONDS:.0f} seconds"
     told = {each.name: each for each in _read(said)}
@@ -84,7 +84,7 @@ def opened(path: Path) -> Opened:
     except OSError as error:
         raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(f"{path}: this is no notebook; save it with JupyterLab and name it again.") from None
+        raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
     said = {name for cell in cells if (name := said_exercise(cell))}
     # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
     asked = (
@@ -94,12 +94,13 @@ def opened(path: Path) -> Opened:
     )
     if len(asked) != 1:
         raise InvalidInput(
-            f"{path}: it holds no exercise of one notebook of the lab; name one such as 05_two_phase_commit.ipynb."
+            f"{path}: its exercises do not belong to exactly one notebook of the lab; name a file such as "
+            "05_two_phase_commit.ipynb."
         )
     [notebook] = asked
     released = released_cells(notebook)
     if released is None:
-        raise InvalidInput(f"{path}: the released copy of {notebook} is missing; install the lab again.")
+        raise InvalidInput(f"{path}: the released copy of {notebook} is missing; reinstall the lab.")
     exercises = [each for each in assignments().values() if each.notebook == notebook]
     answers = {each.name: each.answer for each in exercises}
     return Opened(exercises, cells, released, select(cells, released, answers))

@@ -37,7 +37,7 @@ class Store:
         """Whether the sink, given the same answers, made another request than before."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"there is no {name} here, only {self.HAS}")
+        raise AttributeError(f"this store has no {name}; it has {self.HAS}")
 
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:
@@ -73,7 +73,7 @@ class Table(Store):
     def execute(self, sql: str, parameters: Sequence[Plain] = ()) -> list[Any]:
         """Run one statement and return its rows as lists. Raises the errors of `sqlite3`."""
         if isinstance(parameters, dict):
-            raise TypeError("parameters are a list, with a value for each ?")
+            raise TypeError("parameters must be a list with one value for each ?")
         return list(self._ask("execute", sql, list(parameters)))
 
 

@@ -63,7 +63,7 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
                 False,
                 f"{told}: half of the answer loses nothing either.",
                 told,
-                "At most twice of what is needed.",
+                "At most twice the time needed.",
                 general="One of the answers is more than twice as long as needed.",
             )
     return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
@@ -82,7 +82,7 @@ def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
             f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
         )
         general = "One of the answers is more than twice as long as needed."
-        return Finding(False, message, told, "At most twice of what is needed.", general=general)
+        return Finding(False, message, told, "At most twice the time needed.", general=general)
     return steady(ask, f"No schedule loses a record: {told}")
 
 

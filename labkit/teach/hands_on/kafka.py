@@ -127,7 +127,10 @@ class Topic:
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
-            raise InvalidInput(f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit by.")
+            raise InvalidInput(
+                f"{_name(str(handle))}: it is not pre-committed, so there is no handle to commit; "
+                "call topic.pre_commit() first."
+            )
         name = self.store.topic.transactional_id(handle)
         return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
@@ -169,9 +172,9 @@ class Topic:
         deadline = time.monotonic() + PATIENCE
         while missing := [each for each in ids if each not in self.store.expired()]:
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"waited {PATIENCE:g} s until Kafka aborts {missing[0]}")
+                raise ServiceUnavailable(f"Kafka did not abort {missing[0]} within {PATIENCE:g} s; run the cell again.")
             time.sleep(0.1)
-        return Said(f"{', '.join(names)}: aborted by the coordinator, whose time was over")
+        return Said(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 
     def destroy(self) -> None:
         """End every transaction and delete the topic."""
@@ -182,7 +185,7 @@ class Topic:
     def _transaction(self, name: str) -> KafkaTransaction:
         transaction = self._open.get(name)
         if not isinstance(transaction, KafkaTransaction):
-            raise InvalidInput(f"{name}: no such transaction was begun; topic.begin({name!r}) comes first.")
+            raise InvalidInput(f"{name}: there is no transaction with this name; call topic.begin({name!r}) first.")
         return transaction
 
 

@@ -50,7 +50,7 @@ class Reply:
     def value(self) -> Any:
         """The first value in the first row of the last statement. Raises `InvalidInput` if there is no row."""
         if not self.rows:
-            raise InvalidInput(f"{self.name}: there is no row ({self.answers[-1].message}).")
+            raise InvalidInput(f"{self.name}: the last statement returned no row ({self.answers[-1].message}).")
         return self.rows[0][0]
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ class Postgres:
         try:
             while connection.execute(condition).rows != [(True,)]:
                 if time.monotonic() > deadline:
-                    raise ServiceUnavailable(f"waited {PATIENCE:g} s for: {condition}")
+                    raise ServiceUnavailable(f"PostgreSQL did not return true within {PATIENCE:g} s for: {condition}")
                 time.sleep(0.02)
         finally:
             connection.close()
@@ -163,7 +163,7 @@ class Postgres:
         server alone.
         """
         if self._server.folder is None:
-            return answers.Said(f"{addresses.POSTGRES} names a server of yours, which is left alone.")
+            return answers.Said(f"{addresses.POSTGRES} names your own server, so it was not killed.")
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()

@@ -162,7 +162,7 @@ class _Writer:
         finally:
             timer.cancel()
         if not line:
-            raise JobFailed("a writer ended, or said nothing, before it had written.")
+            raise JobFailed(f"a writer ended, or did not answer within {PATIENCE:g} s; run the cell again.")
         return line
 
     def go_on(self) -> None:
@@ -177,7 +177,7 @@ class _Writer:
         end = time.monotonic() + PATIENCE
         while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
             if time.monotonic() > end:
-                raise JobFailed("a writer could not be stopped.")
+                raise JobFailed(f"a writer did not stop within {PATIENCE:g} s; run the cell again.")
             time.sleep(0.01)
 
 

@@ -32,7 +32,7 @@ MOST_ROWS = 10_000
 LIMIT = 60.0
 """The number of seconds without a system call after which the command counts as stuck."""
 HERE = "counted on this machine"
-ELSEWHERE = "System calls cannot be watched here, so these counts were made on another machine."
+ELSEWHERE = "System calls cannot be watched here, so these are counts from another machine."
 
 
 class Counts(NamedTuple):
@@ -94,11 +94,11 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
     """Count files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
-            f"lab.count_effects(): {unknown[0][:40]!r} writes to no plain files; "
+            f"lab.count_effects(): the sink {unknown[0][:40]!r} cannot write to plain files; "
             f"{nearest(unknown[0][:40], list(SINKS))}"
         )
     if not all(2 <= each <= MOST_ROWS for each in sizes):
-        raise InvalidInput(f"lab.count_effects(): a batch has 2 to {MOST_ROWS:,} rows, as in sizes=[4, 400].")
+        raise InvalidInput(f"lab.count_effects(): a batch must have 2 to {MOST_ROWS:,} rows, as in sizes=[4, 400].")
     wanted = [(sink, rows) for sink in sinks for rows in sorted(set(sizes))]
     if supported():
         return _elsewhere(wanted)
@@ -142,7 +142,7 @@ def _count(wanted: Sequence[tuple[str, int]]) -> Effects:
             tick=recorder.tick,
         )
         if watched.status:
-            raise JobFailed(f"The batches were not written: {output.read_text('utf-8')[-300:]}")
+            raise JobFailed(f"The command that writes the batches failed: {output.read_text('utf-8')[-300:]}")
         calls = [each.call for each in recorder.effects]
         return Effects((key, _counts(_counted(calls, folder / case))) for case, key in cases.items())
 
@@ -155,7 +155,7 @@ def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
     inside = [each for each in calls if folder in Path(each.path).parents]
     made = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(made):
-        raise JobFailed(f"The batch of {folder.name} was not seen.")
+        raise JobFailed(f"The system calls of the batch {folder.name} were not observed; count again.")
     places = [place for place, each in enumerate(inside) if each.path in (str(folder / BEGIN), str(folder / END))]
     return inside[places[0] + 1 : places[-1]]
 

@@ -7,7 +7,7 @@ from labkit.view.prices import wait_chart
 
 LONGEST = 2.0
 """The longest interval, in seconds, on the axis of the empty chart."""
-NOTHING = "No prediction is noted, so there is no line yet."
+NOTHING = "There is no prediction yet, so the chart has no line."
 
 
 def noted(question: str) -> float | None:
@@ -20,7 +20,8 @@ def noted(question: str) -> float | None:
     asked = find(question)
     if asked.kind is not Kind.NUMBER:
         raise InvalidInput(
-            f"the question {question!r} asks for no number; lab.expected_wait() draws a number, as of 13-slope."
+            f"the question {question!r} does not ask for a number; lab.expected_wait() needs one that does, such as "
+            "13-slope."
         )
     prediction = notes.of(asked)
     if prediction is None or prediction.said is None:

@@ -20,6 +20,6 @@ def scratch() -> Iterator[Path]:
             yield Path(folder).resolve()
     except (OSError, sqlite3.Error) as error:
         raise JobFailed(
-            f"The measurement could not write into the temporary folder ({error}); make room there, or name another "
-            "one by TMPDIR."
+            f"The measurement could not write into the temporary folder ({error}); free some space, or set TMPDIR to "
+            "another folder."
         ) from error

@@ -73,10 +73,11 @@ def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str =
     """
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(
-            f"lab.measure_rows(): sizes are from 1 to {rows} rows a transaction, as in lab.measure_rows([1, 10, 100])."
+            f"lab.measure_rows(): sizes must be from 1 to {rows} rows per transaction, as in "
+            "lab.measure_rows([1, 10, 100])."
         )
     if rows > MOST_ROWS:
-        raise InvalidInput(f"lab.measure_rows(): rows={rows}; at most {MOST_ROWS:,}.")
+        raise InvalidInput(f"lab.measure_rows(): rows={rows} is too large; use at most {MOST_ROWS:,}.")
     with scratch() as folder:
         return Rates((size, _rate(folder / f"{size}", store, size, rows)) for size in sorted(set(sizes)))
 

@@ -206,7 +206,7 @@ def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":
-                raise JobFailed(f"The job that writes with {way} did not start.")
+                raise JobFailed(f"The job that writes with {way} did not start; measure again.")
             yield process
         finally:
             process.kill()
@@ -234,7 +234,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
     finally:
         ended.set()
     if not commits.isdigit():
-        raise JobFailed("A job that was measured has died; measure again.")
+        raise JobFailed("A measured job died; measure again.")
     return Measured(waits, other.result(), int(commits))
 
 
@@ -249,7 +249,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
             waits += [now - due for _, due in found]
             last = found[-1][0] if found else last
             if now > end:
-                raise JobFailed(f"Only {len(waits)} of {count} records came within {patience:.0f} s; measure again.")
+                raise JobFailed(f"Only {len(waits)} of {count} records arrived within {patience:.0f} s; measure again.")
             time.sleep(LOOKS)
     return waits
 

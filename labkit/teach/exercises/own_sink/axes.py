@@ -108,7 +108,7 @@ def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> Tried:
             begun.run(bench.query, bench.batches, kills, first=first)
         tried = told(begun, bench.batches)
     killed = f", {tried.what}" if tried.story.kills else ""
-    what = f"all batches done, then once more from batch {first}{killed}"
+    what = f"all batches finished, then repeated from batch {first}{killed}"
     return tried._replace(what=what)
 
 
@@ -123,13 +123,13 @@ def _queries(bench: Bench) -> Iterator[Tried]:
             if begun.run(bench.query, bench.batches, kills):
                 begun.run(bench.other, bench.others, kills)
             tried = told(begun, [*bench.batches, *bench.others])
-        yield tried._replace(what="a second query behind the first, its batches from 0 on")
+        yield tried._replace(what="a second query after the first, with batches from 0 on")
     with trial(bench.server, bench.ask, bench.kind) as begun:
         if begun.run(bench.query, bench.batches) and begun.run(bench.other, bench.others):
             begun.restart()
             begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
         tried = told(begun, [*bench.batches, *bench.others])
-    yield tried._replace(what="a second query behind the first, and then the first one's last batch again")
+    yield tried._replace(what="a second query after the first, and then the last batch of the first again")
 
 
 def _all_crashes(bench: Bench) -> Iterator[Tried]:
@@ -152,7 +152,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
 def wrong_in_the_end(tried: Tried) -> str:
     """Return the fault in the final rows, or an empty text."""
     if tried.story.stuck:
-        again = "the batch came again, and " if tried.story.kills else ""
+        again = "the batch was repeated, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
@@ -164,13 +164,10 @@ def wrong_in_the_end(tried: Tried) -> str:
 def _in_words(verdict: Verdict, due: Batches) -> str:
     """Return the judge's counts, with the number of the first row of each kind, or else the reason in the verdict."""
     rows = sum(map(len, due))
-    counted = (
-        (verdict.lost, f"of {rows} rows got lost"),
-        (verdict.duplicate, f"of {rows} rows are there more than once"),
-    )
+    counted = ((verdict.lost, f"of {rows} rows got lost"), (verdict.duplicate, f"of {rows} rows got duplicated"))
     said = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
     if verdict.unexpected:
-        said.append("there are rows that nobody has handed over")
+        said.append("there are rows that the sink never received")
     return "; ".join(said) or verdict.because
 
 
@@ -180,14 +177,14 @@ def wrong_meanwhile(tried: Tried) -> str:
     if verdict.fractured_read:
         return "a reader saw a part of a batch"
     if verdict.aborted_read:
-        return "a reader saw a row that was gone later"
+        return "a reader saw a row that later disappeared"
     return ""
 
 
 def left_over(tried: Tried) -> str:
     """Return the remaining files that no reader knows, or an empty text."""
     names = tried.story.left_over
-    return f"left over in the end: {', '.join(names[:3])}" if names else ""
+    return f"files left over at the end: {', '.join(names[:3])}" if names else ""
 
 
 def wrong_at_any_time(tried: Tried) -> str:
@@ -238,10 +235,12 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
                     return _finding(axis, each, wrong)
             _hold_still(ask)
     except Broken as error:
-        return Finding(False, f"{str(error)[:1].upper()}{str(error)[1:]}.", general=f"It broke off: {axis}.")
+        return Finding(
+            False, f"{str(error)[:1].upper()}{str(error)[1:]}.", general=f"A trial could not continue: {axis}."
+        )
     except Unusable as error:
         return unusable(name, error)
-    seen = f"{axis}: {runs} runs, and nothing was wrong"
+    seen = f"{axis}: {runs} runs without a fault"
     return Finding(True, f"{seen[:1].upper()}{seen[1:]}.", seen)
 
 

@@ -69,8 +69,8 @@ def overtaken(bench: Bench, place: int) -> Tried:
         if is_done:
             begun.run(new, bench.batches, first=2)
         tried = told(begun, bench.batches)
-    stopped = f"writer {FIRST} is stopped behind {place} requests, writer {NEWEST} goes on for it"
-    return tried._replace(what=f"{stopped}, and writer {FIRST} comes back")
+    stopped = f"writer {FIRST} is stopped after {place} requests, writer {NEWEST} replaces it"
+    return tried._replace(what=f"{stopped}, and writer {FIRST} resumes")
 
 
 def _planned_otherwise(bench: Bench, place: int) -> Tried:
@@ -102,8 +102,8 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
         if is_done:
             begun.run(new_one, due, first=last)
         tried = told(begun, due)
-    what = f"writer {FIRST} is stopped in batch {last} behind {place} requests, writer {NEWEST} goes on with an older"
-    return tried._replace(what=f"{what} checkpoint and other rows, and writer {FIRST} comes back")
+    what = f"writer {FIRST} is stopped in batch {last} after {place} requests, writer {NEWEST} starts from an older"
+    return tried._replace(what=f"{what} checkpoint with other rows, and writer {FIRST} resumes")
 
 
 def _without_rows(bench: Bench) -> Tried:
@@ -118,7 +118,7 @@ def _without_rows(bench: Bench) -> Tried:
                 own: list[Plain] = [*batch]
                 _stays_fenced(Delivery(begun, begun.process(), [*old_one, number, own]))
         tried = told(begun, [first])
-    what = f"writer {NEWEST} has an empty batch, and writer {FIRST} goes on behind it"
+    what = f"writer {NEWEST} delivers an empty batch, and writer {FIRST} continues afterwards"
     return tried._replace(what=what)
 
 
@@ -128,7 +128,7 @@ def _stays_fenced(old: Delivery) -> None:
     ended = old.finish()
     _must_be_told(old)
     if ended.said == FENCED and samples and samples[-1].seen != before:
-        old.trial.story.told_wrong = f'the older writer got "{FENCED}" back, and has written all the same'
+        old.trial.story.told_wrong = f'the sink returned "{FENCED}" to the older writer, but wrote its rows'
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
@@ -150,4 +150,4 @@ def _must_be_told(old: Delivery) -> None:
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.said != FENCED:
         got = f'"{ended.said}"' if ended.said else "nothing"
-        old.trial.story.told_wrong = f'the older writer got {got} back, and not "{FENCED}"'
+        old.trial.story.told_wrong = f'the sink returned {got} to the older writer instead of "{FENCED}"'

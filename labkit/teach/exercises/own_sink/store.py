@@ -75,7 +75,7 @@ class Table:
         """Run one statement."""
         rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         if len(rows) > MOST_ROWS:
-            raise sqlite3.OperationalError(f"more than {MOST_ROWS} rows")
+            raise sqlite3.OperationalError(f"the statement returned more than {MOST_ROWS} rows; select fewer")
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
@@ -134,7 +134,7 @@ class Folder:
         except FileNotFoundError:
             return []
         if type(names) is not list or any(type(name) is not str for name in names):
-            raise ValueError("manifest.json is no list of names")
+            raise ValueError("manifest.json is not a JSON list of file names")
         return names
 
     def see(self) -> list[list[Any]]:
@@ -158,7 +158,9 @@ class Folder:
 def named(name: object) -> str:
     """Return the name if it is a file inside the folder. Raises `OSError` for a name that could point elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
-        raise OSError("a name has letters, digits, _, - and dots; it begins with no dot, and names no folder")
+        raise OSError(
+            "a file name has up to 100 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
+        )
     return name
 
 
@@ -173,10 +175,10 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
         known = ("IntegrityError", "OperationalError")
         kind, said = type(error).__name__, str(error)
         if "not authorized" in said or "prohibited" in said:
-            said += "; here a sink has tables, views, indexes and rows, and no PRAGMA, ATTACH or trigger"
+            said += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
         return ["raised", kind if kind in known else "DatabaseError", said[:300]]
     except FileNotFoundError as error:
-        return ["raised", "FileNotFoundError", f"there is no {error.filename}"[:300]]
+        return ["raised", "FileNotFoundError", f"there is no file {error.filename}"[:300]]
     except OSError as error:
         return ["raised", "OSError", str(error)[:300]]
     except Exception as error:  # noqa: BLE001  # a request of another form

@@ -52,8 +52,8 @@ FENCED, WRITTEN = "fenced", "written"
 
 
 CHANGES = (
-    "asked for something else when it was run again with the same answers: a sink that is repeated must not depend on "
-    "chance, on a clock, or on what it keeps in memory."
+    "made another request when it ran again with the same answers: a sink must not depend on chance, on a clock, or on "
+    "values that it keeps in memory."
 )
 
 
@@ -104,7 +104,7 @@ class StoreServer:
             said = self._control.recv(100)
         if not said:
             ours.close()
-            raise LabError("The process of the store did not start.")
+            raise LabError("The store's process did not start; run the check again.")
         return StoreProcess(ours, int(said))
 
     def close(self) -> None:
@@ -140,8 +140,7 @@ class StoreProcess:
             raise Broken(f"{_said(request)} took longer than {LONGEST:.0f} s") from None
         except OSError:
             raise Broken(
-                f"{_said(request)} ended the process of the store: it took more than {PROCESSOR_SECONDS} s "
-                "of a processor, or too much memory"
+                f"{_said(request)} was stopped: it took more than {PROCESSOR_SECONDS} s of CPU time, or too much memory"
             ) from None
         line, _, self._read = self._read.partition(b"\n")
         said: list[Any] = json.loads(line)
@@ -243,7 +242,7 @@ class Delivery:
         ask, kind = self.trial.ask, self.trial.kind
         said = ask(kind, [*self._known], [*self._arguments])
         if not isinstance(said, list) or not said:
-            raise Unusable(f"{ask.name} gave {shown(said)}, which is no request.")
+            raise Unusable(f"{ask.name} returned {shown(said)}, which is not a request to the store.")
         if said[0] == "differs":
             raise Unusable(f"{ask.name} {CHANGES}")
         if said[0] != "do":
@@ -252,10 +251,12 @@ class Delivery:
             return None
         request = said[1] if len(said) > 1 else None
         if not _is_request(kind, request):
-            raise Unusable(f"{ask.name} asked for {shown(request)}, which no {kind} does.")
+            raise Unusable(f"{ask.name} requested {shown(request)}, which a {kind} does not support.")
         assert isinstance(request, list)
         if self.number >= MOST_REQUESTS:
-            raise Unusable(f"{ask.name} asks for more than {MOST_REQUESTS} things in one batch: does a loop never end?")
+            raise Unusable(
+                f"{ask.name} makes more than {MOST_REQUESTS} requests in one batch; perhaps a loop never ends."
+            )
         return request
 
     def finish(self) -> Ended:
@@ -324,8 +325,8 @@ class Trial:
             if "locked" not in said[2]:
                 self.story.unreadable = said[2]
                 kills = self.story.kills
-                behind = f"killed in {kills[-1]}: " if kills else ""
-                raise Broken(f"{behind}a reader could not read: {said[2]}")
+                place = f"killed in {kills[-1]}: " if kills else ""
+                raise Broken(f"{place}a reader could not read: {said[2]}")
             return
         seen = tuple(_row(row) for row in said[1])
         samples = self.story.samples
@@ -372,7 +373,7 @@ class Trial:
             if ended.how == "returned":
                 if isinstance(query[0], int) and ended.said != WRITTEN:
                     got = f'"{ended.said}"' if ended.said else "nothing"
-                    self.story.told_wrong = f'the newest writer got {got} back, and not "{WRITTEN}"'
+                    self.story.told_wrong = f'the sink returned {got} to the newest writer instead of "{WRITTEN}"'
                 number, raised, again = number + 1, 0, False
                 continue
             again = True
@@ -392,7 +393,7 @@ class Trial:
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
             if time.monotonic() > end:
-                raise Broken("in the end nobody can read: the sink still holds a lock")
+                raise Broken("at the end nobody can read, because the sink still holds a lock")
             self.look("end")
         said = self._reader.ask("left_over")
         if said[0] == "gave":

@@ -1,5 +1,5 @@
 # misconception: an orphan is an orphan, whoever prepared it
-# says: left waiting: nothing
+# says: still prepared: nothing
 finish_sql = """
 SELECT format(CASE WHEN gid LIKE '%/%' AND split_part(gid, '/', 2)::int <= decided
               THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,

@@ -1,5 +1,5 @@
 # misconception: what was not decided needs no end
-# says: A transaction of this job still waits.
+# says: A transaction of this job is still prepared.
 finish_sql = """
 SELECT format(CASE WHEN split_part(gid, '/', 2)::int <= decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

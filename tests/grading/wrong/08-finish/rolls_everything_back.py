@@ -1,5 +1,5 @@
 # misconception: the job is dead, so nothing of it counts
-# says: left waiting: sales/7/0; committed: nothing
+# says: still prepared: sales/7/0; committed: nothing
 finish_sql = """
 SELECT format(CASE WHEN false THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

@@ -1,5 +1,5 @@
 # misconception: the last decided batch is not decided yet
-# says: left waiting: sales/7/0; committed: counts/6/0.
+# says: still prepared: sales/7/0; committed: counts/6/0.
 finish_sql = """
 SELECT format(CASE WHEN split_part(gid, '/', 2)::int < decided THEN 'COMMIT PREPARED %L' ELSE 'ROLLBACK PREPARED %L' END,
               gid)

@@ -1,5 +1,5 @@
 # misconception: a reader skips what is undecided and goes on
-# says: answered [1]: offset 1 is too much
+# says: answered [1]: offset 1 must not be there
 def visible(log):
     found = []
     for offset, (what, name) in enumerate(log):

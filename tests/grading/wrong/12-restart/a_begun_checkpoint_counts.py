@@ -1,5 +1,5 @@
 # misconception: a checkpoint that was begun is there
-# says: 'chk-9/state']) answered 10; flink goes on with 9
+# says: 'chk-9/state']) answered 10; flink continues with 9
 def next_step(engine, left):
     if engine == "spark":
         planned = [int(each[8:]) for each in left if each.startswith("offsets/") and "." not in each]

@@ -1,5 +1,5 @@
 # misconception: a name with a dot in front is a file like any other
-# says: 'commits/.0.tmp']) answered 1; spark goes on with 0
+# says: 'commits/.0.tmp']) answered 1; spark continues with 0
 def next_step(engine, left):
     if engine == "spark":
 

@@ -1,5 +1,5 @@
 # misconception: the newest name is the last one in the alphabet
-# says: answered 9; flink goes on with 11
+# says: answered 9; flink continues with 11
 def next_step(engine, left):
     if engine == "spark":
         planned = sorted(each for each in left if each.startswith("offsets/") and "." not in each)

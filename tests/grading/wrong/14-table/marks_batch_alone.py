@@ -1,5 +1,5 @@
 # misconception: the number of a batch is enough to know it again
-# says: A second query behind the first, its batches from 0 on: at-most-once
+# says: A second query after the first, with batches from 0 on: at-most-once
 def write_batch(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

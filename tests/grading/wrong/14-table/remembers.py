@@ -1,5 +1,5 @@
 # misconception: a set in memory knows what was written
-# says: must not depend on chance, on a clock, or on what it keeps in memory
+# says: must not depend on chance, on a clock
 written = set()
 
 

@@ -1,5 +1,5 @@
 # misconception: the number of a batch is enough to name its file
-# says: A second query behind the first, its batches from 0 on: at-most-once
+# says: A second query after the first, with batches from 0 on: at-most-once
 import json
 
 

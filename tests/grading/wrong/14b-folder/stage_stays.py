@@ -1,5 +1,5 @@
 # misconception: nobody minds a file that nobody reads
-# says: Without a crash: left over in the end
+# says: Without a crash: files left over at the end
 import json
 
 

@@ -1,5 +1,5 @@
 # misconception: a marker keeps a second writer out
-# says: there are rows that nobody has handed over; the older writer got "written" back
+# says: rows that the sink never received; the sink returned "written" to the older writer
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")

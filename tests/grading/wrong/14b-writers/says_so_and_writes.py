@@ -1,5 +1,5 @@
 # misconception: who is told that it is fenced has written nothing
-# says: the older writer got "fenced" back, and has written all the same
+# says: the sink returned "fenced" to the older writer, but wrote its rows
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
