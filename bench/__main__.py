@@ -59,10 +59,10 @@ def bench(
 
 def _show(rows: Rows) -> None:
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    made = table(*columns)
+    result = table(*columns)
     for row in rows:
-        made.add_row(*(_cell(row.get(name, "")) for name in columns))
-    show(made)
+        result.add_row(*(_cell(row.get(name, "")) for name in columns))
+    show(result)
     print(flush=True)
 
 

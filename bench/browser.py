@@ -15,11 +15,11 @@ def chromium() -> Iterator[Any]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise ServiceUnavailable("playwright is missing: install the extra dev.") from None
-    found = find_chromium()
-    if found is None:
+    result = find_chromium()
+    if result is None:
         raise ServiceUnavailable("no chromium on PATH: install the system's chromium package.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=result, args=["--no-sandbox", "--disable-gpu"])
         try:
             yield browser
         finally:

@@ -106,14 +106,14 @@ def bare(model: Model[Any]) -> int:
 
 
 def _explored(name: str, model: Model[Any], taken: Sequence[Taken]) -> dict[str, Any]:
-    found = explore(model)
+    result = explore(model)
     seconds = statistics.median(each.full for each in taken)
     return {
         "explored": name,
-        "unique states": found.unique_states,
-        "generated states": found.generated_states,
-        "unique states/s": round(found.unique_states / seconds),
-        "generated states/s": round(found.generated_states / seconds),
+        "unique states": result.unique_states,
+        "generated states": result.generated_states,
+        "unique states/s": round(result.unique_states / seconds),
+        "generated states/s": round(result.generated_states / seconds),
         "time vs bare search": round(statistics.median(each.full / each.bare for each in taken), 2),
         "speed on two cores": round(statistics.median(each.full / each.on_two for each in taken), 2),
         "bytes/state": _bytes_for_a_state(model),
@@ -122,10 +122,10 @@ def _explored(name: str, model: Model[Any], taken: Sequence[Taken]) -> dict[str,
 
 def _bytes_for_a_state(model: Model[Any]) -> int:
     tracemalloc.start()
-    found = explore(model, max_states=20_000)
+    result = explore(model, max_states=20_000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return round(peak / found.unique_states)
+    return round(peak / result.unique_states)
 
 
 def _stepped(rounds: int) -> dict[str, Any]:

@@ -29,9 +29,9 @@ _CELLS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map((cell)
 
 def write_notebook(path: Path, sources: Sequence[str]) -> None:
     """A notebook of code cells; a source that begins with # and a blank is text."""
-    made = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
+    results = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
+    nbformat.write(v4.new_notebook(cells=results, metadata={"kernelspec": kernel}), path)
 
 
 def open_notebook(page: Any, server: Server, name: str) -> None:
@@ -59,18 +59,18 @@ def save(page: Any) -> None:
 
 def cells(page: Any) -> list[str]:
     """The sources of all cells as they are now."""
-    found: list[str] = page.evaluate(_CELLS)
-    return found
+    result: list[str] = page.evaluate(_CELLS)
+    return result
 
 
 def selected_cell(page: Any) -> int:
     """The number of the cell that the notebook's own commands would act on."""
-    found: int = page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
-    return found
+    result: int = page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+    return result
 
 
 def raised(page: Any) -> list[str]:
     """What cells have raised, as it is shown."""
     shown = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type="application/vnd.jupyter.stderr"]'
-    found: list[str] = page.locator(shown).all_inner_texts()
-    return found
+    result: list[str] = page.locator(shown).all_inner_texts()
+    return result

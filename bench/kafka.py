@@ -66,8 +66,8 @@ def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
         for round_ in range(rounds):
             for size, times in SIZES.items():
                 for way in writers if round_ % 2 == 0 else reversed(writers):
-                    found = write(topic, writers[way], size, times, in_transactions=way == TRANSACTIONAL)
-                    taken[size][way].append(found)
+                    result = write(topic, writers[way], size, times, in_transactions=way == TRANSACTIONAL)
+                    taken[size][way].append(result)
     return taken
 
 
@@ -125,7 +125,7 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
     """Records a second of both producers, their ratio within a round, and the latency of a commit."""
     rows: Rows = []
     for size, ways in taken.items():
-        speeds = {way: [one.records / one.seconds for one in found] for way, found in ways.items()}
+        speeds = {way: [one.records / one.seconds for one in result] for way, result in ways.items()}
         commits = [1000 * seconds for one in ways[TRANSACTIONAL] for seconds in one.commits]
         rows.append(
             {

@@ -41,16 +41,16 @@ def measure(folder: Path, rounds: int) -> dict[int, Delays]:
             blocks = _read_along(store.topic, [WARM, *[*SIZES] * rounds])
         finally:
             store.destroy()
-    found: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
+    results: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
     for size, delays in blocks[1:]:  # behind the one in which the readers connected
         for level in LEVELS:
-            found[size][level] += delays[level]
-    return dict(found)
+            results[size][level] += delays[level]
+    return dict(results)
 
 
 def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
     """Writes a block of transactions of each size, and goes on when both readers have all of it."""
-    found = []
+    results = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
         until_then.callback(writer.close, timeout=10)
@@ -61,8 +61,8 @@ def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str,
         for size in sizes:
             for number in range(SIZES[size]):
                 _write(topic, writer, size, number)
-            found.append((size, {level: _delays(each, size * SIZES[size]) for level, each in readers.items()}))
-    return found
+            results.append((size, {level: _delays(each, size * SIZES[size]) for level, each in readers.items()}))
+    return results
 
 
 def _write(topic: Topic, writer: Any, size: int, number: int) -> None:
@@ -92,10 +92,10 @@ def _reader(topic: Topic, level: str, blocks: Sequence[int]) -> Iterator["subpro
 
 def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
     assert reader.stdout is not None
-    found: list[float] = json.loads(reader.stdout.readline() or "[]")
-    if len(found) != count:
-        raise JobFailed(f"A reader got {len(found)} of {count} records, so the delays count for nothing.")
-    return found
+    result: list[float] = json.loads(reader.stdout.readline() or "[]")
+    if len(result) != count:
+        raise JobFailed(f"A reader got {len(result)} of {count} records, so the delays count for nothing.")
+    return result
 
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
@@ -114,18 +114,18 @@ def table_of(delays: Mapping[int, Delays]) -> Rows:
     """A row for every size and level; at read_committed what it takes longer than at the other."""
     rows: Rows = []
     for size, by_level in delays.items():
-        times = {level: [1000 * delay for delay in found] for level, found in by_level.items()}
+        times = {level: [1000 * delay for delay in result] for level, result in by_level.items()}
         early = times[READ_UNCOMMITTED]
-        for level, found in times.items():
+        for level, result in times.items():
             rows.append(
                 {
                     "kafka": f"{size:,} records a transaction, reader at {level}",
-                    "median ms": median(found),
-                    "p99 ms": percentile(found, 99),
+                    "median ms": median(result),
+                    "p99 ms": percentile(result, 99),
                     "of": "delay until visible",
-                    "times": len(found),
-                    "price, median ms": round(median(found) - median(early), 2),
-                    "price, p99 ms": round(percentile(found, 99) - percentile(early, 99), 2),
+                    "times": len(result),
+                    "price, median ms": round(median(result) - median(early), 2),
+                    "price, p99 ms": round(percentile(result, 99) - percentile(early, 99), 2),
                 }
             )
     return rows

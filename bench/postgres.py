@@ -94,12 +94,12 @@ def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, 
 
 def _processor_times(server: int | None) -> dict[int, float]:
     """Seconds of each process of the server; connections are kept, so none of those that matter goes meanwhile."""
-    found = {}
+    results = {}
     for each in [] if server is None else psutil.Process(server).children():
         with suppress(psutil.NoSuchProcess):
             times = each.cpu_times()
-            found[each.pid] = times.user + times.system
-    return found
+            results[each.pid] = times.user + times.system
+    return results
 
 
 def table_of(rows: int, taken: Mapping[Strategy, Sequence[Spent]]) -> Rows:

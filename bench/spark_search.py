@@ -84,12 +84,12 @@ def measure(rounds: int, states: int = STATES) -> Rows:
     for _ in range(rounds):
         with watched() as watch, without_collector():
             begun = time.perf_counter()
-            found = explore_on_spark(model, "local[2]", max_states=states)
-        on_spark.append(_spent(found, begun, watch))
+            result = explore_on_spark(model, "local[2]", max_states=states)
+        on_spark.append(_spent(result, begun, watch))
         with watched() as watch, without_collector():
             begun = time.perf_counter()
-            found = explore(model, max_states=min(states, ALONE))
-        alone.append(_spent(found, begun, watch))
+            result = explore(model, max_states=min(states, ALONE))
+        alone.append(_spent(result, begun, watch))
     return [row(on_spark, alone)]
 
 

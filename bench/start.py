@@ -34,8 +34,14 @@ def measure(rounds: int) -> Rows:
 
 
 def _row(name: str, seconds: list[float]) -> dict[str, object]:
-    at_most, found = LIMITS[name], median(seconds, 4)
-    return {"start": name, "seconds": found, "range": spread(seconds, 4), "at most": at_most, "held": found <= at_most}
+    at_most, result = LIMITS[name], median(seconds, 4)
+    return {
+        "start": name,
+        "seconds": result,
+        "range": spread(seconds, 4),
+        "at most": at_most,
+        "held": result <= at_most,
+    }
 
 
 def _output(*arguments: str) -> str:

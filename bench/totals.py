@@ -133,8 +133,8 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
     if run.error is not None:
         raise run.error
     with closing(run.open_store()) as store:
-        found = {row.key: row.value for row in store.history()}
-    if found != expected:
+        results = {row.key: row.value for row in store.history()}
+    if results != expected:
         raise JobFailed(f"{name(run.scenario)} left a wrong table, so its times count for nothing.")
     checkpoint = run.folder.checkpoint
     last = max(Checkpoint(checkpoint).commit_log())

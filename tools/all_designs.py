@@ -58,8 +58,8 @@ def main() -> int:
     """Searches all designs twice, and prints what differs."""
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
     plain = import_module("plain_orders")
-    found = dict(searched(every(ALL)))
-    once = {str(design): each.digests for design, each in found.items()}
+    results = dict(searched(every(ALL)))
+    once = {str(design): each.digests for design, each in results.items()}
     print(f"{len(once):,} designs were searched; now the plain enumerator", flush=True)
     again = {
         text: tuple(outcomes.digest(plain.histories(text, same_rows=same)) for same in (True, False))
@@ -67,10 +67,10 @@ def main() -> int:
     }
     differing = [text for text in {**once, **again} if once.get(text) != again.get(text)]
     print(*(f"the two differ: {text}" for text in differing), sep="\n")
-    told = figures(found)
-    for name, figure in told.items():
+    message = figures(results)
+    for name, figure in message.items():
         print(f"{name}: {figure}, and should be {WANTED[name]}")
-    return 1 if differing or told != WANTED else 0
+    return 1 if differing or message != WANTED else 0
 
 
 if __name__ == "__main__":

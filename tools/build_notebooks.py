@@ -148,32 +148,32 @@ def task(stub: NotebookNode, source: Path) -> NotebookNode:
     asked = assignments().get(named(stub, source))
     if asked is None:
         raise NotebookError(f"{source}: {named(stub, source)} has no text; write it into {TEXTS}.")
-    made: NotebookNode = v4.new_markdown_cell(task_cell(asked), metadata={"tags": ["task"]})
-    return made
+    result: NotebookNode = v4.new_markdown_cell(task_cell(asked), metadata={"tags": ["task"]})
+    return result
 
 
 def named(cell: NotebookNode, source: Path) -> str:
     """The exercise that a stub or a solution belongs to."""
-    found = NAMED.match(cell.source)
-    if found is None:
+    result = NAMED.match(cell.source)
+    if result is None:
         raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
-    return found[1]
+    return result[1]
 
 
 def exercises(source: Path) -> dict[str, tuple[str, str]]:
     """Stub and solution of every exercise of a source, by its name."""
     cells, _, _ = read(source)
-    found: dict[str, tuple[str, str]] = {}
+    results: dict[str, tuple[str, str]] = {}
     stub: tuple[str, str] | None = None
     for cell in cells:
         if SOLUTION in tags(cell):
             if stub is None or stub[0] != named(cell, source):
                 raise NotebookError(f"{source}: the solution of {named(cell, source)} does not follow its stub")
-            found[stub[0]] = stub[1], cell.source
-        elif stub is not None and stub[0] not in found:
+            results[stub[0]] = stub[1], cell.source
+        elif stub is not None and stub[0] not in results:
             raise NotebookError(f"{source}: no solution follows the stub of {stub[0]}")
         stub = (named(cell, source), cell.source) if STUB in tags(cell) else None
-    return found
+    return results
 
 
 def headed(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> list[NotebookNode]:
@@ -253,8 +253,8 @@ def _all_needs(name: str, built_on: Mapping[str, list[str]]) -> set[str]:
 def rules(source: Path, number: int) -> NotebookNode:
     """The cell that says what counts."""
     text_of_it = RULES.format(name=source.stem)
-    made: NotebookNode = v4.new_markdown_cell(text_of_it, id=str(number), metadata={"tags": ["rules"]})
-    return made
+    result: NotebookNode = v4.new_markdown_cell(text_of_it, id=str(number), metadata={"tags": ["rules"]})
+    return result
 
 
 def is_first_task(cell: NotebookNode, before: Iterable[NotebookNode]) -> bool:
@@ -280,8 +280,8 @@ def instructor(source: Path) -> str:
 
 def stubs(root: Path) -> str:
     """The stub of every exercise, as the text of a JSON file."""
-    found = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    results = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
+    return json.dumps(results, indent=1, ensure_ascii=False) + "\n"
 
 
 def build(source: Path) -> tuple[str, str]:
@@ -319,8 +319,8 @@ def copy(cell: NotebookNode, number: int) -> NotebookNode:
         "raw": v4.new_raw_cell,
     }[cell.cell_type]
     metadata = {key: value for key, value in sorted(cell.metadata.items()) if key != "lines_to_next_cell"}
-    made: NotebookNode = new(cell.source, id=str(number), metadata=metadata)
-    return made
+    result: NotebookNode = new(cell.source, id=str(number), metadata=metadata)
+    return result
 
 
 def text(cells: list[NotebookNode], metadata: Mapping[str, Any]) -> str:
@@ -354,15 +354,15 @@ def stale_copies(folder: Path, built: Iterable[str]) -> list[Path]:
 
 def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
     """What is wrong with the learners' copies that are there."""
-    found = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
+    results = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
     for name, (learner, _) in built.items():
         path = root / "notebooks" / f"{name}.ipynb"
         if not path.exists():
-            found.append(f"{path}: not built")
+            results.append(f"{path}: not built")
         elif (there := path.read_text(encoding="utf-8")) != learner:
             lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
-            found.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
-    return found
+            results.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
+    return results
 
 
 def out_of_step(root: Path, *, write_it: bool) -> list[str]:
@@ -424,7 +424,7 @@ def accept(source: Path, texts: list[str]) -> None:
             replacing = line.startswith("# %% [raw]") and EXPECTED in line
             kept.append(line)
             if replacing:
-                kept += [f"# {said}".rstrip() for said in waiting.pop(0).splitlines()] + [""]
+                kept += [f"# {message}".rstrip() for message in waiting.pop(0).splitlines()] + [""]
         elif not replacing:
             kept.append(line)
     if waiting:

@@ -31,8 +31,8 @@ def grid() -> str:
         lines += [f"**{block.capitalize()}**", ""]
         lines += [f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         for row in ROWS:
-            said = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
-            lines.append(f"| {row} | {' | '.join(said)} |")
+            messages = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
+            lines.append(f"| {row} | {' | '.join(messages)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -81,8 +81,8 @@ PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": ki
 
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    for name, made in PARTS.items():
-        text = between(text, f"<!-- {name}: {WHO} -->\n", made(), END)
+    for name, result in PARTS.items():
+        text = between(text, f"<!-- {name}: {WHO} -->\n", result(), END)
     return text
 
 
@@ -91,12 +91,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="only compare")
     known = PAGE.read_text(encoding="utf-8")
-    made = page(known)
+    result = page(known)
     if parser.parse_args().check:
-        if made != known:
+        if result != known:
             print(STALE)
-        return int(made != known)
-    PAGE.write_text(made, encoding="utf-8")
+        return int(result != known)
+    PAGE.write_text(result, encoding="utf-8")
     return 0
 
 

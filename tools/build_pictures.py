@@ -61,13 +61,13 @@ def a_real_run() -> spacetime.Diagram:
 
 def pictures() -> dict[str, str]:
     """Every golden file by its name."""
-    made = {f"{name}.svg": still(player(text).story, step) for name, (text, step) in FRAMES.items()}
+    results = {f"{name}.svg": still(player(text).story, step) for name, (text, step) in FRAMES.items()}
     walk = player("barriers.alignment").story.diagram()
     for name, diagram in (("walk", walk), ("run", a_real_run())):
-        made[f"spacetime_{name}.svg"] = spacetime.svg(diagram, title=f"Space-time diagram of a {name}")
-        made[f"spacetime_{name}.txt"] = spacetime.text(diagram) + "\n"
-    made["player.txt"] = f"{player('pipeline.jump_back')}\n"
-    return made
+        results[f"spacetime_{name}.svg"] = spacetime.svg(diagram, title=f"Space-time diagram of a {name}")
+        results[f"spacetime_{name}.txt"] = spacetime.text(diagram) + "\n"
+    results["player.txt"] = f"{player('pipeline.jump_back')}\n"
+    return results
 
 
 def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]]:
@@ -102,11 +102,11 @@ def main() -> int:
     parser.add_argument("--stills", action="store_true", help="only the pictures of the README")
     chosen = parser.parse_args()
     check = chosen.check
-    made = {STILLS / name: text for name, text in stills().items()}
+    results = {STILLS / name: text for name, text in stills().items()}
     if not chosen.stills:
-        made |= {GOLDEN / name: text for name, text in pictures().items()}
+        results |= {GOLDEN / name: text for name, text in pictures().items()}
     wrong = []
-    for path, text in made.items():
+    for path, text in results.items():
         name = path.name
         if check and (not path.exists() or path.read_text(encoding="utf-8") != text):
             wrong.append(name)

@@ -21,8 +21,8 @@ END_PIPELINES = "<!-- end of pipelines -->"
 
 def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
     """What is expected of each sample of a folder, by the name of its file."""
-    found: dict[str, dict[str, Any]] = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
-    return found
+    result: dict[str, dict[str, Any]] = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    return result
 
 
 def table() -> str:

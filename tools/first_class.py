@@ -123,17 +123,17 @@ def environment(place: Path, *, without_java: bool) -> dict[str, str]:
 def _without_java(folders: Sequence[str], links: Path) -> list[str]:
     """The same programs but for Java's, where a folder has both as links in another folder."""
     links.mkdir()
-    found = []
+    results = []
     for folder in map(Path, folders):
         if not (folder / "java").exists():
-            found.append(str(folder))
+            results.append(str(folder))
             continue
         for program in folder.iterdir():
             if program.name not in {"java", "javac", "jshell", "keytool"}:
                 with suppress(FileExistsError):
                     (links / program.name).symlink_to(program)
-        found.append(str(links))
-    return found
+        results.append(str(links))
+    return results
 
 
 def run(command: Sequence[str], at: Path, there: Mapping[str, str]) -> None:
@@ -204,19 +204,19 @@ def exported(place: Path) -> None:
 def survivors(mark: str) -> list[str]:
     """Processes that were started here and are there five seconds later; known on Linux only."""
     deadline = time.monotonic() + 5
-    while (found := list(_marked(mark.encode()))) and time.monotonic() < deadline:
+    while (result := list(_marked(mark.encode()))) and time.monotonic() < deadline:
         time.sleep(0.2)
-    return found
+    return result
 
 
 def _marked(mark: bytes) -> Sequence[str]:
-    found = []
+    results = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if mark in (process / "environ").read_bytes():
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                found.append(f"{process.name} {words[0].decode(errors='replace')}")
-    return found
+                results.append(f"{process.name} {words[0].decode(errors='replace')}")
+    return results
 
 
 if __name__ == "__main__":

@@ -61,13 +61,13 @@ def trees(folder: Path) -> Iterator[tuple[Path, str, ast.Module]]:
 
 def rooms(package: Path) -> set[str]:
     """The folders and modules directly inside the package, without its own `__init__` and `__main__`."""
-    found = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
-    return found | {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    results = {path.name for path in package.iterdir() if (path / "__init__.py").exists()}
+    return results | {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
 
 
 def used_pairs(package: Path) -> set[tuple[str, str]]:
     """Pairs of different rooms of which the first imports the second."""
-    known, found = rooms(package), set()
+    known, result = rooms(package), set()
     for path, _, tree in trees(package):
         room = path.relative_to(package).parts[0].removesuffix(".py")
         for node in ast.walk(tree):
@@ -78,8 +78,8 @@ def used_pairs(package: Path) -> set[tuple[str, str]]:
             else:
                 continue
             targets = {name.split(".")[1] for name in names if name.startswith("labkit.")}
-            found |= {(room, target) for target in targets & known if target != room}
-    return {(one, other) for one, other in found if one in known}
+            result |= {(room, target) for target in targets & known if target != room}
+    return {(one, other) for one, other in result if one in known}
 
 
 def allowed_pairs(root: Path) -> int | None:
@@ -113,15 +113,15 @@ def allowed_pairs(root: Path) -> int | None:
 
 def parameters(package: Path) -> list[tuple[int, str]]:
     """Functions with more than five parameters, `self` and `cls` not counted, most first."""
-    found = []
+    results = []
     for path, _, tree in trees(package):
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
                 count = sum(argument.arg not in {"self", "cls"} for argument in every)
                 if count > 5:
-                    found.append((count, f"{path.relative_to(package)}:{node.name}"))
-    return sorted(found, reverse=True)
+                    results.append((count, f"{path.relative_to(package)}:{node.name}"))
+    return sorted(results, reverse=True)
 
 
 def code_lines(text: str, tree: ast.Module) -> int:
@@ -179,14 +179,14 @@ def lines_of(folder: Path) -> int:
 
 def loaded(root: Path) -> dict[str, object]:
     """What a `labkit run` loads until its options are checked, and the median of five starts in seconds."""
-    told = []
+    messages = []
     for _ in range(5):
         ended = subprocess.run(
             [root / ".venv/bin/python", "-c", LOADED], cwd=root, check=True, capture_output=True, text=True
         )
-        told.append(json.loads(ended.stdout.splitlines()[-1]))
-    middle = sorted(each["seconds"] for each in told)[2]
-    return {"modules": told[0]["all"], "own modules": len(told[0]["own"]), "seconds": round(middle, 3)}
+        messages.append(json.loads(ended.stdout.splitlines()[-1]))
+    middle = sorted(each["seconds"] for each in messages)[2]
+    return {"modules": messages[0]["all"], "own modules": len(messages[0]["own"]), "seconds": round(middle, 3)}
 
 
 def opened(root: Path) -> dict[str, int]:
@@ -199,8 +199,8 @@ def opened(root: Path) -> dict[str, int]:
             capture_output=True,
             text=True,
         )
-    found: dict[str, int] = json.loads(ended.stderr.splitlines()[-1])
-    return found
+    result: dict[str, int] = json.loads(ended.stderr.splitlines()[-1])
+    return result
 
 
 def figures(root: Path) -> dict[str, object]:
@@ -231,12 +231,12 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, nargs="?", default=Path(__file__).parent.parent)
     parser.add_argument("--run", action="store_true", help="Also start `labkit run` of that checkout, and one crash.")
     asked = parser.parse_args()
-    found = figures(asked.checkout)
+    result = figures(asked.checkout)
     if asked.run:
-        found |= {f"labkit run: {name}": value for name, value in loaded(asked.checkout).items()}
+        result |= {f"labkit run: {name}": value for name, value in loaded(asked.checkout).items()}
         counted = opened(asked.checkout)
-        found |= {"openings of the store in one crash": counted["opened"], "own modules after it": counted["own"]}
-    for name, value in found.items():
+        result |= {"openings of the store in one crash": counted["opened"], "own modules after it": counted["own"]}
+    for name, value in result.items():
         print(f"{name:<42} {value}")
 
 

@@ -43,15 +43,15 @@ def say(line: str) -> None:
 
 def entries(lock: Path) -> list[Entry]:
     """The packages of a lock file, each with its marker and its hashes."""
-    found: list[list[str]] = []
+    results: list[list[str]] = []
     for line in lock.read_text().splitlines(keepends=True):
         if line.startswith("#"):
             continue
         if line[0].isspace():
-            found[-1].append(line)
+            results[-1].append(line)
         else:
-            found.append([line])
-    return [(lines[0].split("==")[0], "".join(lines)) for lines in found]
+            results.append([line])
+    return [(lines[0].split("==")[0], "".join(lines)) for lines in results]
 
 
 class StepFailed(Exception):
@@ -79,12 +79,12 @@ class Step:
 
 def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
     """Wait for all steps, with a line of progress every few seconds."""
-    told = time.monotonic()
+    message = time.monotonic()
     while any(step.process.poll() is None for step in steps):
         time.sleep(0.1)
-        if time.monotonic() - told >= HEARTBEAT_SECONDS:
+        if time.monotonic() - message >= HEARTBEAT_SECONDS:
             say(f"  {progress()}")
-            told = time.monotonic()
+            message = time.monotonic()
     for step in steps:
         step.finish()
 

@@ -61,15 +61,15 @@ def mutants(source: str) -> list[Mutant]:
             if isinstance(each, ast.Constant) and isinstance(each.value, str) and _is_text(each, tree)
         }
     )
-    made: dict[str, Mutant] = {}
+    results: dict[str, Mutant] = {}
     original = ast.unparse(tree)
     for number, node in enumerate(ast.walk(tree)):
         for change, new in _edits(node, texts, tree):
             changed = _replaced(tree, number, new)
             text = ast.unparse(ast.fix_missing_locations(changed))
-            if text != original and text not in made and _compiles(text):
-                made[text] = Mutant(change, _changed_line(original, text), text)
-    return list(made.values())
+            if text != original and text not in results and _compiles(text):
+                results[text] = Mutant(change, _changed_line(original, text), text)
+    return list(results.values())
 
 
 def _compiles(text: str) -> bool:

@@ -49,26 +49,26 @@ def names_of(folder: Path) -> list[str]:
 
 def keep(pipeline: Pipeline, folder: Path) -> Path:
     """Puts the effects in a folder of `labkit effects --out` among the records; gives the file."""
-    said = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
+    message = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"{pipeline.name}.json"
-    text = json.dumps(msgspec.to_builtins(said), indent=1)
+    text = json.dumps(msgspec.to_builtins(message), indent=1)
     path.write_text(f"{text}\n", encoding="utf-8")
     return path
 
 
 def versions(pipeline: Pipeline) -> list[str]:
     """The engine, client, broker and jars that a pipeline runs with."""
-    found = []
+    results = []
     if pipeline.environment != PROJECT:
         lock = (ENVIRONMENTS / f"{pipeline.environment}.lock").read_text("utf-8")
-        found += [f"{name} {number}" for name, number in _ENGINE.findall(lock)]
+        results += [f"{name} {number}" for name, number in _ENGINE.findall(lock)]
     elif "pyspark" in pipeline.program.read_text(encoding="utf-8"):
-        found.append(f"pyspark {version('pyspark')}")
+        results.append(f"pyspark {version('pyspark')}")
     else:
-        found.append(f"kafka-python {version('kafka-python')}")
+        results.append(f"kafka-python {version('kafka-python')}")
     if "kafka" in pipeline.needs:
-        found.append(f"kafka {kafka_jars.VERSION}")
+        results.append(f"kafka {kafka_jars.VERSION}")
     sets = jar_sets()
-    found += [f"{package[1]} {package[2]}" for name in pipeline.jars for package in sets[name].packages]
-    return found
+    results += [f"{package[1]} {package[2]}" for name in pipeline.jars for package in sets[name].packages]
+    return results

@@ -80,7 +80,9 @@ def differences(name: str, report: Report) -> list[str]:
         "pattern": (pattern, wanted["pattern"]),
         "points that were hit": (summary.coverage.hit, summary.coverage.planned),
     }
-    return [f"{what}: {found!r}, and not {told!r}" for what, (found, told) in compared.items() if found != told]
+    return [
+        f"{what}: {result!r}, and not {message!r}" for what, (result, message) in compared.items() if result != message
+    ]
 
 
 @contextmanager
@@ -103,10 +105,10 @@ def compare(names: Sequence[str], *, whole: bool) -> int:
             os.environ["SINK_STORE"] = str(Path(folder) / "store")
             os.environ["SINK_TOPIC"] = new_topic(os.environ["SINK_KAFKA"])
             report = report_on(name, Path(folder), whole=whole)
-        found = differences(name, report)
-        differing += bool(found)
-        said = "; ".join(found) or f"{report.summary.guarantee}, as expected"
-        print(f"{name}: {said} ({time.monotonic() - begun:.0f} s)", flush=True)
+        result = differences(name, report)
+        differing += bool(result)
+        message = "; ".join(result) or f"{report.summary.guarantee}, as expected"
+        print(f"{name}: {message} ({time.monotonic() - begun:.0f} s)", flush=True)
     return 1 if differing else 0
 
 
@@ -131,15 +133,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
-    said = parser.parse_args()
-    if said.names is None:
+    message = parser.parse_args()
+    if message.names is None:
         for name, each in expected().items():
             print(f"{name:24} {each['guarantee']:14} {each['does']}")
         return 0
     try:
-        names = chosen(said.names)
+        names = chosen(message.names)
         with surroundings():
-            return compare(names, whole=said.whole)
+            return compare(names, whole=message.whole)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

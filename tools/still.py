@@ -40,9 +40,9 @@ def stepper(story: Story, step: int) -> str:
     cursor = _rect(at.left + at.step * step - half, 2, 2 * half, high - 4, "cur")
     parts.append(_moved(EDGE, y, cursor + spacetime.body(diagram)))
     y += high + 4
-    for said, kind in _settled(story, step, across - 2 * EDGE):
+    for message, kind in _settled(story, step, across - 2 * EDGE):
         y += 16
-        parts.append(words(EDGE, y, said, kind))
+        parts.append(words(EDGE, y, message, kind))
     title = f"{story.title}, step {step}: {sentence_of(story, step)}"
     return _file("".join(parts), across, y + 14, title, story.model.text(story.states[step]))
 
@@ -53,8 +53,8 @@ def _settled(story: Story, step: int, most: float) -> Iterable[tuple[str, str]]:
         yield line, "s"
     for claim, verdict in zip(story.model.properties(), story.verdicts[step], strict=True):
         if verdict.outcome in SIGNS:
-            said = f"{SIGNS[verdict.outcome]} {claim.sentence} {verdict.because}".strip()
-            for line in wrap(said, TEXT, most, bold=True):
+            message = f"{SIGNS[verdict.outcome]} {claim.sentence} {verdict.because}".strip()
+            for line in wrap(message, TEXT, most, bold=True):
                 yield line, "bad" if verdict.outcome == BROKEN else "v"
 
 
@@ -78,18 +78,18 @@ LEFT, ROW, VALUE, APART = 140.0, 92.0, 22.0, 84.0
 
 def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
     """The values of one key that an outside reader could have seen in each run, crash and jump back marked."""
-    found = tracks({run.name: steps for run, steps in runs.items()})
-    last = max(place for track in found.values() for place in _places(track))
+    result = tracks({run.name: steps for run, steps in runs.items()})
+    last = max(place for track in result.values() for place in _places(track))
     across = LEFT + APART * (last + 1) + 20
     parts, y = ([words(EDGE, 24, f"{key}: what an outside reader could have seen, in order", "h")], 58.0)
-    crashes = sorted({place for track in found.values() for place, label in track.moments if label != "end"})
+    crashes = sorted({place for track in result.values() for place, label in track.moments if label != "end"})
     parts += [words(LEFT + APART * place + 6, 50, "SIGKILL, then restart", "bad") for place in crashes]
     for run in runs:
-        parts.append(_moved(0, y, "".join(_row(run, found[run.name], across))))
+        parts.append(_moved(0, y, "".join(_row(run, result[run.name], across))))
         y += ROW
     parts.append(words(EDGE, y + 8, NOTE, "s"))
-    told = [f"{run.name}: {' '.join(_told(found[run.name]))}; {run.said}" for run in runs]
-    return _file("".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(told))
+    messages = [f"{run.name}: {' '.join(_told(result[run.name]))}; {run.said}" for run in runs]
+    return _file("".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(messages))
 
 
 def _places(track: Track) -> list[int]:
@@ -100,7 +100,7 @@ def _told(track: Track) -> list[str]:
     """The values and the moments in their order, in words."""
     seen = [(float(point.place), str(point.value)) for point in track.points]
     seen += [(place + 0.5, f"| {label} |") for place, label in track.moments if label != "end"]
-    return [said for _, said in sorted(seen)]
+    return [message for _, message in sorted(seen)]
 
 
 def _row(run: Seen, track: Track, across: float) -> Iterable[str]:
@@ -161,8 +161,8 @@ def strip(shown: Strip) -> str:
         lines += [(line, "s") for line in wrap(moment.words, TEXT, room)]
         # A name with its dot is wider than a moment; each of its halves is not.
         lines += [(half, "p") for half in point]
-        for said, look in lines:
-            drawn.append(words(x, y, said, look))
+        for message, look in lines:
+            drawn.append(words(x, y, message, look))
             y += PART
         deepest = max(deepest, y)
     for note in shown.notes:

@@ -38,10 +38,10 @@ def complaints(texts: Mapping[str, Sequence[str]], entries: Mapping[str, Entry])
         name: [_readable(text, is_first=not place) for place, text in enumerate(cells)] for name, cells in texts.items()
     }
     learned = [entry for entry in entries.values() if entry.notebook]
-    found: list[str] = []
+    results: list[str] = []
     for entry in learned:
-        found += _of_entry(entry, list(_uses(entry, learned, readable)), set(texts))
-    return found
+        results += _of_entry(entry, list(_uses(entry, learned, readable)), set(texts))
+    return results
 
 
 def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str]:
@@ -74,13 +74,13 @@ def _uses(entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[s
     for notebook in sorted(texts):
         for cell, text in enumerate(texts[notebook]):
             plain = hidden.sub(_blank, text) if hidden else text
-            bold = [found.span(1) for found in _BOLD.finditer(plain)]
-            for found in forms.finditer(plain):
+            bold = [result.span(1) for result in _BOLD.finditer(plain)]
+            for result in forms.finditer(plain):
                 is_bold = any(
-                    plain[start:end].strip(" `") == found[0] for start, end in bold
-                    if start <= found.start() < end
+                    plain[start:end].strip(" `") == result[0] for start, end in bold
+                    if start <= result.start() < end
                 )  # fmt: skip
-                yield Use(notebook, cell, is_bold, _sentence(text, found), _beside(text, found))
+                yield Use(notebook, cell, is_bold, _sentence(text, result), _beside(text, result))
 
 
 def _forms(entry: Entry) -> list[str]:

@@ -53,8 +53,8 @@ def execute(words: Sequence[str]) -> int:
     except LabError as error:
         return _say(str(error), error.exit_code, debug=debug)
     except Stopped as stopped:
-        said = f"{STOPPED}{GO_ON.get(_verb(words), '')}."
-        return _say(said, 128 + stopped.number, debug=False)
+        message = f"{STOPPED}{GO_ON.get(_verb(words), '')}."
+        return _say(message, 128 + stopped.number, debug=False)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

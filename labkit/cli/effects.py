@@ -75,11 +75,11 @@ def effects(
             Path(stack.enter_context(tempfile.TemporaryDirectory())) if out is None else stack.enter_context(_new(out))
         )
         log = place / "command.log"
-        found = xray(command, folders, log, lanes=lanes, limit=limit)
+        result = xray(command, folders, log, lanes=lanes, limit=limit)
         if out is not None:
-            _keep(out, found.text(), found.to_json(), found.picture())
-        print(json.dumps(found.to_json()) if as_json else found.text())
-        return _code(found, log)
+            _keep(out, result.text(), result.to_json(), result.picture())
+        print(json.dumps(result.to_json()) if as_json else result.text())
+        return _code(result, log)
 
 
 def _folder(path: Path) -> Path:
@@ -132,10 +132,10 @@ def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
     """Show several records on one page."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
-    found = Beside([read_record(each) for each in records])
+    result = Beside([read_record(each) for each in records])
     _check_new(out)
     # All is built before the folder is made: what cannot be shown must not leave one behind.
-    text, plain, picture = found.text(), found.to_json(), found.picture()
+    text, plain, picture = result.text(), result.to_json(), result.picture()
     if out is not None:
         with _new(out):
             _keep(out, text, plain, picture, name="beside")
@@ -145,8 +145,8 @@ def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
 
 def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects") -> None:
     with _writing(out):
-        for end, said in (("txt", f"{text}\n"), ("json", json.dumps(plain, indent=2)), ("svg", picture)):
-            (out / f"{name}.{end}").write_text(said, encoding="utf-8")
+        for end, message in (("txt", f"{text}\n"), ("json", json.dumps(plain, indent=2)), ("svg", picture)):
+            (out / f"{name}.{end}").write_text(message, encoding="utf-8")
 
 
 def _code(found: "XRay", log: Path) -> int:

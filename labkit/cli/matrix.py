@@ -172,7 +172,7 @@ def _entry(
     folder: Path | None = None,
 ) -> dict[str, Any]:
     """Return one cell with its results; `agree` is None unless all requested results are there."""
-    said = simulated(cell) if sim else None
+    message = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,
         "sink": cell.strategy.value,
@@ -181,11 +181,11 @@ def _entry(
         "expected": expected.compared(),
         "reason": expected.reason,
         "modelled": is_modelled(cell.store),
-        "simulated": said,
+        "simulated": message,
         "real": None,
         "agrees": None,
     }
-    voices = [said] if sim else []
+    voices = [message] if sim else []
     if isinstance(outcome, LabError):
         return entry | {"agrees": False, "error": str(outcome), "folder": str(folder)}
     if outcome is not None:

@@ -83,13 +83,13 @@ def orders(
         if cheapest or quietly or hold:
             raise InvalidInput("--cheapest changes one design; name it, as in --design spark-append --cheapest.")
         return _table(as_json=as_json)
-    found = Order(named(design))
-    changes = found.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
+    result = Order(named(design))
+    changes = result.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
     if as_json:
-        print(json.dumps(_plain(found, changes)))
+        print(json.dumps(_plain(result, changes)))
     else:
-        print("\n".join(_lines(found, changes)))
-    return int(not found.is_exactly_once)
+        print("\n".join(_lines(result, changes)))
+    return int(not result.is_exactly_once)
 
 
 def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
@@ -97,9 +97,9 @@ def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
     from labkit.crashtest.blackbox.standing import own_row, read_names, standing
 
     own = [own_row(each) for each in rows]
-    found = standing(read_names(record), own, ends or None)
-    print(json.dumps(found.to_json()) if as_json else found.text())
-    return 0 if found.found else _UNKNOWN
+    result = standing(read_names(record), own, ends or None)
+    print(json.dumps(result.to_json()) if as_json else result.text())
+    return 0 if result.found else _UNKNOWN
 
 
 def _writes(hold: str) -> Collection[str]:
@@ -112,16 +112,16 @@ def _table(*, as_json: bool) -> int:
     from labkit.sim.orders.named import NAMED
     from labkit.teach.orders import orders as table
 
-    made = table()
+    result = table()
     if as_json:
         squares = [
             {"block": block, "row": row, "column": column, **_plain(order, None)}
-            for (block, row, column), order in made.squares.items()
+            for (block, row, column), order in result.squares.items()
             if order
         ]
         print(json.dumps({"squares": squares, "named": _named()}))
         return 0
-    print(made)
+    print(result)
     print("\nDesigns that somebody built, for --design:")
     for name, built in NAMED.items():
         print(f"  {name}: {built.who}\n    {built.design}")

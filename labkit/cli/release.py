@@ -18,7 +18,7 @@ def release(
     need_grader("labkit release")
     from labkit.grading.release import release as make
 
-    made = make(folder, instructor=instructor)
+    result = make(folder, instructor=instructor)
     whom = "an instructor" if instructor else "learners"
-    print(f"{folder}: the lab for {whom}, with {len(made)} notebooks.")
+    print(f"{folder}: the lab for {whom}, with {len(result)} notebooks.")
     return 0

@@ -64,15 +64,15 @@ def _outcome(walked: Replay) -> dict[str, Any]:
 
 def _told(walked: Replay) -> dict[str, object]:
     """Return the exposure of the run's outside reader; empty for a model without one."""
-    found = reader_account(blueprint(walked.model.name), walked)
-    return {} if found is None else found.to_json()
+    result = reader_account(blueprint(walked.model.name), walked)
+    return {} if result is None else result.to_json()
 
 
 def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
     model = walked.model
     steps = [
-        {"action": str(action), "sentence": said, "state": model.text(state)}
-        for action, said, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
+        {"action": str(action), "sentence": message, "state": model.text(state)}
+        for action, message, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
     ]
     return {
         **walked.trace.to_json(),
@@ -96,20 +96,20 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
     print_violations(broken)
     for name, fact in facts(walked).items():
         print(f"\n{say(name, fact)}")
-    found = reader_account(blueprint(walked.model.name), walked)
-    for name, said in found.lines() if found else ():
-        print(f"{name:<21} {said}")
+    result = reader_account(blueprint(walked.model.name), walked)
+    for name, message in result.lines() if result else ():
+        print(f"{name:<21} {message}")
     print(f"\nlabkit replay {walked.trace}")
 
 
 def _list_scenarios(as_json: bool) -> int:
     known = every()
     if as_json:
-        print(json.dumps({"scenarios": {name: found.watch_for for name, found in known.items()}}))
+        print(json.dumps({"scenarios": {name: result.watch_for for name, result in known.items()}}))
         return 0
     rows = table("scenario", "watch for")
-    for name, found in known.items():
-        rows.add_row(name, found.watch_for)
+    for name, result in known.items():
+        rows.add_row(name, result.watch_for)
     show(rows)
     print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
     return 0

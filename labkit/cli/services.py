@@ -35,13 +35,13 @@ def run_services(verb: str, name: str | None, as_json: bool) -> int:
     """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: unknown; {nearest(verb, list(VERBS))}")
-    found = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
+    results = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
     if as_json:
-        print(json.dumps({"services": [_plain(status) for status in found]}))
+        print(json.dumps({"services": [_plain(status) for status in results]}))
     else:
-        for status in found:
+        for status in results:
             print(sentence(status), *map(waiting, _open(status)), sep="\n  ")
-    missing = verb != "down" and any(status.state not in READY for status in found)
+    missing = verb != "down" and any(status.state not in READY for status in results)
     return ServiceUnavailable.exit_code if missing else 0
 
 

@@ -8,10 +8,10 @@ WIDE = 600
 
 def table(*columns: str) -> Table:
     """Return a table without rules, whose cells fold."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, overflow="fold")
-    return made
+        result.add_column(column, overflow="fold")
+    return result
 
 
 def show(made: Table) -> None:

@@ -31,14 +31,14 @@ def timeouts(
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 
     given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
-    found = examine(given)
+    result = examine(given)
     runs = _run(max(interval, pause), transaction) if run else {}
     if as_json:
-        plain = {"fit": found.fit, "needed": found.needed, "because": found.because}
+        plain = {"fit": result.fit, "needed": result.needed, "because": result.because}
         print(json.dumps({**given._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
     else:
-        print(f"{found.fit}: {found.because}.", *runs.values(), sep="\n")
-    return int(found.fit is not Fit.SAFE)
+        print(f"{result.fit}: {result.because}.", *runs.values(), sep="\n")
+    return int(result.fit is not Fit.SAFE)
 
 
 def _run(interval: float, transaction: float) -> "Mapping[str, TimeoutTrial]":

@@ -131,5 +131,5 @@ def _shown(value: object) -> str:
     """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
-    said = repr(value)
-    return said if len(said) <= 40 else f"{said[:36]} ..."
+    message = repr(value)
+    return message if len(message) <= 40 else f"{message[:36]} ..."

@@ -115,8 +115,8 @@ class Explanation:
         if self.row is not None:
             names = ("offset", "key", "value", "batch", "attempt")
             plain["row"] = dict(zip(names, self.row[:5], strict=True))
-        told = {"after": self.after, "at": self.at}
-        plain |= {name: said for name, said in told.items() if said}
+        messages = {"after": self.after, "at": self.at}
+        plain |= {name: message for name, message in messages.items() if message}
         if self.drawn:
             plain["drawn"] = {str(offset): value for offset, value in self.drawn.items()}
         return plain
@@ -337,8 +337,8 @@ class _Watch(ABC):
             why = f"is there, and {self._drawn[row.offset]} was before: one run draws one value"
         else:
             why = self._why_not(index)
-        said = f"{_named(row)}, written by attempt {row.incarnation} of batch {row.batch}, {why}"
-        self._refute(events, said, row=row, record=record)
+        message = f"{_named(row)}, written by attempt {row.incarnation} of batch {row.batch}, {why}"
+        self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, said: str, row: Observation | None = None, record: Record | None = None) -> None:
         """Note what refutes every failure-free run: the last of `events` events, or the end of the history."""
@@ -354,11 +354,11 @@ class _Watch(ABC):
             return
         record = self._record(index)
         if row.key == record.key and self._is_allowed(row, record.value):
-            said = (
+            message = (
                 f"at the end an open transaction still holds {_named(row)}, written by attempt {row.incarnation} of "
                 f"batch {row.batch}"
             )
-            self._refute(self._events, said, record=record)
+            self._refute(self._events, message, record=record)
 
     def _end(self) -> Explanation:
         if not self._events:
@@ -367,8 +367,8 @@ class _Watch(ABC):
         if missing < 0:
             rows = self._events - self._readings
             return Explanation(Outcome.HOLDS, self._events, rows, drawn=dict(self._drawn))
-        said = f"at the end {self._said(missing)} is missing"
-        self._refute(self._events, said, record=self._record(missing))
+        message = f"at the end {self._said(missing)} is missing"
+        self._refute(self._events, message, record=self._record(missing))
         return self.explanation()
 
     def _record(self, index: int) -> Record:

@@ -18,11 +18,11 @@ class Lazily(MutableMapping[str, T], Generic[T]):
         self._modules: dict[str, str | T] = dict(modules)
 
     def __getitem__(self, name: str) -> T:
-        found = self._modules[name]
-        if isinstance(found, str):
-            loaded: T = vars(import_module(found))[self._attribute]
-            self._modules[name] = found = loaded
-        return found
+        result = self._modules[name]
+        if isinstance(result, str):
+            loaded: T = vars(import_module(result))[self._attribute]
+            self._modules[name] = result = loaded
+        return result
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules

@@ -69,12 +69,12 @@ def _axes(report: Report) -> Iterator[Sequence[str]]:
     proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
     for axis, outcome in report.axes.items():
         bad = [each.id for each in runs if each.found(axis)]
-        said = ""
+        message = ""
         if outcome is Outcome.HOLDS:
-            said = f"{proof} of {len(runs)}"
+            message = f"{proof} of {len(runs)}"
         elif bad:
-            said = f"{len(bad)} of {len(runs)}, as {bad[0]}"
-        yield axis, outcome.value, said
+            message = f"{len(bad)} of {len(runs)}, as {bad[0]}"
+        yield axis, outcome.value, message
     for name, held in report.summary.conditions.items():
         yield VARIANTS.get(name, name), held.value, "a condition, outside the guarantee"
 

@@ -89,9 +89,9 @@ class CrashTests:
         from labkit.crashtest.configured import configured, demanded, requested
 
         try:
-            said, given = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
-            demand = demanded(said, given)
-            running = self._stack.enter_context(campaign_of(requested(said, given)))
+            message, given = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
+            demand = demanded(message, given)
+            running = self._stack.enter_context(campaign_of(requested(message, given)))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None

@@ -101,16 +101,16 @@ class Readings:
 
     def sights(self) -> list[Sight]:
         """Return each row's appearance and disappearance in order; each time is a span between two readings."""
-        found = []
+        results = []
         for life in self._lives:
             row = self._row(life)
-            found.append((life.born, Sight(row, self._changed(life.born))))
+            results.append((life.born, Sight(row, self._changed(life.born))))
             if life.gone >= 0:
                 went = Sight(row, self._changed(life.gone), goes=True)
-                found.append((life.gone, went))
+                results.append((life.gone, went))
         # What goes, goes first: in between a key would show two values.
-        found.sort(key=lambda pair: (pair[0], not pair[1].goes))
-        return [sight for _, sight in found]
+        results.sort(key=lambda pair: (pair[0], not pair[1].goes))
+        return [sight for _, sight in results]
 
     def born(self, place: int) -> Span | None:
         """Return the span in which a row appeared, by its index in the rows of the history; None if it is unknown."""

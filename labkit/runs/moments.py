@@ -119,11 +119,11 @@ def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[O
     some = list(islice(store.waiting(), MOST_WAITING + 1))
     if len(some) > MOST_WAITING:
         return None
-    found: dict[int, Span] = {}
+    results: dict[int, Span] = {}
     rows = numbered(row for row, _ in some) if some else iter(())
     for row, (_, ready) in zip(rows, some, strict=True):
-        found[row.offset] = min(ready, found.get(row.offset, ready))
-    return found
+        results[row.offset] = min(ready, results.get(row.offset, ready))
+    return results
 
 
 def exposed(
@@ -153,7 +153,7 @@ def write(path: Path, shown: Sequence[Shown]) -> None:
     lines, before = [], None
     for place, each in enumerate(shown):
         if each != before:
-            said = {"row": place, "at": each.at, "ready": each.ready}
-            lines.append(json.dumps(said) + "\n")
+            messages = {"row": place, "at": each.at, "ready": each.ready}
+            lines.append(json.dumps(messages) + "\n")
             before = each
     durable.replace(path, "".join(lines))

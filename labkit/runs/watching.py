@@ -60,10 +60,10 @@ class Watch:
             self.done = self._ended
             self.stage = f"{self._ended} of {self.runs} runs have ended"
             return
-        said = _stage(event, again=self._killed > 0)
+        message = _stage(event, again=self._killed > 0)
         # The last driver is killed as well, when everything is done: that is no crash.
-        if said is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
-            step, self.stage = said
+        if message is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
+            step, self.stage = message
             self.done = max(self.done, STEPS * self._killed + step)
         self._killed += isinstance(event, Killed)
 
@@ -83,27 +83,27 @@ class Watch:
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
     """Return the step that the driver has reached and a phrase for it; None for an event that changes neither."""
-    said: tuple[int, str] | None = None
+    messages: tuple[int, str] | None = None
     match event:
         case DriverStarts():
-            said = 0, "starting Spark again" if again else "starting Spark"
+            messages = 0, "starting Spark again" if again else "starting Spark"
         case SessionUp():
-            said = 1, "Spark is up"
+            messages = 1, "Spark is up"
         case Begun():
-            said = 2, "reading the checkpoint" if again else "starting the job"
+            messages = 2, "reading the checkpoint" if again else "starting the job"
         case Recovered():
-            said = 3, "the job runs again" if again else "the job runs"
+            messages = 3, "the job runs again" if again else "the job runs"
         case Parked() | Struck():
-            said = 4, "the moment is reached, now comes the kill"
+            messages = 4, "the moment is reached, now comes the kill"
         case ExecutorKilled():
-            said = 4, "the executor is dead, the job goes on"
+            messages = 4, "the executor is dead, the job goes on"
         case Ended():
-            said = 4, "the job has ended, now a reader looks"
+            messages = 4, "the job has ended, now a reader looks"
         case Killed():
-            said = STEPS, "killed: every process is dead"
+            messages = STEPS, "killed: every process is dead"
         case _:
             pass
-    return said
+    return messages
 
 
 @contextmanager

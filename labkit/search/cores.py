@@ -150,15 +150,15 @@ class SharedSearch(Generic[StateT]):
         self._own = Expander(self._search)
         known, _ = self._search.packer.news([0] * self._search.packer.width)
         for _ in range(self._cores - 1):
-            mine, theirs = forking.Pipe()
-            others = [mine, *(helper.pipe for helper in self.helpers)]
-            process = forking.Process(target=_serve, args=(self._search, theirs, others), daemon=True)
+            own, other = forking.Pipe()
+            others = [own, *(helper.pipe for helper in self.helpers)]
+            process = forking.Process(target=_serve, args=(self._search, other, others), daemon=True)
             process.start()
-            theirs.close()
-            helper = Helper(mine, process)
+            other.close()
+            helper = Helper(own, process)
             helper.told = known
             self.helpers.append(helper)
-            self._selector.register(mine, EVENT_READ, helper)
+            self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
         """Give each helper as much as it can take, but nobody a second chunk before everybody has one."""
@@ -185,11 +185,11 @@ class SharedSearch(Generic[StateT]):
 
     def _admit(self) -> bool:
         """Admit the next chunk if it is expanded, and return whether it was."""
-        found = self._found.pop(self._admitted, None)
-        if found is not None:
-            self._search.admit(self._portions[self._admitted], found)
+        result = self._found.pop(self._admitted, None)
+        if result is not None:
+            self._search.admit(self._portions[self._admitted], result)
             self._admitted += 1
-        return found is not None
+        return result is not None
 
     def _help(self) -> bool:
         """Expand a chunk in this process if one is left, and return whether one was."""
@@ -216,8 +216,8 @@ def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Conne
         while True:
             news, numbers, is_last, are_often_met = _read(pipe.recv_bytes())
             expander.learn(news)
-            found = expander.expand(numbers, is_last=is_last, are_often_met=are_often_met)
-            pipe.send_bytes(pickle.dumps(found, -1))
+            result = expander.expand(numbers, is_last=is_last, are_often_met=are_often_met)
+            pipe.send_bytes(pickle.dumps(result, -1))
     except (EOFError, OSError):
         return
 

@@ -90,8 +90,8 @@ def parent(level: Pairs, number: int) -> int:
     """Return the parent of a state in this sorted array."""
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
-    (found,) = numbers(level["parent"][place])
-    return found
+    (result,) = numbers(level["parent"][place])
+    return result
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:

@@ -44,13 +44,13 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
         steps.look(blueprint.history(walk.beginning(length)), length)
     last = blueprint.history(walk)
     events = list(last.events)
-    found = explain(expected, replace(last, events=events))
-    if found.row is not None:
-        nth = [_bare(each) for each in events[: found.events]].count(_bare(found.row))
-        found = replace(found, at=f"at step {steps.came[_bare(found.row)][nth - 1]}")
+    result = explain(expected, replace(last, events=events))
+    if result.row is not None:
+        nth = [_bare(each) for each in events[: result.events]].count(_bare(result.row))
+        result = replace(result, at=f"at step {steps.came[_bare(result.row)][nth - 1]}")
     rows = [each for each in events if isinstance(each, Observation)]
     is_told = blueprint.tells_when_written(walk)
-    return ReaderAccount(found, steps.exposure(expected, rows, last, is_told=is_told))
+    return ReaderAccount(result, steps.exposure(expected, rows, last, is_told=is_told))
 
 
 def _bare(event: object) -> object:

@@ -85,11 +85,11 @@ class Recovery(NamedTuple):
     leftover: Leftover = Leftover.DROPPED
 
     def __str__(self) -> str:
-        said = [f"from {self.start}"]
-        said += ["newest state"] * self.newest + ["skips marked"] * self.skips
+        messages = [f"from {self.start}"]
+        messages += ["newest state"] * self.newest + ["skips marked"] * self.skips
         if self.leftover is not Leftover.DROPPED:
-            said.append(self.leftover)
-        return ", ".join(said)
+            messages.append(self.leftover)
+        return ", ".join(messages)
 
 
 AtomicSet = tuple[Write, ...]

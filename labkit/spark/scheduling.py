@@ -79,6 +79,6 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 def _reason(said: str) -> str:
     """Extract the task's own exception from Spark's many lines."""
-    told = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
-    last = told[0].partition("RuntimeError: ")[2] if told else said.splitlines()[0]
+    messages = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
+    last = messages[0].partition("RuntimeError: ")[2] if messages else said.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

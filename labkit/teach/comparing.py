@@ -39,7 +39,10 @@ class Comparison:
         rows = [
             (
                 spoken(name),
-                *(self._cell(name, column, said) for column, said in zip(self.columns, self._words(row), strict=True)),
+                *(
+                    self._cell(name, column, message)
+                    for column, message in zip(self.columns, self._words(row), strict=True)
+                ),
             )
             for name, row in self.rows.items()
         ]
@@ -96,8 +99,8 @@ def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str
     guarantee = _guarantee(result)
     if isinstance(result, Search):
         states = f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
-        said = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
-        return said | {"states": states, "broken": result.broken}
+        message = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
+        return message | {"states": states, "broken": result.broken}
     if guarantee is None and isinstance(result, Walk):
         return {"broken": ", ".join(result.violated) or "nothing"}
     return verdict_parts.in_columns(result.verdict)

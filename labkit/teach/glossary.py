@@ -47,16 +47,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         out.
         """
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
-        return {name: said for name, said in named.items() if said not in {"", "-"}}
+        return {name: message for name, message in named.items() if message not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
     """Return the sections in their order, and every entry by its word. Raises `msgspec.ValidationError` for a
     wrong field.
     """
-    found: dict[str, Any] = tomllib.loads(text)
-    sections = tuple(found.pop("sections"))
-    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in found.items()}
+    result: dict[str, Any] = tomllib.loads(text)
+    sections = tuple(result.pop("sections"))
+    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in result.items()}
 
 
 @cache
@@ -104,7 +104,7 @@ def _card(entry: Entry) -> Card:
     return Card(
         entry.word,
         para(_unmarked(entry.meaning)),
-        table(("", ""), [(who, _unmarked(said)) for who, said in others.items()]),
+        table(("", ""), [(who, _unmarked(message)) for who, message in others.items()]),
         para(f"See also: {', '.join(entry.see)}.") if entry.see else "",
         para(origin, kind="lkc-under") if origin else "",
         plain=plain,

@@ -84,21 +84,21 @@ class Order:
             "built": names_of(self.design),
             "worlds": {
                 world.value: {
-                    "guarantee": found.guarantee.value,
+                    "guarantee": result.guarantee.value,
                     "broken": {
                         claim: {"because": killing(claim, trace), "trace": str(trace)}
-                        for claim, trace in found.witnesses.items()
+                        for claim, trace in result.witnesses.items()
                     },
                 }
-                for world, found in self.found.items()
+                for world, result in self.found.items()
             },
         }
 
     @property
     def meanwhile(self) -> list[str]:
         """Return what a reader may see before a correct end."""
-        found = self.found[World.SAME].witnesses
-        return [said for name, said in ON_THE_WAY.items() if name in found]
+        result = self.found[World.SAME].witnesses
+        return [message for name, message in ON_THE_WAY.items() if name in result]
 
     @property
     def killing(self) -> str:
@@ -115,8 +115,8 @@ class Order:
         Raises `InvalidInput` if no schedule breaks it.
         """
         broken: dict[str, Trace] = {}
-        for found in self.found.values():
-            broken = {**found.witnesses, **broken}
+        for result in self.found.values():
+            broken = {**result.witnesses, **broken}
         if not broken:
             raise InvalidInput("No schedule breaks this order, so there is none to show.")
         if claim is None:
@@ -135,10 +135,11 @@ class Order:
         claim.
         """
         lines = []
-        for world, found in self.found.items():
-            broken = [killing(claim, trace) for claim, trace in found.witnesses.items()]
+        for world, result in self.found.items():
+            broken = [killing(claim, trace) for claim, trace in result.witnesses.items()]
             lines += [
-                (IN_WORDS[world], found.guarantee.value, said) for said in broken or ["No schedule breaks a claim."]
+                (IN_WORDS[world], result.guarantee.value, message)
+                for message in broken or ["No schedule breaks a claim."]
             ]
         return lines
 
@@ -153,14 +154,14 @@ class Order:
 
     def __str__(self) -> str:
         lines = [str(self.design), *(f"built: {who}" for who in self.built)]
-        lines += [f"  {world}: {word}. {said}" for world, word, said in self.rows()]
+        lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
         return card.text([*lines, GRANTED])
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         once = self.guarantee is Guarantee.EXACTLY_ONCE
-        made = Card(
+        result = Card(
             self.guarantee.value,
             card.table(("when", "left", "schedule"), self.rows()),
             *([card.items(self.built)] if self.built else []),
@@ -169,7 +170,7 @@ class Order:
             under=f"Simulated: every schedule with at most {CRASHES} crashes. {GRANTED}",
             plain=str(self).splitlines(),
         )
-        return made._repr_mimebundle_()  # IPython's protocol, handed on
+        return result._repr_mimebundle_()  # IPython's protocol, handed on
 
 
 class Orders:
@@ -203,8 +204,8 @@ class Orders:
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         grid = self.grid._repr_mimebundle_(**options)  # IPython's protocol, handed on
-        said = "<br>".join(map(escape, [*LEGEND.splitlines(), GRANTED]))
-        return {"text/plain": str(self), "text/html": f"{grid['text/html']}<p>{said}</p>"}
+        message = "<br>".join(map(escape, [*LEGEND.splitlines(), GRANTED]))
+        return {"text/plain": str(self), "text/html": f"{grid['text/html']}<p>{message}</p>"}
 
 
 LEGEND = """\

@@ -93,8 +93,8 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     names. No row number occurs in two batches. Raises `InvalidInput` if `kind` is unknown or the sink cannot be
     called as a sink.
     """
-    found = _own()
-    return found.try_sink(sink, kind) if found else None
+    result = _own()
+    return result.try_sink(sink, kind) if result else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
@@ -118,18 +118,18 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     a defect, but establishes no guarantee. If Java is missing, or the sink is still a stub, a card says that
     nothing was tested. Raises `InvalidInput` if the subject or an option cannot be used.
     """
-    found = _own()
-    return found.crash_test(subject, options=options) if found else None
+    result = _own()
+    return result.crash_test(subject, options=options) if result else None
 
 
 def _exercises() -> ModuleType | None:
     """Return the module that checks exercises. Without it, print that exercises are not checked here and return
     None.
     """
-    found = _part("labkit.teach.exercises.check")
-    if found is None:
+    result = _part("labkit.teach.exercises.check")
+    if result is None:
         print("Exercises are not checked here.")
-    return found
+    return result
 
 
 def _own() -> ModuleType | None:

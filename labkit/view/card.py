@@ -28,10 +28,10 @@ class Html(str):
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
     """Return an element. Text and attribute values are escaped; `class_` is the attribute `class`."""
-    said = "".join(
+    message = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
     )
-    return Html(f"<{name}{said}>{joined(inside)}</{name}>")
+    return Html(f"<{name}{message}>{joined(inside)}</{name}>")
 
 
 def joined(parts: Iterable[str]) -> Html:

@@ -28,10 +28,10 @@ def totals_in(walk: Replay) -> list[Total]:
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(f"{walk.model.name} has no table that messages change; name one of changelog.*.")
-    found = totals(walk.states, walk.actions)
-    if not found:
+    result = totals(walk.states, walk.actions)
+    if not result:
         raise InvalidInput("no message is read in this run; name one such as changelog.retract_stream.")
-    return found
+    return result
 
 
 class _Place(NamedTuple):
@@ -95,8 +95,8 @@ def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
     floor = f'<path d="M{LEFT} {number(place.bottom)}H{number(place.right)}" class="la" fill="none"/>'
     scale = "".join(words(LEFT - 18, place.y(each) + 4, str(each), "s") for each in range(highest + 1))
     batch = _steps([each.records for each in run], place, "mt")
-    found = _steps([each.found for each in run], place, "ms m1")
-    return floor + scale + batch + found + "".join(_marks(run, place))
+    result = _steps([each.found for each in run], place, "ms m1")
+    return floor + scale + batch + result + "".join(_marks(run, place))
 
 
 def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:

@@ -34,9 +34,9 @@ def tone(guarantee: Guarantee) -> str:
 
 def counts(verdict: Verdict) -> str:
     """Return the anomalies in words, such as `0 lost, 3 twice, 1 jump back`."""
-    found = {said: len(getattr(verdict, name)) for name, said in _ALWAYS.items()}
-    found |= {said: len(getattr(verdict, name)) for name, said in _ONLY_SOME.items() if getattr(verdict, name)}
-    return counted(found)
+    results = {message: len(getattr(verdict, name)) for name, message in _ALWAYS.items()}
+    results |= {message: len(getattr(verdict, name)) for name, message in _ONLY_SOME.items() if getattr(verdict, name)}
+    return counted(results)
 
 
 def rows(verdict: Verdict) -> str:

@@ -189,12 +189,12 @@ class Campaign:
 
     def _made(self, job: Job, harness: Harness) -> "Made":
         """Perform one run in the folder of a harness, and repeat it once if it did not reach its point."""
-        made = self._try(job, harness)
-        if NEVER_REACHED in made.result.unknown:
+        result = self._try(job, harness)
+        if NEVER_REACHED in result.result.unknown:
             note = "the first run did not pass the point and was made once more"
-            made = self._try(job, harness)
-            made = made._replace(result=replace(made.result, notes=(note,)))
-        return made
+            result = self._try(job, harness)
+            result = result._replace(result=replace(result.result, notes=(note,)))
+        return result
 
     def _try(self, job: Job, harness: Harness) -> "Made":
         self.ledger.begin(job)
@@ -241,40 +241,40 @@ class Campaign:
             try:
                 if self.ledger.is_over():
                     return None
-                made = self._made(job, copy.harness)
+                result = self._made(job, copy.harness)
                 there, here = copy.settings.folder, self.settings.folder
-                return made._replace(result=at_home(made.result, there, here))
+                return result._replace(result=at_home(result.result, there, here))
             finally:
                 free.put(copy)
 
         again: list[tuple[Job, Made | None]] = []
         with ThreadPoolExecutor(len(self._copies)) as pool:
             try:
-                for job, made in zip(jobs, pool.map(make, jobs), strict=True):
-                    if again or made is None or not made.is_clear:
-                        again.append((job, made))
+                for job, result in zip(jobs, pool.map(make, jobs), strict=True):
+                    if again or result is None or not result.is_clear:
+                        again.append((job, result))
                     else:
                         self.ledger.planned += 1
-                        self._keep(made)
+                        self._keep(result)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for each in self._copies:
                     each.harness.beside.stop.set()
                 raise
         self.harness.hear(each.harness for each in self._copies)
-        for job, made in again:
-            if made is None or not made.is_clear:
+        for job, result in again:
+            if result is None or not result.is_clear:
                 self.run(job)
             else:
                 self.ledger.planned += 1
-                self._keep(made)
+                self._keep(result)
 
     def _place(self, name: str) -> Point:
         return self.points.get(name) or Point(name, 0)
 
     def _judged(self, job: Job, run: PipelineRun) -> Result:
-        found = lines(run)
-        self._stories[job.id] = found
+        match = lines(run)
+        self._stories[job.id] = match
         result = Result(
             job.id,
             job.title,
@@ -283,7 +283,7 @@ class Campaign:
             unknown=run.unknown,
             evidence=run.crashes,
             notes=tuple(run.notes),
-            story=text(found),
+            story=text(match),
             seconds=run.seconds,
         )
         if result.unknown:
@@ -298,10 +298,10 @@ class Campaign:
             due = [record for record in due if record.offset in there]
         shape = expectation.history_shape
         verdict = verdict_of(samples, expectation.rows, shape, due)
-        said = because(verdict, expectation.values, len(due))
+        message = because(verdict, expectation.values, len(due))
         readings = Readings(samples, expectation.rows, shape)
         explanation = in_their_rows(explained(readings, shape, due), expectation.values)
-        return replace(result, verdict=replace(verdict, because=said), explanation=explanation)
+        return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def everything(self) -> Report:
         """Run every job that the settings ask for, and return the report."""
@@ -330,13 +330,13 @@ class Campaign:
         with ExitStack() as stack:
             if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
                 apart = self.harness.folder.parent
-                found = copies(self.harness, self._seen, count, apart)
+                result = copies(self.harness, self._seen, count, apart)
                 try:
-                    self._copies = stack.enter_context(found)
-                    said = f"{count} runs at a time, each in a copy of this folder"
+                    self._copies = stack.enter_context(result)
+                    message = f"{count} runs at a time, each in a copy of this folder"
                 except Shared as why:
-                    said = f"one run at a time: {why}"
-                self.ledger.tell("done", said)
+                    message = f"one run at a time: {why}"
+                self.ledger.tell("done", message)
             self.ledger.side_by_side = max(1, len(self._copies))
             yield
         self._copies = ()

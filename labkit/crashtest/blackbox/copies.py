@@ -102,15 +102,15 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
     with ExitStack() as stack:
         stack.callback(beside.stop.set)
         place = stack.enter_context(own_folder()).resolve()
-        made = []
+        results = []
         for number in range(1, count + 1):
             folder = place / str(number) / settings.folder.name
             _copy(settings.folder, folder, apart)
             copy = _opened(stack, main, moved(settings, folder), folder.parent, number)
             copy.harness.beside = beside
-            made.append(copy)
-        _check(main, healthy, made)
-        yield made
+            results.append(copy)
+        _check(main, healthy, results)
+        yield results
 
 
 def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Copy:

@@ -89,11 +89,11 @@ class Journal:
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
-            ours, theirs = (tree(root, now_named), tree(Disk({folder: folder}).roots[folder], now_named))
+            ours, other = (tree(root, now_named), tree(Disk({folder: folder}).roots[folder], now_named))
             different += [
                 f"{folder}/{name}"
-                for name in sorted(ours.keys() | theirs.keys())
-                if name not in ours or name not in theirs or not same(ours[name], theirs[name])
+                for name in sorted(ours.keys() | other.keys())
+                if name not in ours or name not in other or not same(ours[name], other[name])
             ]
         return different
 

@@ -33,14 +33,14 @@ def late_notes(results: Sequence[Result]) -> list[str]:
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.found("lost")]
     idle = [(each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.found("lost")]
-    said = [
+    messages = [
         f"{name}: {note}; rows that would come after a longer wait, as for a lease, count as lost (--limit)"
         for name, note in idle[:1]
     ]
     if not late:
-        return said
+        return messages
     return [
-        *said,
+        *messages,
         (
             f"after {len(late)} crash(es), as {late[0]}, one restart ended well without all rows; they "
             "came with another start"

@@ -173,8 +173,8 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 def _shows(effect: Effect) -> bool:
     """Return whether this effect can change rows."""
-    told = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
-    return effect.kind in SHOWING or told
+    message = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
+    return effect.kind in SHOWING or message
 
 
 def _said(change: Change, effects: Sequence[Effect]) -> str:

@@ -82,7 +82,7 @@ class Standing(NamedTuple):
             yield self.because
             return
         yield f"{len(self.found.steps)} step(s), each in the order: {self.found}"
-        rows = [(f"  {'+'.join(made.writes)}", _kinds(made.effects)) for made in self.found.steps[-1].made]
+        rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.found.steps[-1].made]
         yield columns(rows)
         yield from self._told()
 
@@ -105,11 +105,11 @@ class Standing(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        made = self.found.steps[-1].made if self.found else ()
+        result = self.found.steps[-1].made if self.found else ()
         return {
             "order": str(self.found) if self.found else None,
             "steps": len(self.found.steps) if self.found else 0,
-            "writes": [{"writes": list(each.writes), "effects": list(each.effects)} for each in made],
+            "writes": [{"writes": list(each.writes), "effects": list(each.effects)} for each in result],
             "engines": list(self.engines),
             "unknown": list(self.unknown),
             "because": self.because,
@@ -124,10 +124,10 @@ def _kinds(effects: Sequence[str]) -> str:
 
 
 def _said(reading: Reading) -> str:
-    said = reading.guarantee
-    if reading.guarantee_with_other_rows != said:
-        said += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
-    return f"{said}, as {' and '.join(reading.built)}" if reading.built else said
+    message = reading.guarantee
+    if reading.guarantee_with_other_rows != message:
+        message += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
+    return f"{message}, as {' and '.join(reading.built)}" if reading.built else message
 
 
 def read_names(path: Path) -> list[str]:
@@ -149,10 +149,10 @@ def read_names(path: Path) -> list[str]:
 
 def own_row(text: str) -> Meaning:
     """Return the row that a user writes, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
-    pattern, sign, said = text.rpartition("=")
-    if not (sign and pattern.strip() and said.strip()):
+    pattern, sign, message = text.rpartition("=")
+    if not (sign and pattern.strip() and message.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
-    return meaning(pattern.strip(), said.strip())
+    return meaning(pattern.strip(), message.strip())
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
@@ -161,17 +161,17 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
     `own` are rows that precede those of the recognised engines. `ends` is a pattern of the effect that ends a step.
     """
     engines = recognised(names)
-    told = tuple(each.name for each in engines)
+    messages = tuple(each.name for each in engines)
     table = (*own, *(row for each in engines for row in each.rows))
     idle = frozenset[Write]().union(*(each.idle for each in engines))
     lasting = [name for name in names if name != EXIT]
     if missing := unknown(lasting, table):
-        return Standing(told, None, tuple(missing), "", ())
+        return Standing(messages, None, tuple(missing), "", ())
     try:
-        found = orders(names, table, ends, idle)
+        result = orders(names, table, ends, idle)
     except InvalidInput as error:
-        return Standing(told, None, (), str(error), ())
-    return Standing(told, found, (), "", tuple(readings(found.order)))
+        return Standing(messages, None, (), str(error), ())
+    return Standing(messages, result, (), "", tuple(readings(result.order)))
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:

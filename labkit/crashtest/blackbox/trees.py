@@ -47,19 +47,19 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
     """Return whether the trees of several folders are equal."""
     return all(
-        mine.keys() == theirs.keys() and all(same(mine[name], theirs[name]) for name in mine)
-        for mine, theirs in zip(one, other, strict=True)
+        own.keys() == theirs.keys() and all(same(own[name], theirs[name]) for name in own)
+        for own, theirs in zip(one, other, strict=True)
     )
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
     """Return the difference between a state and what programs saw, in words."""
     words = []
-    for mine, theirs in zip(now, then, strict=True):
-        missing = [name for name in mine if name not in theirs]
-        back = [name for name in theirs if name not in mine]
-        changed = [name for name in mine if name in theirs and not same(mine[name], theirs[name])]
-        empty = [name for name in changed if theirs[name] == b""]
+    for own, other in zip(now, then, strict=True):
+        missing = [name for name in own if name not in other]
+        back = [name for name in other if name not in own]
+        changed = [name for name in own if name in other and not same(own[name], other[name])]
+        empty = [name for name in changed if other[name] == b""]
         rest = [name for name in changed if name not in empty]
         differences = {"not there": missing, "there again": back, "empty": empty, "not as written": rest}
         words += [

@@ -79,7 +79,7 @@ def meaning(pattern: str, said: str) -> Meaning:
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
     """Return the rows of a table in its order; the first matching row counts."""
-    return tuple(meaning(pattern, said) for pattern, said in table.items())
+    return tuple(meaning(pattern, message) for pattern, message in table.items())
 
 
 class Engine(NamedTuple):
@@ -95,8 +95,8 @@ class Engine(NamedTuple):
 def engines() -> dict[str, Engine]:
     """Return every table of `writes.toml` by its name, in the order in which they are tried."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
-    told: dict[str, dict[str, str]] = tomllib.loads(text)
-    return {name: _engine(name, dict(said)) for name, said in told.items()}
+    report: dict[str, dict[str, str]] = tomllib.loads(text)
+    return {name: _engine(name, dict(message)) for name, message in report.items()}
 
 
 def _engine(name: str, said: dict[str, str]) -> Engine:
@@ -168,8 +168,8 @@ class Orders(NamedTuple):
         a set: a kill in the middle of a set leaves that set incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
-            for done, made in enumerate(step.made):
-                if name in made.effects:
+            for done, result in enumerate(step.made):
+                if name in result.effects:
                     return number, done
         return (len(self.steps), len(self.order)) if name == EXIT else None
 
@@ -186,16 +186,18 @@ def orders(
     that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
-    found = [step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(made.writes) for made in step.made)]
-    if not found:
+    results = [
+        step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step.made)
+    ]
+    if not results:
         raise InvalidInput("no effect of the record is output, staged or visible.")
-    for number, step in enumerate(found, start=1):
-        if step.order != found[0].order:
+    for number, step in enumerate(results, start=1):
+        if step.order != results[0].order:
             raise InvalidInput(
-                f"step 1 of the record has the order {order_text(found[0].order)!r}, and step {number} "
+                f"step 1 of the record has the order {order_text(results[0].order)!r}, and step {number} "
                 f"{order_text(step.order)!r}; say with `ends` by which effect a step is over."
             )
-    return Orders(tuple(found))
+    return Orders(tuple(results))
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
@@ -246,17 +248,17 @@ def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[
 
 def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
     step: list[_Event] = []
-    made: set[Write] = set()
+    results: set[Write] = set()
     for event in events:
-        again = bool(made & set(event.writes)) and step[-1].writes != event.writes
+        again = bool(results & set(event.writes)) and step[-1].writes != event.writes
         if ends is None and again:
             yield step
-            step, made = [], set()
+            step, results = [], set()
         step.append(event)
-        made |= set(event.writes)
+        results |= set(event.writes)
         if ends is not None and fits(ends, event.name):
             yield step
-            step, made = [], set()
+            step, results = [], set()
     if step:
         yield step
 
@@ -274,6 +276,6 @@ def _step(events: Sequence[_Event]) -> Step:
     if len(writes) > len(set(writes)) or sorted(first, key=last.__getitem__) != first:
         turns = [writes for writes, _ in groupby(event.writes for event in events)]
         more = ", and so on" if len(turns) > SHOWN else ""
-        said = order_text(turns[:SHOWN]) + more
-        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {said}.")
+        message = order_text(turns[:SHOWN]) + more
+        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {message}.")
     return Step(tuple(Made(writes, tuple(names)) for writes, names in effects.items()))

@@ -100,8 +100,8 @@ class DataSourceAdapter(DataSource):
             options[NAME],
         )
         ready(ticket)
-        theirs = {key: value for key, value in options.items() if key.lower() not in (TICKET, NAME)}
-        source = find(Subject(ticket.file, name))(theirs)
+        others = {key: value for key, value in options.items() if key.lower() not in (TICKET, NAME)}
+        source = find(Subject(ticket.file, name))(others)
         writer = source.streamWriter(schema, overwrite)
         kind = ArrowStreamWriterAdapter if isinstance(writer, DataSourceStreamArrowWriter) else StreamWriterAdapter
         return kind(ticket, writer)

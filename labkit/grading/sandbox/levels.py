@@ -45,16 +45,16 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 def _tried(job: Job, lab: Path) -> str | None:
     """Return the error when a sandbox of this level starts Python, as a sentence, or None if it works."""
-    mine, theirs = socket.socketpair()
-    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(theirs.fileno()), json.dumps(asdict(job)))
-    with mine, tempfile.TemporaryFile() as errors:
+    own, other = socket.socketpair()
+    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(other.fileno()), json.dumps(asdict(job)))
+    with own, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, env=environment(str(lab), lab), cwd=lab, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            command, env=environment(str(lab), lab), cwd=lab, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
         )  # fmt: skip
-        theirs.close()
+        other.close()
         try:
-            answer = receive(mine, 10_000, time.monotonic() + _SECONDS).decode()
+            answer = receive(own, 10_000, time.monotonic() + _SECONDS).decode()
         except FrameError:
             errors.seek(0)
             lines = errors.read(20_000).decode(errors="replace").strip().splitlines()

@@ -160,8 +160,8 @@ class Birth:
         try:
             os.execvpe(command[0], command, self._launch.environment)  # noqa: S606 - no shell is wanted
         except OSError as error:
-            said = f"{command[0]}: {error.strerror}"
-            self._refused = Refused(said, error.errno or 0)
+            message = f"{command[0]}: {error.strerror}"
+            self._refused = Refused(message, error.errno or 0)
 
     def _filter(self) -> tuple[Architecture, list[Instruction]]:
         here = architecture()

@@ -39,26 +39,26 @@ class Guarded:
 
 
 def _decoded(line: bytes) -> Said:
-    said: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
-    return said
+    message: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
+    return message
 
 
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
     """Start a guard with the command for a block; afterwards no process of it is left."""
-    ours, theirs = socket.socketpair()
+    ours, other = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
-    with ours, theirs, output.open("ab") as log:
+    with ours, other, output.open("ab") as log:
         process = subprocess.Popen(
             own_python("-m", "labkit.host.syscalls.guard"),
-            stdin=theirs.fileno(),
+            stdin=other.fileno(),
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,
         )
-        theirs.close()
+        other.close()
         with _ended_with(process, ours):
             ours.sendall(wire.encode(launch))
             guard = _await_listener(ours, launch)

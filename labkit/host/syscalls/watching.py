@@ -172,19 +172,19 @@ class Watch:
         """Return the call if it is relevant, and count it if it cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
-            found = self._reader.read(tracee, notification.name, notification.arguments)
+            result = self._reader.read(tracee, notification.name, notification.arguments)
         except Unreadable:
-            found = Unseen(_UNREADABLE)
+            result = Unseen(_UNREADABLE)
         except PermissionError:
-            found = Unseen(_FORBIDDEN)
+            result = Unseen(_FORBIDDEN)
         except (WillFail, OSError):  # as of a name that is too long
             return None
-        if found is None or not self._guard.listener.alive(notification):
+        if result is None or not self._guard.listener.alive(notification):
             return None
-        if isinstance(found, Unseen):
-            self._count(found)
+        if isinstance(result, Unseen):
+            self._count(result)
             return None
-        return self._call(notification, tracee, found)
+        return self._call(notification, tracee, result)
 
     def _call(self, notification: Notification, tracee: Tracee, deed: Deed) -> Call | None:
         again = _asked(notification) == self._interrupted

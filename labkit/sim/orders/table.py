@@ -111,8 +111,8 @@ def _column(design: Design) -> str:
 
 def built() -> dict[tuple[str, str, str], list[str]]:
     """Return the names of real systems by their square."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    results: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if (place := square_of(each.design)) is not None:
-            found.setdefault(place, []).append(name)
-    return found
+            results.setdefault(place, []).append(name)
+    return results

@@ -99,19 +99,19 @@ def listed() -> list[Listed]:
 
     Raises `ServiceUnavailable` if the notebooks are missing.
     """
-    found = []
+    results = []
     for source in _shipped():
         notebook = json.loads(source.read_text(encoding="utf-8"))
         question = "".join(notebook["cells"][0]["source"]).splitlines()[0].lstrip("# ")
         needs = notebook["metadata"].get("labkit", {}).get("needs", ())
-        found.append(Listed(source.stem, question, tuple(needs)))
-    return found
+        results.append(Listed(source.stem, question, tuple(needs)))
+    return results
 
 
 def _shipped() -> list[Path]:
     """Return the notebooks of the course as released; there is at least one."""
-    if found := of_course(notebooks()):
-        return found
+    if result := of_course(notebooks()):
+        return result
     raise ServiceUnavailable(f"{notebooks()}: the notebooks are missing; install the lab again.")
 
 

@@ -41,10 +41,10 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     parameters = [cell.source for cell in released if cell.tags & SET_UP]
     sources = [*parameters, *(cells[number].source for number in needed)]
     there = set().union(*map(bound, sources))
-    told = demonstrated(cells[place].source, there, released)
+    report = demonstrated(cells[place].source, there, released)
     namespace = fresh()
-    trouble = [f"{said}." for source in sources if (said := execute(source, namespace))]
-    return Alone(namespace, " ".join(trouble[-1:] + told))
+    trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
+    return Alone(namespace, " ".join(trouble[-1:] + report))
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:

@@ -29,10 +29,10 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
     """Say how many of the eight guarantees are right, but not which, so that the learner checks all of them again."""
     known = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
-        said = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
+        message = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
     except Unusable as error:
         return Finding(False, str(error))
-    right = sum(said[letter] == each for letter, each in EIGHT.items())
+    right = sum(message[letter] == each for letter, each in EIGHT.items())
     if right == len(EIGHT):
         return Finding(True, "All eight agree with the measurement.")
     return Finding(False, f"{right} of {len(EIGHT)} agree with the measurement.")
@@ -40,15 +40,15 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 def rows(*batches: str) -> list[list[Row]]:
     """Return batches of rows from words such as `pen:2 book:1`: item and amount of each row, numbered from 1."""
-    made: list[list[Row]] = []
+    results: list[list[Row]] = []
     number = 0
     for batch in batches:
-        made.append([])
+        results.append([])
         for word in batch.split():
             item, _, amount = word.partition(":")
             number += 1
-            made[-1].append({"id": number, "item": item, "amount": int(amount)})
-    return made
+            results[-1].append({"id": number, "item": item, "amount": int(amount)})
+    return results
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:

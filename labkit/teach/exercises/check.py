@@ -50,15 +50,15 @@ def check(name: str, *, strict: bool | None = None) -> None:
     answer = InNotebook(exercise.answer, judged_names)
     if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
-    found = judged(exercise, judged_names)
-    if graded is not None and (found is None or not found[-1].passed):
-        _differs(exercise, namespace, graded, found)
-    if found is None:
+    result = judged(exercise, judged_names)
+    if graded is not None and (result is None or not result[-1].passed):
+        _differs(exercise, namespace, graded, result)
+    if result is None:
         _not_attempted(exercise)
     else:
-        _told_and_noted(exercise, found)
-    if is_strict(strict) and (found is None or not found[-1].passed):
-        raise NotPassed(_why_not(exercise, found))
+        _told_and_noted(exercise, result)
+    if is_strict(strict) and (result is None or not result[-1].passed):
+        raise NotPassed(_why_not(exercise, result))
 
 
 def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
@@ -69,8 +69,8 @@ def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument,
 def _not_attempted(exercise: Exercise) -> None:
     name, points = exercise.name, exercise.points
     what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") gives a hint'
-    said = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
-    _say(Card("not attempted", title=name, under=said, plain=[said], tone=DIM), said)
+    message = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
+    _say(Card("not attempted", title=name, under=message, plain=[message], tone=DIM), message)
 
 
 def _say(card: Card, plain: str) -> None:
@@ -163,7 +163,7 @@ def _keep_first(name: str, finding: Finding) -> None:
 
 def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
     """Return the findings of the public variants up to the first failure, or None if the exercise is not attempted."""
-    answer, found = InNotebook(exercise.answer, namespace), []
+    answer, result = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
         try:
             finding = exercise.judge(answer, variant)
@@ -171,10 +171,10 @@ def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding]
             return None
         except AnswerFailed as error:
             finding = Finding(False, str(error))
-        found.append(finding)
+        result.append(finding)
         if not finding.passed:
             break
-    return found
+    return result
 
 
 def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
@@ -213,8 +213,8 @@ def hint(name: str) -> None:
     name = exercise.name
     level = min(int(notes.of(name).get("hints", 0)) + 1, len(exercise.hints))
     notes.note(name, hints=level)
-    for number, said in enumerate(exercise.hints[:level], start=1):
-        print(f"Hint {number} of {len(exercise.hints)}: {said.replace('`', '')}")
+    for number, message in enumerate(exercise.hints[:level], start=1):
+        print(f"Hint {number} of {len(exercise.hints)}: {message.replace('`', '')}")
     lines = f"about {exercise.lines} lines" if exercise.lines > 1 else "one line"
     print(f"A solution has {lines}.")
 
@@ -285,10 +285,10 @@ def _give_back(stub: str) -> None:
 
 def stubs() -> dict[str, str]:
     """Return the stub of every exercise as the notebooks contain it; the file is generated from their sources."""
-    found: dict[str, str] = json.loads(
+    result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )
-    return found
+    return result
 
 
 def _namespace() -> dict[str, object]:

@@ -63,11 +63,13 @@ class Settings:
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
             return Finding(False, str(error), general=f"{self.name} is not possible in this configuration.")
-        found = _searched(self.model, json.dumps(dict(model.values)))
-        broken = [each for each in found.violations if each.property in self.claims]
+        result = _searched(self.model, json.dumps(dict(model.values)))
+        broken = [each for each in result.violations if each.property in self.claims]
         if not broken:
-            told = f"with {said(chosen)} every one of {found.unique_states:,} states was tried, and the guarantee holds"
-            return Finding(True, f"{told[0].upper()}{told[1:]}.", told)
+            report = (
+                f"with {said(chosen)} every one of {result.unique_states:,} states was tried, and the guarantee holds"
+            )
+            return Finding(True, f"{report[0].upper()}{report[1:]}.", report)
         first = min(broken, key=lambda each: len(each.trace.actions))
         claim = next(each for each in model.properties() if each.name == first.property)
         message = f"With {said(chosen)}: {first.because}"

@@ -75,10 +75,10 @@ def _searched(design: Design) -> Found:
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
     """Return a sentence about the crash that breaks an order; empty if no crash does."""
-    found = _searched(_design(steps, store))
-    if found.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and found.witnesses):
+    result = _searched(_design(steps, store))
+    if result.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and result.witnesses):
         return ""
-    claim, trace = next(iter(found.witnesses.items()))
+    claim, trace = next(iter(result.witnesses.items()))
     return killing(claim, trace)
 
 
@@ -110,23 +110,27 @@ def judge_order(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
-    said = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
-    told = ask.with_answer(store, quiet)
-    if not said:
+    message = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
+    report = ask.with_answer(store, quiet)
+    if not message:
         if not has_order(store, quiet=quiet):
             return None
         why = "There is an order for this store."
-        return Finding(False, f"{told}. {why}", told, "an order", general=why)
-    steps = tuple(_set(ask, each) for each in said)
+        return Finding(False, f"{report}. {why}", report, "an order", general=why)
+    steps = tuple(_set(ask, each) for each in message)
     if not has_order(store, quiet=quiet):
         why = NO_ORDER[0].upper() + NO_ORDER[1:]
         reason = forbidden(steps, store) or harm(steps, store, quiet=quiet)
-        return Finding(False, f"{told}, and {NO_ORDER}: {reason}", told, "[]", general=why)
+        return Finding(False, f"{report}, and {NO_ORDER}: {reason}", report, "[]", general=why)
     if reason := forbidden(steps, store):
-        return Finding(False, f"{told}: {reason}.", told, "an order", general=reason)
+        return Finding(False, f"{report}: {reason}.", report, "an order", general=reason)
     if reason := harm(steps, store, quiet=quiet):
         return Finding(
-            False, f"{told}. {reason}", told, "exactly-once", general="With one of the stores a crash breaks the order."
+            False,
+            f"{report}. {reason}",
+            report,
+            "exactly-once",
+            general="With one of the stores a crash breaks the order.",
         )
     return None
 
@@ -205,13 +209,13 @@ def judge_restart(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
-    said, right = ask(engine, list(left)), really_next(engine, left)
-    if type(said) is not int:
-        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(said)}; return a number.")
-    if said == right:
+    message, right = ask(engine, list(left)), really_next(engine, left)
+    if type(message) is not int:
+        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(message)}; return a number.")
+    if message == right:
         return None
-    told, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."
-    return Finding(False, f"{told}; {engine} continues with {right}.", told, str(right), general=general)
+    report, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."
+    return Finding(False, f"{report}; {engine} continues with {right}.", report, str(right), general=general)
 
 
 def _orders_of(rows: str, *, quiet: bool) -> Variant:

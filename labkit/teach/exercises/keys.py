@@ -91,13 +91,13 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
     claim = Property("one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over)
     try:
-        found = explore(ObservedModel(model, claim), max_states=MAX_STATES)
+        result = explore(ObservedModel(model, claim), max_states=MAX_STATES)
     except Unusable as error:
         return unusable("key", error)
-    if not found.violations:
-        return steady(ask, f"In all {found.unique_states:,} states the table ends with one row for every record")
-    first = found.violations[0]
-    said = first.because
+    if not result.violations:
+        return steady(ask, f"In all {result.unique_states:,} states the table ends with one row for every record")
+    first = result.violations[0]
+    text = first.because
     general = "After some run the table does not hold one row for every record."
-    message = f"{said[0].upper()}{said[1:]}"
-    return Finding(False, message, said, SENTENCE, str(first.trace), len(first.trace.actions), general)
+    message = f"{text[0].upper()}{text[1:]}"
+    return Finding(False, message, text, SENTENCE, str(first.trace), len(first.trace.actions), general)

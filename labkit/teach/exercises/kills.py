@@ -90,10 +90,10 @@ def judge(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong(ask: Asker, requests: Requests) -> Finding | None:
-    said, right = ask(list(requests)), guarantee(requests).value
-    if said not in WORDS:
-        raise Unusable(f"{ask.call(list(requests))} returned {shown(said)}; return one of {', '.join(WORDS)}.")
-    if said == right:
+    message, right = ask(list(requests)), guarantee(requests).value
+    if message not in WORDS:
+        raise Unusable(f"{ask.call(list(requests))} returned {shown(message)}; return one of {', '.join(WORDS)}.")
+    if message == right:
         return None
-    told = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
-    return Finding(False, f"{told}.", told, right, general="One list of requests has another guarantee.")
+    report = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
+    return Finding(False, f"{report}.", report, right, general="One list of requests has another guarantee.")

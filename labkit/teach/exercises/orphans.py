@@ -153,7 +153,7 @@ def _finding(
 ) -> Finding:
     waits = f"still prepared: {_names(left)}; committed: {_names(committed)}"
     wanted = f"still prepared: {_names(case.left)}; committed: {_names(case.committed)}"
-    told = f"Job {case.job!r}, decided up to {case.decided}; prepared: {_names([*case.prepared, *case.elsewhere])}."
+    message = f"Job {case.job!r}, decided up to {case.decided}; prepared: {_names([*case.prepared, *case.elsewhere])}."
     for is_wrong, what in (
         (bool(refused), f"PostgreSQL refused one of your statements: {refused}"),
         (bool(set(case.left) - set(left)), "You finished a transaction that is not this job's."),
@@ -162,9 +162,9 @@ def _finding(
     ):
         if is_wrong:
             general = what.partition(":")[0].rstrip(".") + "."
-            return Finding(False, f"{told} {what} {waits}.", waits, wanted, general=general)
+            return Finding(False, f"{message} {what} {waits}.", waits, wanted, general=general)
     sent = "; ".join(statements) or "nothing"
-    return Finding(True, f"{told} Sent: {sent}. Then {waits}.", waits)
+    return Finding(True, f"{message} Sent: {sent}. Then {waits}.", waits)
 
 
 def _names(gids: Sequence[str]) -> str:
@@ -322,8 +322,8 @@ def _made_at(address: str, case: Case) -> _Place:
             place = _Place(address, owner)
             place.prepare(case)
         except (psycopg.Error, LabError) as error:
-            said = str(error).splitlines()[0]
-            raise ServiceUnavailable(f"The judge's own PostgreSQL cannot be prepared: {said}") from error
+            message = str(error).splitlines()[0]
+            raise ServiceUnavailable(f"The judge's own PostgreSQL cannot be prepared: {message}") from error
         failing.pop_all()
     return place
 

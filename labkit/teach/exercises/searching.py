@@ -70,12 +70,12 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
         model = make(ask)
         known = _known(json.dumps([model.name, model.version, name, dict(model.values)]))
         settled = known.look(ask)
-        found = settled.finding if settled is not None else judge(model, ends)
+        result = settled.finding if settled is not None else judge(model, ends)
         if settled is None:
-            known.keep(ask, found)
+            known.keep(ask, result)
     except Unusable as error:
         return unusable(ask.name, error)
-    return found if found is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
+    return result if result is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
 
 
 def unusable(name: str, error: Unusable) -> Finding:
@@ -112,10 +112,10 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     """Return the first fault of a rule, or None."""
     search = Search(model, MAX_STATES).run()
-    found = search.result()
-    if found.violations:
-        return _broken(model, min(found.violations, key=lambda each: len(each.trace.actions)))
-    if not found.exhausted:
+    result = search.result()
+    if result.violations:
+        return _broken(model, min(result.violations, key=lambda each: len(each.trace.actions)))
+    if not result.exhausted:
         # Right answers come nowhere near this, which a test holds; only an answer can have made it so.
         message = f"The answers of {model.ask.name} lead to more than {MAX_STATES:,} states: are there needless steps?"
         return Finding(False, message, general="The answers lead to very many states.")
@@ -124,28 +124,28 @@ def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
 
 def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
     claim = next(each for each in model.properties() if each.name == violation.property)
-    said = violation.because
-    message = f"{said[0].upper()}{said[1:]} {_blame(model, violation.trace)}"
+    text = violation.because
+    message = f"{text[0].upper()}{text[1:]} {_blame(model, violation.trace)}"
     general = f"Some schedule breaks this: {claim.sentence}"
     trace = violation.trace
-    return Finding(False, message.strip(), said, claim.sentence, str(trace), len(trace.actions), general)
+    return Finding(False, message.strip(), text, claim.sentence, str(trace), len(trace.actions), general)
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
     """Return a sentence with the learner's last answers on the way to a state."""
-    told: dict[str, None] = {}
+    messages: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
         after = model.apply(state, action)
         question = model.asked(state, action, after)
         if question is not None:
-            said = model.ask.with_answer(*question)
-            told.pop(said, None)
-            told[said] = None
+            message = model.ask.with_answer(*question)
+            messages.pop(message, None)
+            messages[message] = None
         state = after
     for question in model.refused(state):
-        told[model.ask.with_answer(*question)] = None
-    return f"On the way {'; '.join(list(told)[-ANSWERS:])}." if told else ""
+        messages[model.ask.with_answer(*question)] = None
+    return f"On the way {'; '.join(list(messages)[-ANSWERS:])}." if messages else ""
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
@@ -179,14 +179,14 @@ def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: st
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
     """Return a sentence with the first answers in the part of the run that never reaches the end."""
-    told: dict[str, None] = {}
+    messages: dict[str, None] = {}
     order, seen = [stuck], {stuck}
     for state in order:
         for action, after in model.successors(state):
             question = model.asked(state, action, after)
             if question is not None:
-                told[model.ask.with_answer(*question)] = None
+                messages[model.ask.with_answer(*question)] = None
             if after not in seen:
                 seen.add(after)
                 order.append(after)
-    return f"From there on {'; '.join(list(told)[:ANSWERS])}." if told else ""
+    return f"From there on {'; '.join(list(messages)[:ANSWERS])}." if messages else ""

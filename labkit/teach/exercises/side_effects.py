@@ -43,17 +43,17 @@ def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequen
     if any(begin <= at and [begin, price] not in known for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
-    said = ask(*arguments)
-    if type(said) is not int:
-        raise Unusable(f"{ask.call(*arguments)} returned {shown(said)}; return a price from the list.")
+    message = ask(*arguments)
+    if type(message) is not int:
+        raise Unusable(f"{ask.call(*arguments)} returned {shown(message)}; return a price from the list.")
     begin, right = max(each for each in known if each[0] <= at)
-    if said == right:
+    if message == right:
         return None
-    told = ask.with_answer(*arguments)
+    report = ask.with_answer(*arguments)
     return Finding(
         False,
-        f"{told}. At {at} the price was {right}: it begins at {begin}.",
-        told,
+        f"{report}. At {at} the price was {right}: it begins at {begin}.",
+        report,
         str(right),
         general="For one of the orders the answer is not the price at the order's own time.",
     )
@@ -68,7 +68,7 @@ SAME = ("topic", "partition", "offset", "call")
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Ask for the key of every call and of each of its repetitions after a crash."""
     ask = Asker(answer, "key_of_call")
-    made: dict[str, dict[str, Plain]] = {}
+    results: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}
     try:
         for row in _calls(variant):
@@ -77,14 +77,14 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
                 raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key must be text.")
             identity = tuple(row[name] for name in SAME)
             if key in identities and identities[key] != identity:
-                return _collide(ask, made[key], row)
-            made.setdefault(key, row)
+                return _collide(ask, results[key], row)
+            results.setdefault(key, row)
             identities[key] = identity
-        if finding := _told_apart(ask, made, identities):
+        if finding := _told_apart(ask, results, identities):
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
-    return steady(ask, f"Every one of {len(made)} calls has one key, and its own")
+    return steady(ask, f"Every one of {len(results)} calls has one key, and its own")
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
@@ -99,11 +99,11 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
 
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
-    told = ask.with_answer(two)
+    message = ask.with_answer(two)
     return Finding(
         False,
-        f"{told}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
-        told,
+        f"{message}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
+        message,
         "a key of its own",
         general=LOSES,
     )
@@ -117,12 +117,12 @@ def _told_apart(
     for key, identity in identities.items():
         before = first.setdefault(identity, key)
         if before != key:
-            told = ask.with_answer(made[key])
+            message = ask.with_answer(made[key])
             changed = next(name for name in VOLATILE if made[key][name] != made[before][name])
             return Finding(
                 False,
-                f"{told}, and {shown(before)} before, with another {changed}. {DOUBLES}",
-                told,
+                f"{message}, and {shown(before)} before, with another {changed}. {DOUBLES}",
+                message,
                 shown(before),
                 general=DOUBLES,
             )

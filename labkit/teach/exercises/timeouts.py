@@ -49,20 +49,20 @@ def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pau
 def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
     for asked in jobs:
         ticks, most = _ticks(ask, asked), _open_for(*asked)
-        told = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
+        message = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
             return Finding(
                 False,
-                f"{told}: a record can be lost.",
-                told,
+                f"{message}: a record can be lost.",
+                message,
                 "No schedule loses a record.",
                 general="With one of the answers a record can be lost.",
             )
         if ticks // 2 > most:
             return Finding(
                 False,
-                f"{told}: half of the answer loses nothing either.",
-                told,
+                f"{message}: half of the answer loses nothing either.",
+                message,
                 "At most twice the time needed.",
                 general="One of the answers is more than twice as long as needed.",
             )
@@ -71,19 +71,19 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
 
 def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
     ticks = _ticks(ask, (*asked, 0))
-    told = ask.with_answer(*asked, 0)
+    report = ask.with_answer(*asked, 0)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
-        message = f"{told}, and with that a record can be lost: {loss.because}"
+        message = f"{report}, and with that a record can be lost: {loss.because}"
         expected, general = ("No schedule loses a record.", "With one of the answers a record can be lost.")
         return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
     if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
         message = (
-            f"{told}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
+            f"{report}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
         )
         general = "One of the answers is more than twice as long as needed."
-        return Finding(False, message, told, "At most twice the time needed.", general=general)
-    return steady(ask, f"No schedule loses a record: {told}")
+        return Finding(False, message, report, "At most twice the time needed.", general=general)
+    return steady(ask, f"No schedule loses a record: {report}")
 
 
 @cache
@@ -101,8 +101,8 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
         "timeout": ticks,
         "ticks": longest_open(interval, checkpoint, tolerated, downtime) + 2,
     }
-    found = explore(make("kafka_log", given))
-    return next((each for each in found.violations if each.property == "no_loss"), None)
+    result = explore(make("kafka_log", given))
+    return next((each for each in result.violations if each.property == "no_loss"), None)
 
 
 JUDGES = {

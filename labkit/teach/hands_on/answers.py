@@ -80,5 +80,5 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
     """Return a table of rows; if there is none, the text `none` follows the table's head."""
-    found = table(head, body)
-    return [found] if body else [found, para(none, kind="lkc-under")]
+    result = table(head, body)
+    return [result] if body else [result, para(none, kind="lkc-under")]

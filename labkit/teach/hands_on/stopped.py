@@ -96,23 +96,23 @@ def stopped_writers() -> StoppedWriters:
 
     Without a Kafka broker the result leaves Kafka out and says so. Raises `JobFailed` if a writer does not respond.
     """
-    found, missing = [], ""
+    result, missing = [], ""
     with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
         for store in ("file", "table", "owned"):
             path = str(Path(folder) / store)
-            said = _stopped(store, path)
+            message = _stopped(store, path)
             rows = _lines(path) if store == "file" else _table(path)
-            found.append(_judged(store, said, rows))
+            result.append(_judged(store, message, rows))
     try:
         server = kafka()
     except ServiceUnavailable as error:
         missing = f"Kafka is left out: {error}"
     else:
         there = server.topic()
-        said = _stopped("topic", f"{server.address}/{there.name}")
+        message = _stopped("topic", f"{server.address}/{there.name}")
         rows = [each.row.offset for each in there.entries(READ_COMMITTED)]
-        found.append(_judged("topic", said, rows))
-    return StoppedWriters(found, missing)
+        result.append(_judged("topic", message, rows))
+    return StoppedWriters(result, missing)
 
 
 def _lines(path: str) -> list[int]:
@@ -191,7 +191,7 @@ def _stopped(store: str, place: str) -> dict[str, str]:
         second = stack.enter_context(_Writer(store, place))
         second.says()
         second.go_on()
-        said = {"second": second.says()}
+        messages = {"second": second.says()}
         os.kill(first.process.pid, signal.SIGCONT)
-        said["first"] = first.says()
-    return said
+        messages["first"] = first.says()
+    return messages

@@ -64,21 +64,21 @@ class Asked:
                 "run this cell again."
             )
         why = str(message.get("why", ""))
-        said = None if "skip" in message else self.question.said(message["said"])
-        notes.keep(self.question, said, why)
-        self.prediction = notes.Prediction(said, why)
+        text = None if "skip" in message else self.question.said(message["said"])
+        notes.keep(self.question, text, why)
+        self.prediction = notes.Prediction(text, why)
         self.notice = self._standing()
 
     def _standing(self) -> str:
         prediction = self.prediction
         if prediction is None:
             return ""
-        told = "No prediction: the run shows it."
+        message = "No prediction: the run shows it."
         if prediction.said is not None:
-            told = f"Noted: {', '.join(prediction.said)}."
+            message = f"Noted: {', '.join(prediction.said)}."
         if self.answered:
-            return f"{told} The answer has been shown, so this stays."
-        return f"{told} You can change it until you see the answer. Go on to the next cell."
+            return f"{message} The answer has been shown, so this stays."
+        return f"{message} You can change it until you see the answer. Go on to the next cell."
 
     def close(self) -> None:
         """Accept no further changes, because the answer has been shown."""

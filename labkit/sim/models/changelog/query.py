@@ -89,11 +89,11 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
     """Return one total for each message of a run; `states` holds the state before each action, then the last state."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
-    found, records = [], 0
+    result, records = [], 0
     for each, next_offset in zip_longest(happened, following):
         kind, key, value, offset = each.message
         records = max(records, offset + 1)
-        found.append(
+        result.append(
             Total(
                 f"{kind} {key} {value}",
                 each.is_lost,
@@ -102,7 +102,7 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
                 offset != next_offset,
             )
         )
-    return found
+    return result
 
 
 def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Happened]:

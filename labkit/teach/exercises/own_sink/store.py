@@ -139,12 +139,12 @@ class Folder:
 
     def see(self) -> list[list[Any]]:
         """Return the rows that a reader sees now."""
-        found = []
+        results = []
         for name in self.listed():
             for line in filter(None, self.read(name).split("\n")):
                 row = json.loads(line)
-                found.append([row["id"], row["item"], row["amount"]])
-        return found
+                results.append([row["id"], row["item"], row["amount"]])
+        return results
 
     def state(self) -> list[list[str]]:
         """Return all files with their text; a sink continues in the same way from two equal states."""
@@ -173,10 +173,10 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
         return ["gave", getattr(store, name)(*arguments)]
     except sqlite3.Error as error:
         known = ("IntegrityError", "OperationalError")
-        kind, said = type(error).__name__, str(error)
-        if "not authorized" in said or "prohibited" in said:
-            said += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
-        return ["raised", kind if kind in known else "DatabaseError", said[:300]]
+        kind, message = type(error).__name__, str(error)
+        if "not authorized" in message or "prohibited" in message:
+            message += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
+        return ["raised", kind if kind in known else "DatabaseError", message[:300]]
     except FileNotFoundError as error:
         return ["raised", "FileNotFoundError", f"there is no file {error.filename}"[:300]]
     except OSError as error:
@@ -203,10 +203,10 @@ def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, sec
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
             try:
-                said = json.dumps(answer(store, json.loads(line)))
+                message = json.dumps(answer(store, json.loads(line)))
             except (TypeError, ValueError) as error:  # a row with bytes, text that is no UTF-8
-                said = json.dumps(["raised", "DatabaseError", str(error)[:300]])
-            lines.write(said + "\n")
+                message = json.dumps(["raised", "DatabaseError", str(error)[:300]])
+            lines.write(message + "\n")
             lines.flush()
 
 

@@ -85,11 +85,11 @@ class StoreServer:
     """Forks processes that have a store open. They all end with this process, however it ends."""
 
     def __init__(self) -> None:
-        self._control, theirs = socket.socketpair()
-        with theirs:
+        self._control, other = socket.socketpair()
+        with other:
             self._process = subprocess.Popen(
                 own_python("-I", "-S", str(PROGRAM), str(MEGABYTES), str(PROCESSOR_SECONDS)),
-                stdin=theirs.fileno(),
+                stdin=other.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={"PATH": os.environ.get("PATH", os.defpath)},
@@ -97,15 +97,15 @@ class StoreServer:
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
         """Start another process with this store."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+        ours, other = socket.socketpair()
+        with other:
             asked = json.dumps([kind, str(folder)]).encode()
-            socket.send_fds(self._control, [asked], [theirs.fileno()])
-            said = self._control.recv(100)
-        if not said:
+            socket.send_fds(self._control, [asked], [other.fileno()])
+            message = self._control.recv(100)
+        if not message:
             ours.close()
             raise LabError("The store's process did not start; run the check again.")
-        return StoreProcess(ours, int(said))
+        return StoreProcess(ours, int(message))
 
     def close(self) -> None:
         """End the server; every process that it forked ends when its connection closes."""
@@ -143,8 +143,8 @@ class StoreProcess:
                 f"{_said(request)} was stopped: it took more than {PROCESSOR_SECONDS} s of CPU time, or too much memory"
             ) from None
         line, _, self._read = self._read.partition(b"\n")
-        said: list[Any] = json.loads(line)
-        return said
+        message: list[Any] = json.loads(line)
+        return message
 
     def kill(self) -> None:
         """Send a real SIGKILL, and return when the process and its locks are gone."""
@@ -240,16 +240,16 @@ class Delivery:
     def next(self) -> list[Any] | None:
         """Return the next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
         ask, kind = self.trial.ask, self.trial.kind
-        said = ask(kind, [*self._known], [*self._arguments])
-        if not isinstance(said, list) or not said:
-            raise Unusable(f"{ask.name} returned {shown(said)}, which is not a request to the store.")
-        if said[0] == "differs":
+        message = ask(kind, [*self._known], [*self._arguments])
+        if not isinstance(message, list) or not message:
+            raise Unusable(f"{ask.name} returned {shown(message)}, which is not a request to the store.")
+        if message[0] == "differs":
             raise Unusable(f"{ask.name} {CHANGES}")
-        if said[0] != "do":
-            how = "returned" if said[0] == "end" else "raised"
-            self.ended = Ended(how, str(said[1] or "") if len(said) > 1 else "")
+        if message[0] != "do":
+            how = "returned" if message[0] == "end" else "raised"
+            self.ended = Ended(how, str(message[1] or "") if len(message) > 1 else "")
             return None
-        request = said[1] if len(said) > 1 else None
+        request = message[1] if len(message) > 1 else None
         if not _is_request(kind, request):
             raise Unusable(f"{ask.name} requested {shown(request)}, which a {kind} does not support.")
         assert isinstance(request, list)
@@ -319,16 +319,16 @@ class Trial:
 
     def look(self, moment: str = "") -> None:
         """Read as a client would that connects now. Raises `Broken` if that is impossible."""
-        said = self._reader.ask("see")
-        if said[0] == "raised":
+        message = self._reader.ask("see")
+        if message[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
-            if "locked" not in said[2]:
-                self.story.unreadable = said[2]
+            if "locked" not in message[2]:
+                self.story.unreadable = message[2]
                 kills = self.story.kills
                 place = f"killed in {kills[-1]}: " if kills else ""
-                raise Broken(f"{place}a reader could not read: {said[2]}")
+                raise Broken(f"{place}a reader could not read: {message[2]}")
             return
-        seen = tuple(_row(row) for row in said[1])
+        seen = tuple(_row(row) for row in message[1])
         samples = self.story.samples
         if moment or not samples or samples[-1].seen != seen:
             samples.append(Sample(len(samples), self._driver, seen, moment))
@@ -395,9 +395,9 @@ class Trial:
             if time.monotonic() > end:
                 raise Broken("at the end nobody can read, because the sink still holds a lock")
             self.look("end")
-        said = self._reader.ask("left_over")
-        if said[0] == "gave":
-            self.story.left_over = said[1]
+        message = self._reader.ask("left_over")
+        if message[0] == "gave":
+            self.story.left_over = message[1]
         return self.story
 
 
