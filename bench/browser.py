@@ -15,11 +15,11 @@ def chromium() -> Iterator[Any]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise ServiceUnavailable("playwright is missing: install the extra dev.") from None
-    result = find_chromium()
-    if result is None:
+    program = find_chromium()
+    if program is None:
         raise ServiceUnavailable("no chromium on PATH: install the system's chromium package.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=result, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         try:
             yield browser
         finally:

@@ -125,7 +125,7 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
     """Records a second of both producers, their ratio within a round, and the latency of a commit."""
     rows: Rows = []
     for size, ways in taken.items():
-        speeds = {way: [one.records / one.seconds for one in result] for way, result in ways.items()}
+        speeds = {way: [one.records / one.seconds for one in writes] for way, writes in ways.items()}
         commits = [1000 * seconds for one in ways[TRANSACTIONAL] for seconds in one.commits]
         rows.append(
             {

@@ -114,18 +114,18 @@ def table_of(delays: Mapping[int, Delays]) -> Rows:
     """A row for every size and level; at read_committed what it takes longer than at the other."""
     rows: Rows = []
     for size, by_level in delays.items():
-        times = {level: [1000 * delay for delay in result] for level, result in by_level.items()}
+        times = {level: [1000 * delay for delay in values] for level, values in by_level.items()}
         early = times[READ_UNCOMMITTED]
-        for level, result in times.items():
+        for level, values in times.items():
             rows.append(
                 {
                     "kafka": f"{size:,} records a transaction, reader at {level}",
-                    "median ms": median(result),
-                    "p99 ms": percentile(result, 99),
+                    "median ms": median(values),
+                    "p99 ms": percentile(values, 99),
                     "of": "delay until visible",
-                    "times": len(result),
-                    "price, median ms": round(median(result) - median(early), 2),
-                    "price, p99 ms": round(percentile(result, 99) - percentile(early, 99), 2),
+                    "times": len(values),
+                    "price, median ms": round(median(values) - median(early), 2),
+                    "price, p99 ms": round(percentile(values, 99) - percentile(early, 99), 2),
                 }
             )
     return rows

@@ -100,11 +100,11 @@ def _chosen(browser: Any, server: Server, number: int, name: str, rounds: int) -
         page.wait_for_selector("button.lk-chip")
         taken += page.evaluate(_CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES])
         page.close()
-    result, slowest = median(taken, 1), percentile(taken, 95, 1)
+    middle, slowest = median(taken, 1), percentile(taken, 95, 1)
     return {
         "live session": name,
         "choices": len(taken),
-        "ms click to frame": result,
+        "ms click to frame": middle,
         "ms p95": slowest,
         "range": spread(taken, 0),
         "at most": AT_MOST_MS,
@@ -127,11 +127,11 @@ def _first_picture(browser: Any, server: Server, name: str, rounds: int) -> dict
         page.close()
         if not there:
             return {"live session": f"{name} to its first picture", "s": "none before Spark", "held": False}
-    result = median(taken, 2)
+    middle = median(taken, 2)
     return {
         "live session": f"{name} to its first picture",
-        "s": result,
+        "s": middle,
         "range": spread(taken),
         "at most": FIRST_PICTURE_S,
-        "held": result <= FIRST_PICTURE_S,
+        "held": middle <= FIRST_PICTURE_S,
     }

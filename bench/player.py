@@ -108,5 +108,5 @@ def _measured(browser: Any, name: str, player: Player, rounds: int) -> dict[str,
         "ms to appear": appear,
         "ms click to frame": click,
         "ms p95": slowest,
-        "held": all(result <= most for result, most in zip((kilobytes, appear, click, slowest), MOST, strict=True)),
+        "held": all(value <= most for value, most in zip((kilobytes, appear, click, slowest), MOST, strict=True)),
     }

@@ -34,13 +34,13 @@ def measure(rounds: int) -> Rows:
 
 
 def _row(name: str, seconds: list[float]) -> dict[str, object]:
-    at_most, result = LIMITS[name], median(seconds, 4)
+    at_most, middle = LIMITS[name], median(seconds, 4)
     return {
         "start": name,
-        "seconds": result,
+        "seconds": middle,
         "range": spread(seconds, 4),
         "at most": at_most,
-        "held": result <= at_most,
+        "held": middle <= at_most,
     }
 
 

@@ -114,13 +114,13 @@ def __getattr__(name: str) -> Any:
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
     try:
-        result = getattr(import_module(_ELSEWHERE[name]), _OTHER_NAMES.get(name, name))
+        value = getattr(import_module(_ELSEWHERE[name]), _OTHER_NAMES.get(name, name))
     except ModuleNotFoundError as error:
         if missing := missing_extra(error):
             raise missing from None
         raise
-    globals()[name] = result
-    return result
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

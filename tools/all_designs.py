@@ -67,10 +67,10 @@ def main() -> int:
     }
     differing = [text for text in {**once, **again} if once.get(text) != again.get(text)]
     print(*(f"the two differ: {text}" for text in differing), sep="\n")
-    message = figures(results)
-    for name, figure in message.items():
+    counts = figures(results)
+    for name, figure in counts.items():
         print(f"{name}: {figure}, and should be {WANTED[name]}")
-    return 1 if differing or message != WANTED else 0
+    return 1 if differing or counts != WANTED else 0
 
 
 if __name__ == "__main__":

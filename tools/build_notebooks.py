@@ -154,10 +154,10 @@ def task(stub: NotebookNode, source: Path) -> NotebookNode:
 
 def named(cell: NotebookNode, source: Path) -> str:
     """The exercise that a stub or a solution belongs to."""
-    result = NAMED.match(cell.source)
-    if result is None:
+    match = NAMED.match(cell.source)
+    if match is None:
         raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
-    return result[1]
+    return match[1]
 
 
 def exercises(source: Path) -> dict[str, tuple[str, str]]:
@@ -424,7 +424,7 @@ def accept(source: Path, texts: list[str]) -> None:
             replacing = line.startswith("# %% [raw]") and EXPECTED in line
             kept.append(line)
             if replacing:
-                kept += [f"# {message}".rstrip() for message in waiting.pop(0).splitlines()] + [""]
+                kept += [f"# {line}".rstrip() for line in waiting.pop(0).splitlines()] + [""]
         elif not replacing:
             kept.append(line)
     if waiting:

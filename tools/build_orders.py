@@ -31,8 +31,8 @@ def grid() -> str:
         lines += [f"**{block.capitalize()}**", ""]
         lines += [f"| | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
         for row in ROWS:
-            messages = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
-            lines.append(f"| {row} | {' | '.join(messages)} |")
+            cells = [_word(squares[block, row, each].guarantee) for each in COLUMNS]
+            lines.append(f"| {row} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -81,8 +81,8 @@ PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": ki
 
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    for name, result in PARTS.items():
-        text = between(text, f"<!-- {name}: {WHO} -->\n", result(), END)
+    for name, part in PARTS.items():
+        text = between(text, f"<!-- {name}: {WHO} -->\n", part(), END)
     return text
 
 

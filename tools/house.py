@@ -179,14 +179,14 @@ def lines_of(folder: Path) -> int:
 
 def loaded(root: Path) -> dict[str, object]:
     """What a `labkit run` loads until its options are checked, and the median of five starts in seconds."""
-    messages = []
+    starts = []
     for _ in range(5):
         ended = subprocess.run(
             [root / ".venv/bin/python", "-c", LOADED], cwd=root, check=True, capture_output=True, text=True
         )
-        messages.append(json.loads(ended.stdout.splitlines()[-1]))
-    middle = sorted(each["seconds"] for each in messages)[2]
-    return {"modules": messages[0]["all"], "own modules": len(messages[0]["own"]), "seconds": round(middle, 3)}
+        starts.append(json.loads(ended.stdout.splitlines()[-1]))
+    middle = sorted(each["seconds"] for each in starts)[2]
+    return {"modules": starts[0]["all"], "own modules": len(starts[0]["own"]), "seconds": round(middle, 3)}
 
 
 def opened(root: Path) -> dict[str, int]:

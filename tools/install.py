@@ -79,12 +79,12 @@ class Step:
 
 def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
     """Wait for all steps, with a line of progress every few seconds."""
-    message = time.monotonic()
+    last_report = time.monotonic()
     while any(step.process.poll() is None for step in steps):
         time.sleep(0.1)
-        if time.monotonic() - message >= HEARTBEAT_SECONDS:
+        if time.monotonic() - last_report >= HEARTBEAT_SECONDS:
             say(f"  {progress()}")
-            message = time.monotonic()
+            last_report = time.monotonic()
     for step in steps:
         step.finish()
 

@@ -63,10 +63,10 @@ def code_items() -> list[str]:
 def public(path: Path) -> Finding:
     """What the visible check finds last. Raises `ValueError` for a solution that counts as not attempted."""
     with contextlib.redirect_stdout(io.StringIO()):
-        result = judged(find(path.parent.name), run(path.read_text(encoding="utf-8")))
-    if result is None:
+        findings = judged(find(path.parent.name), run(path.read_text(encoding="utf-8")))
+    if findings is None:
         raise ValueError(f"{path}: it counts as not attempted.")
-    return result[-1]
+    return findings[-1]
 
 
 def hidden(path: Path, seed: int) -> Finding | None:
@@ -75,8 +75,8 @@ def hidden(path: Path, seed: int) -> Finding | None:
     answer = InNotebook(exercise.answer, namespace)
     with contextlib.redirect_stdout(io.StringIO()):
         try:
-            results = (exercise.judge(answer, variant) for variant in variants(exercise.name, seed))
-            return next((each for each in results if not each.passed), None)
+            findings = (exercise.judge(answer, variant) for variant in variants(exercise.name, seed))
+            return next((each for each in findings if not each.passed), None)
         except AnswerFailed as error:
             return Finding(False, str(error), general="The answer failed.")  # noqa: FBT003  # it begins with that
 
@@ -171,17 +171,17 @@ def mutant_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
     """Prints how many mutants fail that are mistakes; whether all do, and every equivalent one is still there."""
     equivalents, judged_mutants, killed, is_whole = Equivalents(), 0, 0, True
     for name in names:
-        result = mutants(solutions()[name])
-        wrong = [mutant for mutant in result if (name, mutant) not in equivalents]
+        candidates = mutants(solutions()[name])
+        wrong = [mutant for mutant in candidates if (name, mutant) not in equivalents]
         survivors = list(surviving(name, wrong, seeds))
         print(
             f"{name:12} {len(wrong) - len(survivors)} of {len(wrong)} mutants; "
-            f"{len(result) - len(wrong)} more are no mistakes",
+            f"{len(candidates) - len(wrong)} more are no mistakes",
             flush=True,
         )
         for mutant, alive in survivors:
             print(f"SURVIVES {name} with seed {', '.join(map(str, alive))}: {mutant.name}")
-        for gone in equivalents.unknown(name, result):
+        for gone in equivalents.unknown(name, candidates):
             print(f"UNKNOWN  {name}: there is no mutant {gone!r}; mend {EQUIVALENTS.name}.")
             is_whole = False
         judged_mutants += len(wrong)

@@ -41,16 +41,16 @@ def jar_sets() -> dict[str, JarSet]:
     """Every set of jars that a pipeline may name."""
     text = (ENVIRONMENTS / "jars.toml").read_text(encoding="utf-8")
     sets: dict[str, JarSet] = {"spark_kafka": CONNECTOR}
-    for name, message in tomllib.loads(text).items():
+    for name, fields in tomllib.loads(text).items():
         sums_file = f"{name}.sha256"
         digest = _digest(ENVIRONMENTS / sums_file)
         sets[name] = PipelineJars(
-            what=message["what"],
+            what=fields["what"],
             folder_name=f"pipelines/{name}-{digest}",
             sums_file=sums_file,
-            packages=tuple(_package(line) for line in message["packages"]),
+            packages=tuple(_package(line) for line in fields["packages"]),
             transitive=False,
-            megabytes=message["megabytes"],
+            megabytes=fields["megabytes"],
             otherwise="take a pipeline that needs no jars",
         )
     return sets

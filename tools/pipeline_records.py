@@ -49,10 +49,10 @@ def names_of(folder: Path) -> list[str]:
 
 def keep(pipeline: Pipeline, folder: Path) -> Path:
     """Puts the effects in a folder of `labkit effects --out` among the records; gives the file."""
-    message = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
+    record = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"{pipeline.name}.json"
-    text = json.dumps(msgspec.to_builtins(message), indent=1)
+    text = json.dumps(msgspec.to_builtins(record), indent=1)
     path.write_text(f"{text}\n", encoding="utf-8")
     return path
 

@@ -86,12 +86,12 @@ class Prepared:
         """Empties everything, runs the pipeline once, and gives the rows that came out."""
         if self.read_command:
             self._run(self.command)
-            message = self._run(self.read_command)
+            text = self._run(self.read_command)
         else:
             self._run(self._in_reader("reset()"))
             self._run(self.command)
-            message = self._run(self._in_reader("print(*map(json.dumps, read()), sep='\\n')"))
-        return [json.loads(line) for line in message.splitlines() if line.startswith("{")]
+            text = self._run(self._in_reader("print(*map(json.dumps, read()), sep='\\n')"))
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
     def effects(self, out: Path) -> int:
         """Empties everything, runs the pipeline once below `labkit effects`, and keeps its record in the
@@ -121,11 +121,11 @@ class Prepared:
             tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
             kinds=frozenset(),
         )
-        message = output.read_text(encoding="utf-8", errors="replace")
+        text = output.read_text(encoding="utf-8", errors="replace")
         if done.status == 0:
-            return message
+            return text
         ended = f"exit code {done.status}" if done.status else "the end of its time"
-        raise JobFailed(f"{message[-2000:]}\n{self.pipeline.name}: {ended}: {command}")
+        raise JobFailed(f"{text[-2000:]}\n{self.pipeline.name}: {ended}: {command}")
 
 
 @contextmanager
@@ -137,9 +137,9 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
         work, scratch, settings = (place / name for name in ("work", "tmp", "conf"))
         for folder in (work, scratch, settings):
             folder.mkdir()
-        result = jars(pipeline.jars)
+        jar_files = jars(pipeline.jars)
         commands = _commands(pipeline)
-        lines = spark_settings(work, scratch, result)
+        lines = spark_settings(work, scratch, jar_files)
         (settings / "spark-defaults.conf").write_text(lines, encoding="utf-8")
         variables = {
             "JAVA_HOME": str(find_java().path.resolve().parent.parent),
@@ -149,7 +149,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
             "SPARK_LOCAL_IP": "127.0.0.1",
             # Python functions, of which there are none, would run in processes: else PyFlink needs Beam to start.
             "_python_worker_execution_mode": "process",
-            "FLINK_JARS": ";".join(f"file://{jar}" for jar in result),
+            "FLINK_JARS": ";".join(f"file://{jar}" for jar in jar_files),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         for server in pipeline.needs:

@@ -129,17 +129,17 @@ def main() -> int:
     )
     parser.add_argument("--compare", action="store_true", help="test A,B (or all), and compare")
     parser.add_argument("--telling", action="store_true", help="compare, with kills where they tell most only")
-    message, others = parser.parse_known_args()
-    if message.names is None:
+    options, others = parser.parse_known_args()
+    if options.names is None:
         print(listing())
         return 0
-    names = list(pipelines()) if message.names == "all" else message.names.split(",")
+    names = list(pipelines()) if options.names == "all" else options.names.split(",")
     try:
         chosen = [named(name) for name in names]
-        if message.compare or message.telling:
-            return compare(chosen, others, telling=message.telling)
-        kept = Path(message.effects).resolve() if message.effects else None
-        return max(one(each, others, healthy=message.healthy, effects=kept, record=message.record) for each in chosen)
+        if options.compare or options.telling:
+            return compare(chosen, others, telling=options.telling)
+        kept = Path(options.effects).resolve() if options.effects else None
+        return max(one(each, others, healthy=options.healthy, effects=kept, record=options.record) for each in chosen)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -69,11 +69,11 @@ def try_all(place: Path, there: dict[str, str], python: str | None) -> None:
         notes = place / "notes"
         run([str(LABKIT), "release", "--instructor", str(notes)], place, there)
     version = (course / "runtime.txt").read_text().strip().removeprefix("python-")
-    result = shutil.which(python or f"python{version}", path=there["PATH"])
-    if result is None:
+    interpreter = shutil.which(python or f"python{version}", path=there["PATH"])
+    if interpreter is None:
         raise Wrong(f"there is no python{version} here; name one with --python")
-    with step(f"an environment of {result}"):
-        run([result, "-m", "venv", str(place / "venv")], place, there)
+    with step(f"an environment of {interpreter}"):
+        run([interpreter, "-m", "venv", str(place / "venv")], place, there)
     there["PATH"] = f"{place / 'venv' / 'bin'}:{there['PATH']}"
     container = json.loads((course / ".devcontainer/devcontainer.json").read_text())
     install = container["postCreateCommand"]
@@ -112,9 +112,9 @@ def nobody_passes(command: str, course: Path, there: Mapping[str, str]) -> None:
     done = subprocess.run(
         ["sh", "-c", command], cwd=course, env=dict(there), capture_output=True, text=True, check=False
     )
-    message = done.stdout.splitlines()[-1:] or done.stderr.splitlines()[-1:]
-    if done.returncode != 1 or not "".join(message).startswith("0 of "):
-        raise Wrong(f"{command} ended with {done.returncode} and said {message}")
+    last_line = done.stdout.splitlines()[-1:] or done.stderr.splitlines()[-1:]
+    if done.returncode != 1 or not "".join(last_line).startswith("0 of "):
+        raise Wrong(f"{command} ended with {done.returncode} and said {last_line}")
 
 
 if __name__ == "__main__":

@@ -18,24 +18,24 @@ SECTION = r"^## {version} \((\d{{4}}-\d\d-\d\d)\)\n(.*?)(?=^## |\Z)"
 
 def notes(version: str, changelog: str) -> str | None:
     """The changelog's section of a version, without its heading; None if there is none with a date."""
-    result = re.search(SECTION.format(version=re.escape(version)), changelog, re.MULTILINE | re.DOTALL)
-    return result[2].strip() + "\n" if result else None
+    match = re.search(SECTION.format(version=re.escape(version)), changelog, re.MULTILINE | re.DOTALL)
+    return match[2].strip() + "\n" if match else None
 
 
 def disagreements(tag: str, root: Path = ROOT) -> list[str]:
     """What keeps a tag from being released, a sentence each."""
     version = tag.removeprefix("v")
-    results = []
+    problems = []
     if tag != f"v{version}":
-        results.append(f"The tag {tag} should be v{version}.")
+        problems.append(f"The tag {tag} should be v{version}.")
     if labkit.__version__ != version:
-        results.append(f"labkit.__version__ is {labkit.__version__}, the tag {tag}.")
+        problems.append(f"labkit.__version__ is {labkit.__version__}, the tag {tag}.")
     cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))["version"]
     if cited != version:
-        results.append(f"CITATION.cff names version {cited}, the tag {tag}.")
+        problems.append(f"CITATION.cff names version {cited}, the tag {tag}.")
     if notes(version, (root / "CHANGELOG.md").read_text(encoding="utf-8")) is None:
-        results.append(f"CHANGELOG.md has no section '## {version} (YEAR-MONTH-DAY)'.")
-    return results
+        problems.append(f"CHANGELOG.md has no section '## {version} (YEAR-MONTH-DAY)'.")
+    return problems
 
 
 def main() -> int:
@@ -44,9 +44,9 @@ def main() -> int:
     parser.add_argument("tag")
     parser.add_argument("--notes", type=Path, help="write the changelog's section to this file")
     chosen = parser.parse_args()
-    result = disagreements(chosen.tag)
-    print("\n".join(result) or f"{chosen.tag} can be released.")
-    if result:
+    problems = disagreements(chosen.tag)
+    print("\n".join(problems) or f"{chosen.tag} can be released.")
+    if problems:
         return 1
     if chosen.notes:
         changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

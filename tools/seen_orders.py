@@ -16,12 +16,12 @@ CELLS = Path(__file__).parent.parent / "data" / "pipelines" / "cells.toml"
 
 def seen() -> str:
     """The table, pipelines of engines first."""
-    message: dict[str, Any] = tomllib.loads(CELLS.read_text(encoding="utf-8"))
+    cells: dict[str, Any] = tomllib.loads(CELLS.read_text(encoding="utf-8"))
     lines = [
         "| who | writes of a step, as they were seen | output, and what a restart reads | left |",
         "|---|---|---|---|",
-        *(_row(f"{each.does} (`{name}`)", message["engine"][name]) for name, each in pipelines().items()),
-        *(_row(f"the lab's sink `{name}`", each) for name, each in message["sink"].items()),
+        *(_row(f"{each.does} (`{name}`)", cells["engine"][name]) for name, each in pipelines().items()),
+        *(_row(f"the lab's sink `{name}`", each) for name, each in cells["sink"].items()),
     ]
     return "\n".join(lines) + "\n"
 

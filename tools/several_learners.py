@@ -158,8 +158,8 @@ def work(learners: Sequence[Learner], processes: int, seconds: float) -> list[st
                 learner.seconds = time.monotonic() - learner.begun
                 busy.remove(learner)
                 if learner.process.returncode != 0:
-                    message = (learner.home / "said").read_text(errors="replace")
-                    last = "\n".join(message.splitlines()[-40:])
+                    output = (learner.home / "said").read_text(errors="replace")
+                    last = "\n".join(output.splitlines()[-40:])
                     complaints.append(f"{learner.name}, {learner.notebook}: exit {learner.process.returncode}\n{last}")
     complaints += [f"{each.name} was not done in {seconds:.0f} s" for each in busy]
     return complaints
@@ -181,7 +181,7 @@ def _begin(learner: Learner, processes: int, seconds: float) -> None:
     if java := os.environ.get("JAVA_HOME"):
         environment["JAVA_HOME"] = java
     learner.begun = time.monotonic()
-    with (learner.home / "said").open("wb") as message:
+    with (learner.home / "said").open("wb") as output:
         learner.process = subprocess.Popen(
             [*command, cell, f"{learner.notebook}.ipynb"],
             cwd=learner.home,
@@ -190,8 +190,8 @@ def _begin(learner: Learner, processes: int, seconds: float) -> None:
             group=learner.user,
             extra_groups=[],
             stdin=subprocess.DEVNULL,
-            stdout=message,
-            stderr=message,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
 

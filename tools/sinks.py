@@ -81,7 +81,9 @@ def differences(name: str, report: Report) -> list[str]:
         "points that were hit": (summary.coverage.hit, summary.coverage.planned),
     }
     return [
-        f"{what}: {result!r}, and not {message!r}" for what, (result, message) in compared.items() if result != message
+        f"{what}: {actual!r}, and not {expectation!r}"
+        for what, (actual, expectation) in compared.items()
+        if actual != expectation
     ]
 
 
@@ -133,15 +135,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
-    message = parser.parse_args()
-    if message.names is None:
+    options = parser.parse_args()
+    if options.names is None:
         for name, each in expected().items():
             print(f"{name:24} {each['guarantee']:14} {each['does']}")
         return 0
     try:
-        names = chosen(message.names)
+        names = chosen(options.names)
         with surroundings():
-            return compare(names, whole=message.whole)
+            return compare(names, whole=options.whole)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -40,9 +40,9 @@ def stepper(story: Story, step: int) -> str:
     cursor = _rect(at.left + at.step * step - half, 2, 2 * half, high - 4, "cur")
     parts.append(_moved(EDGE, y, cursor + spacetime.body(diagram)))
     y += high + 4
-    for message, kind in _settled(story, step, across - 2 * EDGE):
+    for text, kind in _settled(story, step, across - 2 * EDGE):
         y += 16
-        parts.append(words(EDGE, y, message, kind))
+        parts.append(words(EDGE, y, text, kind))
     title = f"{story.title}, step {step}: {sentence_of(story, step)}"
     return _file("".join(parts), across, y + 14, title, story.model.text(story.states[step]))
 
@@ -88,8 +88,10 @@ def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
         parts.append(_moved(0, y, "".join(_row(run, result[run.name], across))))
         y += ROW
     parts.append(words(EDGE, y + 8, NOTE, "s"))
-    messages = [f"{run.name}: {' '.join(_told(result[run.name]))}; {run.said}" for run in runs]
-    return _file("".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(messages))
+    descriptions = [f"{run.name}: {' '.join(_told(result[run.name]))}; {run.said}" for run in runs]
+    return _file(
+        "".join(parts), across, y + 20, f"{key} as an outside reader saw it over time", "\n".join(descriptions)
+    )
 
 
 def _places(track: Track) -> list[int]:
@@ -100,7 +102,7 @@ def _told(track: Track) -> list[str]:
     """The values and the moments in their order, in words."""
     seen = [(float(point.place), str(point.value)) for point in track.points]
     seen += [(place + 0.5, f"| {label} |") for place, label in track.moments if label != "end"]
-    return [message for _, message in sorted(seen)]
+    return [text for _, text in sorted(seen)]
 
 
 def _row(run: Seen, track: Track, across: float) -> Iterable[str]:
@@ -161,8 +163,8 @@ def strip(shown: Strip) -> str:
         lines += [(line, "s") for line in wrap(moment.words, TEXT, room)]
         # A name with its dot is wider than a moment; each of its halves is not.
         lines += [(half, "p") for half in point]
-        for message, look in lines:
-            drawn.append(words(x, y, message, look))
+        for text, look in lines:
+            drawn.append(words(x, y, text, look))
             y += PART
         deepest = max(deepest, y)
     for note in shown.notes:

@@ -74,13 +74,13 @@ def _uses(entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[s
     for notebook in sorted(texts):
         for cell, text in enumerate(texts[notebook]):
             plain = hidden.sub(_blank, text) if hidden else text
-            bold = [result.span(1) for result in _BOLD.finditer(plain)]
-            for result in forms.finditer(plain):
+            bold = [match.span(1) for match in _BOLD.finditer(plain)]
+            for match in forms.finditer(plain):
                 is_bold = any(
-                    plain[start:end].strip(" `") == result[0] for start, end in bold
-                    if start <= result.start() < end
+                    plain[start:end].strip(" `") == match[0] for start, end in bold
+                    if start <= match.start() < end
                 )  # fmt: skip
-                yield Use(notebook, cell, is_bold, _sentence(text, result), _beside(text, result))
+                yield Use(notebook, cell, is_bold, _sentence(text, match), _beside(text, match))
 
 
 def _forms(entry: Entry) -> list[str]:

@@ -9,9 +9,9 @@ from labkit.cli.app import command
 
 def described(verb: str) -> tuple[str, str, list[tuple[str, str]]]:
     """The usage line of a verb and its help text, then (name, help) of each argument and option."""
-    result: Any = command(verb)
-    context = click.Context(result, info_name=f"labkit {verb}", terminal_width=100)
-    usage = " ".join(result.get_usage(context).removeprefix("Usage:").split())
-    rows = [parameter.get_help_record(context) for parameter in result.get_params(context)]
-    text = "\n\n".join(" ".join(part.split()) for part in (result.help or "").split("\n\n"))
+    parsed: Any = command(verb)
+    context = click.Context(parsed, info_name=f"labkit {verb}", terminal_width=100)
+    usage = " ".join(parsed.get_usage(context).removeprefix("Usage:").split())
+    rows = [parameter.get_help_record(context) for parameter in parsed.get_params(context)]
+    text = "\n\n".join(" ".join(part.split()) for part in (parsed.help or "").split("\n\n"))
     return usage, text, [row for row in rows if row]

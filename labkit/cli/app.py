@@ -88,8 +88,8 @@ def command_line() -> TyperGroup:
     )
     top.callback(invoke_without_command=True)(root)
     group = get_group(top)
-    for name, message in VERBS.items():
-        group.add_command(Verb(name, short_help=message, rich_markup_mode=None))
+    for name, summary in VERBS.items():
+        group.add_command(Verb(name, short_help=summary, rich_markup_mode=None))
     for name in MOVED:
         group.add_command(Moved(name, hidden=True))
     return group

@@ -32,16 +32,16 @@ def check(
     for sentence in filter(None, map(sentence_on, only or ())):
         print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}
-    matches = {str(path): [each for each in checked(path) if each.name in wanted] for path in _files(notebooks)}
-    everything = [each for some in matches.values() for each in some]
+    by_notebook = {str(path): [each for each in checked(path) if each.name in wanted] for path in _files(notebooks)}
+    everything = [each for some in by_notebook.values() for each in some]
     if not everything:
         raise InvalidInput(
             f"--only {' '.join(only or ())}: none of the notebooks asks it; name the notebook that does."
         )
     if as_json:
-        print(msgspec.json.encode(matches).decode())
+        print(msgspec.json.encode(by_notebook).decode())
     else:
-        for path, results in matches.items():
+        for path, results in by_notebook.items():
             rows = [(each.name, each.state, each.message) for each in results]
             print(f"{path}\n{columns(rows)}")
         passed = sum(each.is_passed for each in everything)

@@ -40,8 +40,8 @@ def crashtest(
     be tested, 69 this machine cannot watch system calls.
     """
     typed = given(context, OPTIONS.values(), words)
-    message = {} if names_subject(typed) else configured(Path("pyproject.toml"))
-    wanted, demand = requested(message, typed), demanded(message, typed)
+    configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
+    wanted, demand = requested(configuration, typed), demanded(configuration, typed)
     if out is not None and out.exists():
         raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
     if junit is not None:

@@ -145,8 +145,8 @@ def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
 
 def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str = "effects") -> None:
     with _writing(out):
-        for end, message in (("txt", f"{text}\n"), ("json", json.dumps(plain, indent=2)), ("svg", picture)):
-            (out / f"{name}.{end}").write_text(message, encoding="utf-8")
+        for end, content in (("txt", f"{text}\n"), ("json", json.dumps(plain, indent=2)), ("svg", picture)):
+            (out / f"{name}.{end}").write_text(content, encoding="utf-8")
 
 
 def _code(found: "XRay", log: Path) -> int:

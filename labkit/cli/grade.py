@@ -72,16 +72,16 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
         "unknown_students": [row.name for row in book.unknown],
         "to_settle": book.doubts,
     }
-    messages = {"seed": done.seed, "level": done.level, "missing": done.missing, "a_minute": round(rate, 1)}
-    print(json.dumps(counts | messages))
+    details = {"seed": done.seed, "level": done.level, "missing": done.missing, "a_minute": round(rate, 1)}
+    print(json.dumps(counts | details))
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
     """Print the result of a shard, which writes no table and no page because it knows only its own submissions."""
     if as_json:
         counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
-        messages = {"not_graded": done.failed, "seed": done.seed, "level": done.level}
-        print(json.dumps({"shard": part} | counts | messages))
+        details = {"not_graded": done.failed, "seed": done.seed, "level": done.level}
+        print(json.dumps({"shard": part} | counts | details))
     else:
         print(
             f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} were there, "

@@ -172,7 +172,7 @@ def _entry(
     folder: Path | None = None,
 ) -> dict[str, Any]:
     """Return one cell with its results; `agree` is None unless all requested results are there."""
-    message = simulated(cell) if sim else None
+    simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,
         "sink": cell.strategy.value,
@@ -181,19 +181,19 @@ def _entry(
         "expected": expected.compared(),
         "reason": expected.reason,
         "modelled": is_modelled(cell.store),
-        "simulated": message,
+        "simulated": simulation,
         "real": None,
         "agrees": None,
     }
-    voices = [message] if sim else []
+    guarantees = [simulation] if sim else []
     if isinstance(outcome, LabError):
         return entry | {"agrees": False, "error": str(outcome), "folder": str(folder)}
     if outcome is not None:
         real = outcome.to_json()
-        voices.append(compared(real))
+        guarantees.append(compared(real))
         entry |= {"real": compared(real), "because": outcome.verdict.because}
         entry |= {"seconds": real["seconds"], "folder": str(folder)}
-    return entry | {"agrees": agreement(expected.compared(), voices)}
+    return entry | {"agrees": agreement(expected.compared(), guarantees)}
 
 
 def agreement(expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]) -> bool | None:

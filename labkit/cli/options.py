@@ -14,10 +14,10 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None
-    message, metavar = help or option.help, option.argument or option.kind.metavar
-    typed: Any = typer.Option(option.flag, help=message, metavar=metavar)
+    description, metavar = help or option.help, option.argument or option.kind.metavar
+    typed: Any = typer.Option(option.flag, help=description, metavar=metavar)
     if option.argument:
-        typed = typer.Argument(help=message, metavar=metavar)
+        typed = typer.Argument(help=description, metavar=metavar)
     return Parameter(option.parameter, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, typed])
 
 

@@ -83,21 +83,21 @@ def orders(
         if cheapest or quietly or hold:
             raise InvalidInput("--cheapest changes one design; name it, as in --design spark-append --cheapest.")
         return _table(as_json=as_json)
-    result = Order(named(design))
-    changes = result.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
+    order = Order(named(design))
+    changes = order.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
     if as_json:
-        print(json.dumps(_plain(result, changes)))
+        print(json.dumps(_plain(order, changes)))
     else:
-        print("\n".join(_lines(result, changes)))
-    return int(not result.is_exactly_once)
+        print("\n".join(_lines(order, changes)))
+    return int(not order.is_exactly_once)
 
 
 def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
     """Locate the recorded pipeline in the table."""
     from labkit.crashtest.blackbox.standing import own_row, read_names, standing
 
-    own = [own_row(each) for each in rows]
-    result = standing(read_names(record), own, ends or None)
+    meanings = [own_row(each) for each in rows]
+    result = standing(read_names(record), meanings, ends or None)
     print(json.dumps(result.to_json()) if as_json else result.text())
     return 0 if result.found else _UNKNOWN
 

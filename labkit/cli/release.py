@@ -18,7 +18,7 @@ def release(
     need_grader("labkit release")
     from labkit.grading.release import release as make
 
-    result = make(folder, instructor=instructor)
+    notebooks = make(folder, instructor=instructor)
     whom = "an instructor" if instructor else "learners"
-    print(f"{folder}: the lab for {whom}, with {len(result)} notebooks.")
+    print(f"{folder}: the lab for {whom}, with {len(notebooks)} notebooks.")
     return 0

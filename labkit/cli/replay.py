@@ -64,15 +64,15 @@ def _outcome(walked: Replay) -> dict[str, Any]:
 
 def _told(walked: Replay) -> dict[str, object]:
     """Return the exposure of the run's outside reader; empty for a model without one."""
-    result = reader_account(blueprint(walked.model.name), walked)
-    return {} if result is None else result.to_json()
+    account = reader_account(blueprint(walked.model.name), walked)
+    return {} if account is None else account.to_json()
 
 
 def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -> dict[str, Any]:
     model = walked.model
     steps = [
-        {"action": str(action), "sentence": message, "state": model.text(state)}
-        for action, message, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
+        {"action": str(action), "sentence": sentence, "state": model.text(state)}
+        for action, sentence, state in zip(walked.actions, walked.sentences(), walked.states[1:], strict=True)
     ]
     return {
         **walked.trace.to_json(),
@@ -96,20 +96,20 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
     print_violations(broken)
     for name, fact in facts(walked).items():
         print(f"\n{say(name, fact)}")
-    result = reader_account(blueprint(walked.model.name), walked)
-    for name, message in result.lines() if result else ():
-        print(f"{name:<21} {message}")
+    account = reader_account(blueprint(walked.model.name), walked)
+    for name, text in account.lines() if account else ():
+        print(f"{name:<21} {text}")
     print(f"\nlabkit replay {walked.trace}")
 
 
 def _list_scenarios(as_json: bool) -> int:
     known = every()
     if as_json:
-        print(json.dumps({"scenarios": {name: result.watch_for for name, result in known.items()}}))
+        print(json.dumps({"scenarios": {name: scenario.watch_for for name, scenario in known.items()}}))
         return 0
     rows = table("scenario", "watch for")
-    for name, result in known.items():
-        rows.add_row(name, result.watch_for)
+    for name, scenario in known.items():
+        rows.add_row(name, scenario.watch_for)
     show(rows)
     print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
     return 0

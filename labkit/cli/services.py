@@ -35,13 +35,13 @@ def run_services(verb: str, name: str | None, as_json: bool) -> int:
     """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: unknown; {nearest(verb, list(VERBS))}")
-    results = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
+    statuses = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
     if as_json:
-        print(json.dumps({"services": [_plain(status) for status in results]}))
+        print(json.dumps({"services": [_plain(status) for status in statuses]}))
     else:
-        for status in results:
+        for status in statuses:
             print(sentence(status), *map(waiting, _open(status)), sep="\n  ")
-    missing = verb != "down" and any(status.state not in READY for status in results)
+    missing = verb != "down" and any(status.state not in READY for status in statuses)
     return ServiceUnavailable.exit_code if missing else 0
 
 

@@ -30,12 +30,12 @@ def timeouts(
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 
-    given = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
-    result = examine(given)
+    settings = Timeouts(interval, checkpoint, transaction, maximum, pause, tolerated, downtime)
+    result = examine(settings)
     runs = _run(max(interval, pause), transaction) if run else {}
     if as_json:
         plain = {"fit": result.fit, "needed": result.needed, "because": result.because}
-        print(json.dumps({**given._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
+        print(json.dumps({**settings._asdict(), **plain, **({"runs": _plain(runs)} if run else {})}))
     else:
         print(f"{result.fit}: {result.because}.", *runs.values(), sep="\n")
     return int(result.fit is not Fit.SAFE)

@@ -131,5 +131,5 @@ def _shown(value: object) -> str:
     """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
-    message = repr(value)
-    return message if len(message) <= 40 else f"{message[:36]} ..."
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:36]} ..."

@@ -115,8 +115,8 @@ class Explanation:
         if self.row is not None:
             names = ("offset", "key", "value", "batch", "attempt")
             plain["row"] = dict(zip(names, self.row[:5], strict=True))
-        messages = {"after": self.after, "at": self.at}
-        plain |= {name: message for name, message in messages.items() if message}
+        details = {"after": self.after, "at": self.at}
+        plain |= {name: detail for name, detail in details.items() if detail}
         if self.drawn:
             plain["drawn"] = {str(offset): value for offset, value in self.drawn.items()}
         return plain

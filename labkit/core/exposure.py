@@ -97,15 +97,15 @@ class Exposure:
         worst = self.worst()
         if worst is None:
             return "there is no key to read"
-        key, result = worst
-        name, held = f"{key!r:.40}", self.said(result.held)
-        if result.wrong == NOTHING and not result.missing:
+        key, times = worst
+        name, held = f"{key!r:.40}", self.said(times.held)
+        if times.wrong == NOTHING and not times.missing:
             return f"no key showed a wrong value; right values of {name} were held back for {held}"
-        message = f"a reader of {name} could have read a wrong value for {self.said(result.wrong)}"
-        message += " up to the end" if result.lasts else ""
-        if result.missing:
-            message += f", and {result.missing} record{'s' * (result.missing > 1)} of it never came"
-        return f"{message}; right values of it were held back for {held}"
+        text = f"a reader of {name} could have read a wrong value for {self.said(times.wrong)}"
+        text += " up to the end" if times.lasts else ""
+        if times.missing:
+            text += f", and {times.missing} record{'s' * (times.missing > 1)} of it never came"
+        return f"{text}; right values of it were held back for {held}"
 
     def said(self, span: Span | None) -> str:
         """Return a duration in words."""
@@ -126,12 +126,12 @@ class Exposure:
             "all_keys": len(self.keys),
             "keys": {
                 key: {
-                    "wrong": _plain(result.wrong),
-                    "held_back": _plain(result.held),
-                    "wrong_at_the_end": result.lasts,
-                    "never_came": result.missing,
+                    "wrong": _plain(times.wrong),
+                    "held_back": _plain(times.held),
+                    "wrong_at_the_end": times.lasts,
+                    "never_came": times.missing,
                 }
-                for key, result in sorted(worst[:MOST_KEYS])
+                for key, times in sorted(worst[:MOST_KEYS])
             },
         }
 
@@ -189,13 +189,13 @@ def beside_verdict(explanation: "Explanation | None", exposed: Exposure | None) 
     says which value each record showed where several were allowed; `wrong` says for how long readers could have
     read something wrong.
     """
-    messages = []
+    lines = []
     if explanation is not None and explanation.adds:
         is_broken = explanation.exists is Outcome.VIOLATED
-        messages.append(("breaks" if is_broken else "drawn", explanation.because))
+        lines.append(("breaks" if is_broken else "drawn", explanation.because))
     if exposed is not None and exposed.keys:
-        messages.append(("wrong", exposed.sentence()))
-    return messages
+        lines.append(("wrong", exposed.sentence()))
+    return lines
 
 
 class _Place(NamedTuple):

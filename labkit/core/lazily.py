@@ -18,11 +18,11 @@ class Lazily(MutableMapping[str, T], Generic[T]):
         self._modules: dict[str, str | T] = dict(modules)
 
     def __getitem__(self, name: str) -> T:
-        result = self._modules[name]
-        if isinstance(result, str):
-            loaded: T = vars(import_module(result))[self._attribute]
-            self._modules[name] = result = loaded
-        return result
+        entry = self._modules[name]
+        if isinstance(entry, str):
+            loaded: T = vars(import_module(entry))[self._attribute]
+            self._modules[name] = entry = loaded
+        return entry
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules

@@ -168,8 +168,8 @@ class Options:
     def command(self) -> str:
         """Return the command line, quoted for a shell, that produces these settings."""
         options = sorted(options_of(type(self)), key=lambda each: not each.names_subject)
-        messages = (each.typed(self) for each in options if each.always or not each.is_usual(self))
-        return " ".join([self.VERB, *(word for words in messages for word in words)])
+        parts = (each.typed(self) for each in options if each.always or not each.is_usual(self))
+        return " ".join([self.VERB, *(word for words in parts for word in words)])
 
     def to_json(self) -> dict[str, Plain]:
         """Return the settings as plain data."""

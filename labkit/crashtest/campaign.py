@@ -105,8 +105,8 @@ class Campaign:
         retry = retry_point(self.log)
         if retry is not None:
             jobs.append(Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,)))
-        for name, message in VARIANTS.items():
-            jobs.append(Job(name, message, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
+        for name, title in VARIANTS.items():
+            jobs.append(Job(name, title, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
         return jobs
 
     def _lines(self) -> Sequence[Point]:
@@ -256,8 +256,8 @@ class Campaign:
 
     def _one_large(self, name: str) -> Iterator[Job]:
         """Yield the large batch without a crash, which shows its points, and then the job with the requested id."""
-        result = self.large_jobs()
-        first = next(result, None)
+        jobs = self.large_jobs()
+        first = next(jobs, None)
         if first is None:
             raise InvalidInput(
                 f"--only {name}: with --rows, or without time left, there is no large batch; change these."
@@ -265,7 +265,7 @@ class Campaign:
         yield first
         if name == first.id:
             return
-        wanted = next((job for job in result if job.id == name), None)
+        wanted = next((job for job in jobs if job.id == name), None)
         if wanted is None:
             raise InvalidInput(
                 f"--only {name}: the run with a large batch has no such point; choose an id from a whole report."

@@ -69,12 +69,12 @@ def _axes(report: Report) -> Iterator[Sequence[str]]:
     proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
     for axis, outcome in report.axes.items():
         bad = [each.id for each in runs if each.found(axis)]
-        message = ""
+        count = ""
         if outcome is Outcome.HOLDS:
-            message = f"{proof} of {len(runs)}"
+            count = f"{proof} of {len(runs)}"
         elif bad:
-            message = f"{len(bad)} of {len(runs)}, as {bad[0]}"
-        yield axis, outcome.value, message
+            count = f"{len(bad)} of {len(runs)}, as {bad[0]}"
+        yield axis, outcome.value, count
     for name, held in report.summary.conditions.items():
         yield VARIANTS.get(name, name), held.value, "a condition, outside the guarantee"
 

@@ -53,7 +53,7 @@ class Pipeline:
 def pipelines() -> dict[str, Pipeline]:
     """Return every shipped pipeline by name."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
-    return {name: msgspec.convert({"name": name, **message}, Pipeline) for name, message in tomllib.loads(text).items()}
+    return {name: msgspec.convert({"name": name, **fields}, Pipeline) for name, fields in tomllib.loads(text).items()}
 
 
 def named(name: str) -> Pipeline:

@@ -161,8 +161,8 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
     lasting = effect.kind in DURABLE or effect.kind is Kind.PREPARE
     what = What.LASTING if lasting else What.PASSING
     code = source.get(effect.line, "").strip() if not effect.file else effect.file
-    message = f"{effect.number}  {effect.said()}"
-    return Row(what, message, f"{effect.line}  {code}" if effect.line else "")
+    text = f"{effect.number}  {effect.said()}"
+    return Row(what, text, f"{effect.line}  {code}" if effect.line else "")
 
 
 def _of_kill(result: Result, *, whole: bool) -> Row:

@@ -89,9 +89,9 @@ class CrashTests:
         from labkit.crashtest.configured import configured, demanded, requested
 
         try:
-            message, given = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
-            demand = demanded(message, given)
-            running = self._stack.enter_context(campaign_of(requested(message, given)))
+            configuration, options = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
+            demand = demanded(configuration, options)
+            running = self._stack.enter_context(campaign_of(requested(configuration, options)))
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None

@@ -108,10 +108,10 @@ class Report:
         rows += [("note", note) for note in self.notes]
         rows += [("repeat", self.replay())]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
-        body = "\n".join(f"{name:<17} {message}" for name, message in rows)
+        body = "\n".join(f"{name:<17} {value}" for name, value in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""
-        report = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
-        return f"{head}\n\n{body}{report}\n\n{self.untested}"
+        timeline = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
+        return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def _in_these_runs(self) -> list[tuple[str, str]]:
         """Return a line with the result of the runs that `--only` selected; nothing for a whole test."""
@@ -172,8 +172,8 @@ class Report:
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
         texts = "".join(
             f'<text x="{x}" y="14" fill="#fff" font-family="Verdana,sans-serif" font-size="11" '
-            f'textLength="{6.4 * len(message):.0f}">{message}</text>'
-            for x, message in ((6, label), (left + 6, value))
+            f'textLength="{6.4 * len(word):.0f}">{word}</text>'
+            for x, word in ((6, label), (left + 6, value))
         )
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '

@@ -101,16 +101,16 @@ class Readings:
 
     def sights(self) -> list[Sight]:
         """Return each row's appearance and disappearance in order; each time is a span between two readings."""
-        results = []
+        entries = []
         for life in self._lives:
             row = self._row(life)
-            results.append((life.born, Sight(row, self._changed(life.born))))
+            entries.append((life.born, Sight(row, self._changed(life.born))))
             if life.gone >= 0:
                 went = Sight(row, self._changed(life.gone), goes=True)
-                results.append((life.gone, went))
+                entries.append((life.gone, went))
         # What goes, goes first: in between a key would show two values.
-        results.sort(key=lambda pair: (pair[0], not pair[1].goes))
-        return [sight for _, sight in results]
+        entries.sort(key=lambda pair: (pair[0], not pair[1].goes))
+        return [sight for _, sight in entries]
 
     def born(self, place: int) -> Span | None:
         """Return the span in which a row appeared, by its index in the rows of the history; None if it is unknown."""

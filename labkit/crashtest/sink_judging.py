@@ -56,13 +56,13 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
 
 def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: float) -> Explanation:
     """Compare the readings with all failure-free runs; add the time of the first row that no such run shows, if any."""
-    result = explained(readings, shape, due)
-    at = readings.born(result.rows) if result.row is not None else None
+    explanation = explained(readings, shape, due)
+    at = readings.born(explanation.rows) if explanation.row is not None else None
     if at is None:
-        return result
+        return explanation
     least, most = (f"{moment - begun:.2f}" for moment in at)
-    message = f"at {least} s" if least == most else f"between {least} and {most} s"
-    return replace(result, at=message)
+    when = f"at {least} s" if least == most else f"between {least} and {most} s"
+    return replace(explanation, at=when)
 
 
 def _begun(run: Run, samples: Sequence[Sample]) -> float:

@@ -251,11 +251,11 @@ class _WorkerThread(threading.Thread):
 
     def _worker(self) -> socket.socket:
         if self._connection is None:
-            self._connection, other = socket.socketpair()
+            self._connection, child_end = socket.socketpair()
             self._process = subprocess.Popen(
-                own_python("-m", "labkit.grading.worker"), stdin=other.fileno(), stdout=subprocess.DEVNULL
+                own_python("-m", "labkit.grading.worker"), stdin=child_end.fileno(), stdout=subprocess.DEVNULL
             )
-            other.close()
+            child_end.close()
             send(self._connection, tasks.encode(self._setting))
         return self._connection
 

@@ -92,8 +92,8 @@ def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: E
         marks.Wanted(
             (row.key, row.id, *(one.key for one in row.records)), row.name, exercise.name, float(exercise.points)
         )
-        for exercise, other in texts.items()
-        for row in other
+        for exercise, rows in texts.items()
+        for row in rows
         if not row.scores[exercise.name].by_hand
     ]
     marks.write_template(folder, wanted, policy.rules)

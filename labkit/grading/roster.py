@@ -216,9 +216,9 @@ def _by_name(
         named[same_name(member.name)].append(number)
     matched = {number for numbers in members_of.values() for number in numbers}
     left: dict[str, list[str]] = defaultdict(list)
-    for key, other in by_key.items():
+    for key, records in by_key.items():
         if key not in members_of:
-            left[same_name(other[0].student)].append(key)
+            left[same_name(records[0].student)].append(key)
     for name, keys in sorted(left.items()):
         numbers = named.get(name, [])
         if not name or not numbers:

@@ -123,15 +123,15 @@ def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple
     for number, member in enumerate(policy.members):
         keys = matches.owners.get(number, ())
         matched |= set(keys)
-        other, notes = _newest([one for key in keys for one in by_key[key]])
+        own_records, notes = _newest([one for key in keys for one in by_key[key]])
         key = member.id or (keys[0] if keys else f"roster-{number}")
-        row = Row(key, member.name or member.id, other, member, notes=notes)
+        row = Row(key, member.name or member.id, own_records, member, notes=notes)
         rows.append(row)
-        if not other:
+        if not own_records:
             missing.append(row)
     unknown = [
-        Row(key, other[0].student, sorted(other, key=lambda one: one.notebook))
-        for key, other in by_key.items()
+        Row(key, group[0].student, sorted(group, key=lambda one: one.notebook))
+        for key, group in by_key.items()
         if key not in matched
     ]
     _make_unique([*unknown, *rows])

@@ -60,8 +60,8 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
             if record.executed and (part / "executed" / record.executed).is_file():
                 text = (part / "executed" / record.executed).read_text(encoding="utf-8")
                 durable.replace(out / "executed" / record.executed, text)
-            other = record_path(part, one).read_text(encoding="utf-8")
-            durable.replace(record_path(out, one), other)
+            record_text = record_path(part, one).read_text(encoding="utf-8")
+            durable.replace(record_path(out, one), record_text)
             taken += 1
             break
     return taken

@@ -87,9 +87,9 @@ class SparkJudge:
         single = [_question(exercise, answer, [variant]) for variant in variants]
         if len(variants) < 2 or any(map(self._knows, single)):
             return
-        result = self._ask(_question(exercise, answer, variants), len(variants))
-        if all(judgement.finding is not None for judgement in result):
-            for question, judgement in zip(single, result, strict=True):
+        judgements = self._ask(_question(exercise, answer, variants), len(variants))
+        if all(judgement.finding is not None for judgement in judgements):
+            for question, judgement in zip(single, judgements, strict=True):
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
@@ -135,14 +135,14 @@ class SparkJudge:
 
     def _started(self) -> socket.socket:
         if self._connection is None:
-            self._connection, other = socket.socketpair()
+            self._connection, child_end = socket.socketpair()
             self._work.mkdir(parents=True, exist_ok=True)
             command = own_python("-m", "labkit.grading.spark_judging", str(self._work.absolute()))
             command += [] if self._file is None else [str(self._file.absolute())]
             self._worker = subprocess.Popen(
-                command, stdin=other.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                command, stdin=child_end.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            other.close()
+            child_end.close()
         return self._connection
 
     def close(self) -> None:
@@ -187,10 +187,10 @@ def _judge(course: courses.Course, question: Question, work: str) -> list[Judgem
         os.chdir(folder)
         try:
             if len(variants) > 1 and exercise.judge_together is not None:
-                results = exercise.judge_together(answer, variants)
+                findings = exercise.judge_together(answer, variants)
             else:
-                results = [exercise.judge(answer, variant) for variant in variants]
-            return [Judgement(finding) for finding in results]
+                findings = [exercise.judge(answer, variant) for variant in variants]
+            return [Judgement(finding) for finding in findings]
         except LabError as error:
             return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(variants)
         except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on

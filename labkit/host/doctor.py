@@ -106,7 +106,7 @@ def _python() -> Finding:
 
 def _extra(name: str) -> Finding:
     """Say whether an extra is installed; nothing that the base offers needs one."""
-    absent = sorted({message for package, message in EXTRAS[name].items() if not is_installed(package)})
+    absent = sorted({label for package, label in EXTRAS[name].items() if not is_installed(package)})
     detail = f"without {', '.join(absent)}" if absent else "installed"
     return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
 

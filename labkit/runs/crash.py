@@ -40,8 +40,8 @@ def crash(
     run failed, and `TypeError` for an unknown option.
     """
     run = prepare(plan(crashes=at, **options), folder)
-    with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (message, heartbeat):
-        return finish(run, message, setup=Setup(standby=standby), heartbeat=heartbeat)
+    with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (observer, heartbeat):
+        return finish(run, observer, setup=Setup(standby=standby), heartbeat=heartbeat)
 
 
 @takes('lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}})')
@@ -56,8 +56,8 @@ def crash_each(
     base = fresh_folder("several") if folder is None else folder.absolute()
     runs = prepare_all({base / f"{number}-{each.name}": each for number, each in enumerate(scenarios, 1)})
     crashes = max((len(each.crashes) for each in scenarios), default=0)
-    with watched(tell, in_place, crashes=crashes, runs=len(runs)) as (message, heartbeat):
-        conduct(runs, base / "scratch", message, heartbeat=heartbeat)
+    with watched(tell, in_place, crashes=crashes, runs=len(runs)) as (observer, heartbeat):
+        conduct(runs, base / "scratch", observer, heartbeat=heartbeat)
     return {name: conclude(run) for name, run in zip(cases, runs, strict=True)}
 
 

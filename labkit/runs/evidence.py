@@ -213,8 +213,8 @@ def note_waiting(run: Run, store: Store) -> None:
     """Record which rows are pre-committed and not yet visible, and since when; the first time for each record
     counts.
     """
-    result = moments.waiting(store, run.scenario.count.numbered)
-    run.ready = {**result, **run.ready} if result is not None and run.ready is not None else None
+    spans = moments.waiting(store, run.scenario.count.numbered)
+    run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:

@@ -119,11 +119,11 @@ def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[O
     some = list(islice(store.waiting(), MOST_WAITING + 1))
     if len(some) > MOST_WAITING:
         return None
-    results: dict[int, Span] = {}
+    spans: dict[int, Span] = {}
     rows = numbered(row for row, _ in some) if some else iter(())
     for row, (_, ready) in zip(rows, some, strict=True):
-        results[row.offset] = min(ready, results.get(row.offset, ready))
-    return results
+        spans[row.offset] = min(ready, spans.get(row.offset, ready))
+    return spans
 
 
 def exposed(
@@ -153,7 +153,7 @@ def write(path: Path, shown: Sequence[Shown]) -> None:
     lines, before = [], None
     for place, each in enumerate(shown):
         if each != before:
-            messages = {"row": place, "at": each.at, "ready": each.ready}
-            lines.append(json.dumps(messages) + "\n")
+            entry = {"row": place, "at": each.at, "ready": each.ready}
+            lines.append(json.dumps(entry) + "\n")
             before = each
     durable.replace(path, "".join(lines))

@@ -67,10 +67,10 @@ class Outcome:
     def done_and_left(self) -> list[tuple[Record, int, int]]:
         """Return for every order how often its mail was sent, and how many of its rows a reader finds in the end."""
         sent = Counter(mail.offset for mail in self.mails())
-        result = Counter(row.offset for row in self.rows())
+        written = Counter(row.offset for row in self.rows())
         if self.record.scenario.strategy.facts.replaces:
-            result = Counter(dict.fromkeys(result, 1))
-        return [(order, sent[order.offset], result[order.offset]) for order in self.record.scenario.count.expected()]
+            written = Counter(dict.fromkeys(written, 1))
+        return [(order, sent[order.offset], written[order.offset]) for order in self.record.scenario.count.expected()]
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
@@ -106,7 +106,7 @@ class Outcome:
             f"{self.label}: {verdict.guarantee}",
             f"  why      {verdict.because}",
             f"  seen     {self.seen}",
-            *(f"  {name:<8} {message}" for name, message in self.record.beside_verdict()),
+            *(f"  {name:<8} {text}" for name, text in self.record.beside_verdict()),
         ]
         lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
         for crash in self.crashes:

@@ -60,10 +60,10 @@ class Watch:
             self.done = self._ended
             self.stage = f"{self._ended} of {self.runs} runs have ended"
             return
-        message = _stage(event, again=self._killed > 0)
+        stage = _stage(event, again=self._killed > 0)
         # The last driver is killed as well, when everything is done: that is no crash.
-        if message is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
-            step, self.stage = message
+        if stage is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
+            step, self.stage = stage
             self.done = max(self.done, STEPS * self._killed + step)
         self._killed += isinstance(event, Killed)
 
@@ -83,27 +83,27 @@ class Watch:
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
     """Return the step that the driver has reached and a phrase for it; None for an event that changes neither."""
-    messages: tuple[int, str] | None = None
+    stage: tuple[int, str] | None = None
     match event:
         case DriverStarts():
-            messages = 0, "starting Spark again" if again else "starting Spark"
+            stage = 0, "starting Spark again" if again else "starting Spark"
         case SessionUp():
-            messages = 1, "Spark is up"
+            stage = 1, "Spark is up"
         case Begun():
-            messages = 2, "reading the checkpoint" if again else "starting the job"
+            stage = 2, "reading the checkpoint" if again else "starting the job"
         case Recovered():
-            messages = 3, "the job runs again" if again else "the job runs"
+            stage = 3, "the job runs again" if again else "the job runs"
         case Parked() | Struck():
-            messages = 4, "the moment is reached, now comes the kill"
+            stage = 4, "the moment is reached, now comes the kill"
         case ExecutorKilled():
-            messages = 4, "the executor is dead, the job goes on"
+            stage = 4, "the executor is dead, the job goes on"
         case Ended():
-            messages = 4, "the job has ended, now a reader looks"
+            stage = 4, "the job has ended, now a reader looks"
         case Killed():
-            messages = STEPS, "killed: every process is dead"
+            stage = STEPS, "killed: every process is dead"
         case _:
             pass
-    return messages
+    return stage
 
 
 @contextmanager

@@ -146,9 +146,9 @@ class Levels:
         (owner,) = rows.owners(first, self.search.parts)
         sizes = [int(part == owner) for part in range(self.search.parts)]
         for part, size in enumerate(sizes):
-            own = first[:size]
-            self.search.files.save(own, "known", 0, part)
-            self.search.files.save(rows.pairs(own, own), "level", 0, part)
+            portion = first[:size]
+            self.search.files.save(portion, "known", 0, part)
+            self.search.files.save(rows.pairs(portion, portion), "level", 0, part)
         return sizes
 
     def _tell_codes(self, level: int) -> None:
@@ -165,13 +165,13 @@ class Levels:
             level, self._width, frozenset(name for name, _, _ in self._found), frozenset(self._unreached), is_last
         )
         parts = [part for part, size in enumerate(sizes) if size]
-        message = self._run(partial(_expanded, self.search, step), parts, sum(sizes))
-        self._note(message, level)
-        for field, value in (each for one in message for each in one.unknown):
+        results = self._run(partial(_expanded, self.search, step), parts, sum(sizes))
+        self._note(results, level)
+        for field, value in (each for one in results for each in one.unknown):
             self._packer.learn(field, value)
         self._tell_codes(level + 1)
-        waiting = {one.part: one.waiting for one in message if one.waiting}
-        return sum(one.generated for one in message), waiting
+        waiting = {one.part: one.waiting for one in results if one.waiting}
+        return sum(one.generated for one in results), waiting
 
     def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
         """Compare the states that a level reached with the known ones, and return how many are new in each part."""
@@ -194,8 +194,8 @@ class Levels:
         if tasks < 2:
             return [*map(work, parts)]
         with failures_in_one_sentence("Spark gave the search up"):
-            message: list[T] = self.context.parallelize(parts, tasks).map(work).collect()
-        return message
+            results: list[T] = self.context.parallelize(parts, tasks).map(work).collect()
+        return results
 
     def _note(self, told: Iterable[_Expanded], level: int) -> None:
         """Keep one violating state for each claim, and drop the targets that have been reached."""

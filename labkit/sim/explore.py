@@ -256,8 +256,8 @@ class Search(Generic[StateT]):
         places = {
             claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)
         }
-        result, self.claims.broken = self.claims.broken, []
-        self.found += sorted(result, key=lambda each: places[each[0].name])
+        broken, self.claims.broken = self.claims.broken, []
+        self.found += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
         """Return whether a limit is reached, and note which one."""

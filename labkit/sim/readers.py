@@ -44,13 +44,13 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
         steps.look(blueprint.history(walk.beginning(length)), length)
     last = blueprint.history(walk)
     events = list(last.events)
-    result = explain(expected, replace(last, events=events))
-    if result.row is not None:
-        nth = [_bare(each) for each in events[: result.events]].count(_bare(result.row))
-        result = replace(result, at=f"at step {steps.came[_bare(result.row)][nth - 1]}")
+    explanation = explain(expected, replace(last, events=events))
+    if explanation.row is not None:
+        nth = [_bare(each) for each in events[: explanation.events]].count(_bare(explanation.row))
+        explanation = replace(explanation, at=f"at step {steps.came[_bare(explanation.row)][nth - 1]}")
     rows = [each for each in events if isinstance(each, Observation)]
     is_told = blueprint.tells_when_written(walk)
-    return ReaderAccount(result, steps.exposure(expected, rows, last, is_told=is_told))
+    return ReaderAccount(explanation, steps.exposure(expected, rows, last, is_told=is_told))
 
 
 def _bare(event: object) -> object:

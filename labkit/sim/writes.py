@@ -85,11 +85,11 @@ class Recovery(NamedTuple):
     leftover: Leftover = Leftover.DROPPED
 
     def __str__(self) -> str:
-        messages = [f"from {self.start}"]
-        messages += ["newest state"] * self.newest + ["skips marked"] * self.skips
+        parts = [f"from {self.start}"]
+        parts += ["newest state"] * self.newest + ["skips marked"] * self.skips
         if self.leftover is not Leftover.DROPPED:
-            messages.append(self.leftover)
-        return ", ".join(messages)
+            parts.append(self.leftover)
+        return ", ".join(parts)
 
 
 AtomicSet = tuple[Write, ...]

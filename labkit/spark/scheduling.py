@@ -79,6 +79,6 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 def _reason(said: str) -> str:
     """Extract the task's own exception from Spark's many lines."""
-    messages = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
-    last = messages[0].partition("RuntimeError: ")[2] if messages else said.splitlines()[0]
+    errors = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
+    last = errors[0].partition("RuntimeError: ")[2] if errors else said.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

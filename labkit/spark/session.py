@@ -75,8 +75,8 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
     try:
         yield
     except Py4JError as error:
-        message = str(getattr(error, "java_exception", error)).strip().splitlines()
-        raise JobFailed(f"{what}: {message[0] if message else 'no reason was given'}") from None
+        lines = str(getattr(error, "java_exception", error)).strip().splitlines()
+        raise JobFailed(f"{what}: {lines[0] if lines else 'no reason was given'}") from None
 
 
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:

@@ -155,10 +155,10 @@ class SimulatedTransaction:
         self._is_open = False
 
     def _insert(self, connection: sqlite3.Connection) -> None:
-        own = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
+        query = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
         # The number tells this begin from a later one under the same name, after an
         # abort in between.
-        if connection.execute(own, [self._number, self._name]).fetchone() is None:
+        if connection.execute(query, [self._number, self._name]).fetchone() is None:
             raise JobFailed(f"The transaction {self._name} was aborted while it was open; begin another.")
         connection.executemany(_INSERT, [(*row[:5], self._name) for row in self._buffer])
 

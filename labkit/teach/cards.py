@@ -26,7 +26,7 @@ class Findings(list[Finding]):
         missing = [each for each in self if not each.ok]
         needed = [each for each in missing if each.required]
         word = "not yet" if needed else "ready"
-        message = (
+        summary = (
             f"{len(needed)} of {len(self)} things are missing that the lab needs."
             if needed
             else "This machine has everything that the lab needs."
@@ -42,8 +42,8 @@ class Findings(list[Finding]):
             fold(f"What is there: {len(there)}", table(("", ""), [(each.name, each.detail) for each in there])),
             title="Is this machine ready?",
             tone=BAD if needed else GOOD,
-            under=message,
-            plain=[message, *(f"  {_state(each)} {each.name}: {each.remedy}" for each in missing)],
+            under=summary,
+            plain=[summary, *(f"  {_state(each)} {each.name}: {each.remedy}" for each in missing)],
         )
 
 
@@ -98,19 +98,18 @@ class Trials(dict[str, "TimeoutTrial"]):
             raise InvalidInput(f"there was no traffic {kind[:40]!r}; {nearest(kind[:40], list(self))}")
         trial = self[kind]
         verdict = trial.verdict
-        messages = [step.partition(" s  ") for step in trial.steps]
+        lines = [step.partition(" s  ") for step in trial.steps]
         return Card(
             verdict_parts.word(verdict.guarantee) if verdict else "",
             table(
-                ("", "what the broker and the job said"),
-                [(f"{seconds.strip()} s", what) for seconds, _, what in messages],
+                ("", "what the broker and the job said"), [(f"{seconds.strip()} s", what) for seconds, _, what in lines]
             ),
             para(sentence(verdict.because)) if verdict else "",
             title=f"The traffic {kind}, step by step",
             tone=verdict_parts.tone(verdict.guarantee) if verdict else "",
             plain=[
                 f"{kind}: {verdict.guarantee if verdict else 'not judged'}",
-                *(f"  {what}" for _, _, what in messages if WAITS not in what),
+                *(f"  {what}" for _, _, what in lines if WAITS not in what),
                 *([f"  {verdict_parts.why(verdict)}"] if verdict else []),
             ],
         )

@@ -39,10 +39,7 @@ class Comparison:
         rows = [
             (
                 spoken(name),
-                *(
-                    self._cell(name, column, message)
-                    for column, message in zip(self.columns, self._words(row), strict=True)
-                ),
+                *(self._cell(name, column, text) for column, text in zip(self.columns, self._words(row), strict=True)),
             )
             for name, row in self.rows.items()
         ]
@@ -99,8 +96,8 @@ def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str
     guarantee = _guarantee(result)
     if isinstance(result, Search):
         states = f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
-        message = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
-        return message | {"states": states, "broken": result.broken}
+        facts = {} if guarantee is None else {"guarantee": verdict_parts.word(guarantee)}
+        return facts | {"states": states, "broken": result.broken}
     if guarantee is None and isinstance(result, Walk):
         return {"broken": ", ".join(result.violated) or "nothing"}
     return verdict_parts.in_columns(result.verdict)

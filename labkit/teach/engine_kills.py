@@ -55,15 +55,15 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
-    with tempfile.TemporaryDirectory(prefix="tmp") as result:
-        work = Path(result) / "work"
+    with tempfile.TemporaryDirectory(prefix="tmp") as folder:
+        work = Path(folder) / "work"
         work.mkdir()
         environment = {**os.environ, **variables, "PYTHONDONTWRITEBYTECODE": "1"}
         _in_reader(pipeline, "reset()", work, environment)
         _killed(pipeline, wanted, work, environment)
         _run([sys.executable, str(pipeline.program)], work, environment)
-        message = _in_reader(pipeline, _READ, work, environment)
-    return _judged([json.loads(line) for line in message.splitlines()])
+        output = _in_reader(pipeline, _READ, work, environment)
+    return _judged([json.loads(line) for line in output.splitlines()])
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:

@@ -72,29 +72,29 @@ DUE = 9
 def _found(engine: Engine) -> Orders:
     """Return the order of an engine's writes, derived from its recording."""
     own = [meaning(*each) for each in engine.own]
-    result = standing(kept(engine.pipeline).effects, own, engine.ends).found
-    assert result is not None, "tests hold every record"
-    return result
+    orders = standing(kept(engine.pipeline).effects, own, engine.ends).found
+    assert orders is not None, "tests hold every record"
+    return orders
 
 
 def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lane:
-    result = _found(engine)
-    at = result.place(engine.place)
-    created = result.steps[1].made
+    orders = _found(engine)
+    at = orders.place(engine.place)
+    writes = orders.steps[1].made
     return Lane(
-        engine.name, under, [_stage(each) for each in created], at[1] if killed and at is not None else -1, verdict
+        engine.name, under, [_stage(each) for each in writes], at[1] if killed and at is not None else -1, verdict
     )
 
 
 def _stage(made: Made) -> Stage:
     decides = bool({Write.DECISION, Write.NOTICE} & set(made.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
-    messages = [SAID[each] for each in made.writes if each is not Write.STATE]
+    phrases = [SAID[each] for each in made.writes if each is not Write.STATE]
     by = made.effects[-1].rpartition(" #")[0].partition(" ")[2]
     by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
     for folder in ("checkpoint/", "output/", "*/"):
         by = by.removeprefix(folder)
-    return Stage(" + ".join(messages), by, decides, Write.VISIBLE in made.writes)
+    return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in made.writes)
 
 
 class Engines:
@@ -205,19 +205,19 @@ def kill_engines(*names: str) -> Kills:
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}
-    results: dict[str, Kill] = {}
+    kills: dict[str, Kill] = {}
     if live:
         try:
-            results = _killed(list(live))
+            kills = _killed(list(live))
         except (ServiceUnavailable, JobFailed) as error:
             live = dict.fromkeys(live, f"Recorded, not run here: {error}")
-    return Kills([results.get(name) or _recorded(name, live.get(name, RECORDED)) for name in chosen])
+    return Kills([kills.get(name) or _recorded(name, live.get(name, RECORDED)) for name in chosen])
 
 
 def _killed(names: Sequence[str]) -> dict[str, Kill]:
     if why := supported():
         raise ServiceUnavailable(why)
-    there, result = pipelines(), {}
+    there, kills = pipelines(), {}
     with ExitStack() as stack:
         from labkit.teach.engine_kills import broker, kill
 
@@ -225,8 +225,8 @@ def _killed(names: Sequence[str]) -> dict[str, Kill]:
         for name in names:
             engine = ENGINES[name]
             verdict = kill(there[engine.pipeline], engine.place, variables)
-            result[name] = Kill(name, verdict.rows, verdict.guarantee.value, "")
-    return result
+            kills[name] = Kill(name, verdict.rows, verdict.guarantee.value, "")
+    return kills
 
 
 def _recorded(name: str, because: str) -> Kill:

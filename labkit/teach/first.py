@@ -40,9 +40,9 @@ def _notebook(executed: Sequence[str], file: str) -> str:
     released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
-    result = max(released, key=lambda name: len(own & released[name]), default="")
+    best = max(released, key=lambda name: len(own & released[name]), default="")
     if own:
-        return result
+        return best
     return max((name for name in released if name in PurePath(file).stem), default="")
 
 

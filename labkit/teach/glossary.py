@@ -47,16 +47,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         out.
         """
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
-        return {name: message for name, message in named.items() if message not in {"", "-"}}
+        return {name: term for name, term in named.items() if term not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
     """Return the sections in their order, and every entry by its word. Raises `msgspec.ValidationError` for a
     wrong field.
     """
-    result: dict[str, Any] = tomllib.loads(text)
-    sections = tuple(result.pop("sections"))
-    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in result.items()}
+    tables: dict[str, Any] = tomllib.loads(text)
+    sections = tuple(tables.pop("sections"))
+    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in tables.items()}
 
 
 @cache
@@ -104,7 +104,7 @@ def _card(entry: Entry) -> Card:
     return Card(
         entry.word,
         para(_unmarked(entry.meaning)),
-        table(("", ""), [(who, _unmarked(message)) for who, message in others.items()]),
+        table(("", ""), [(who, _unmarked(term)) for who, term in others.items()]),
         para(f"See also: {', '.join(entry.see)}.") if entry.see else "",
         para(origin, kind="lkc-under") if origin else "",
         plain=plain,

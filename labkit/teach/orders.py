@@ -84,21 +84,21 @@ class Order:
             "built": names_of(self.design),
             "worlds": {
                 world.value: {
-                    "guarantee": result.guarantee.value,
+                    "guarantee": verdicts.guarantee.value,
                     "broken": {
                         claim: {"because": killing(claim, trace), "trace": str(trace)}
-                        for claim, trace in result.witnesses.items()
+                        for claim, trace in verdicts.witnesses.items()
                     },
                 }
-                for world, result in self.found.items()
+                for world, verdicts in self.found.items()
             },
         }
 
     @property
     def meanwhile(self) -> list[str]:
         """Return what a reader may see before a correct end."""
-        result = self.found[World.SAME].witnesses
-        return [message for name, message in ON_THE_WAY.items() if name in result]
+        witnesses = self.found[World.SAME].witnesses
+        return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 
     @property
     def killing(self) -> str:
@@ -115,8 +115,8 @@ class Order:
         Raises `InvalidInput` if no schedule breaks it.
         """
         broken: dict[str, Trace] = {}
-        for result in self.found.values():
-            broken = {**result.witnesses, **broken}
+        for verdicts in self.found.values():
+            broken = {**verdicts.witnesses, **broken}
         if not broken:
             raise InvalidInput("No schedule breaks this order, so there is none to show.")
         if claim is None:
@@ -135,11 +135,11 @@ class Order:
         claim.
         """
         lines = []
-        for world, result in self.found.items():
-            broken = [killing(claim, trace) for claim, trace in result.witnesses.items()]
+        for world, verdicts in self.found.items():
+            broken = [killing(claim, trace) for claim, trace in verdicts.witnesses.items()]
             lines += [
-                (IN_WORDS[world], result.guarantee.value, message)
-                for message in broken or ["No schedule breaks a claim."]
+                (IN_WORDS[world], verdicts.guarantee.value, sentence)
+                for sentence in broken or ["No schedule breaks a claim."]
             ]
         return lines
 

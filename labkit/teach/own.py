@@ -108,8 +108,8 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
         rows.append(Row(What.LASTING if each.request else What.EDGE, each.request or "the sink returns"))
         if each.torn:
             could = "" if each.torn != Guarantee.UNKNOWN else ", and no reader could read"
-            message = f"killed in the middle of this write{could}"
-            rows.append(Row(What.KILL, message, verdict=each.torn))
+            text = f"killed in the middle of this write{could}"
+            rows.append(Row(What.KILL, text, verdict=each.torn))
     return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and what came of it")
 
 
@@ -199,15 +199,15 @@ class Tested:
         # Conditions, too, which `summary.weakest` leaves out: who asks for one wants to know what it breaks.
         weakest = next((each for each in summary.ranked() if each.violated), None)
         if weakest:
-            message = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
+            headline = f"What still breaks: {weakest.title}: {_what_broke(weakest)}"
         elif any(each.guarantee is Guarantee.UNKNOWN for each in runs):
-            message = "A run that was asked for proves nothing"
+            headline = "A run that was asked for proves nothing"
         elif all(each.group is Group.CRASH for each in asked):
-            message = f"Nothing broke at the {_some(places, 'place')} tried"
+            headline = f"Nothing broke at the {_some(places, 'place')} tried"
         else:
-            message = f"Nothing broke in the {_some(len(asked), 'run')} asked for"
+            headline = f"Nothing broke in the {_some(len(asked), 'run')} asked for"
         lines = [
-            sentence(message),
+            sentence(headline),
             *(sentence(f"{each.title}: {_what_broke(each)}") for each in runs if each is not weakest),
             (
                 f"No guarantee: {places} of {_some(summary.coverage.found, 'place')} tried{and_pairs}. "
@@ -282,10 +282,10 @@ _BROKE = {
 
 def _what_broke(result: "Result") -> str:
     """Describe the failure of one run, without mentioning any other run."""
-    messages = [_BROKE[axis].format(n=_some(len(result.found(axis)), "row")) for axis in result.violated]
+    parts = [_BROKE[axis].format(n=_some(len(result.found(axis)), "row")) for axis in result.violated]
     if result.unknown:
-        messages.append(f"{'the rest is ' * bool(messages)}unknown, since {result.unknown}")
-    return "; ".join(messages) or HELD
+        parts.append(f"{'the rest is ' * bool(parts)}unknown, since {result.unknown}")
+    return "; ".join(parts) or HELD
 
 
 def _some(number: int, what: str) -> str:

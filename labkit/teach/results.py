@@ -114,9 +114,7 @@ class Walk:
     def __str__(self) -> str:
         """Return the facts, the reader's account and the broken claims as text, without the single steps."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
-        lines += [
-            f"{name}: {message}" for name, message in (self.reader_account.lines() if self.reader_account else ())
-        ]
+        lines += [f"{name}: {text}" for name, text in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
         return "\n".join(lines or ["No claim is violated in this run."])
 
@@ -213,22 +211,22 @@ def _card_of_walk(walk: Walk) -> Card:
     broken = [f"{name}: {because}" for name, because in walk.violated.items()]
     word, tone = _word(verdict, broken)
     under = verdict_parts.counts(verdict) if verdict else _broken(len(broken))
-    message = f"{under}; {verdict_parts.rows(verdict)}" if verdict else under
+    summary = f"{under}; {verdict_parts.rows(verdict)}" if verdict else under
     return Card(
         "",
         beside(
-            Card(word, plain=(), tone=tone, under=message).head(),
+            Card(word, plain=(), tone=tone, under=summary).head(),
             seen.line(tracks[key], key) if key is not None else "",
         ),
         *([para(sentence(verdict.because))] if verdict else []),
         items(facts) if facts else Html(),
-        *(para(sentence(message)) for _, message in (walk.reader_account.lines() if walk.reader_account else ())),
+        *(para(sentence(text)) for _, text in (walk.reader_account.lines() if walk.reader_account else ())),
         *_claims(verdict, broken),
         fold("Step through this run", code(f'lab.show("{walk.trace}")')),
         title=f"A simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps",
         plain=[
             f"simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps: {word}",
-            *(f"  {line}" for line in [message, *lines, *([verdict_parts.why(verdict)] if verdict else []), *facts]),
+            *(f"  {line}" for line in [summary, *lines, *([verdict_parts.why(verdict)] if verdict else []), *facts]),
             *_claims_said(verdict, walk.violated),
         ],
     )
@@ -267,19 +265,19 @@ def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
 
 def _card_of_search(search: Search) -> Card:
     """Return the card of a search: its states, its broken claims, and the calls that show them."""
-    result = search.exploration.violations
+    violations = search.exploration.violations
     extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
     states = f"{search.states:,} states, {extent}"
     word, tone = _of_all(search)
-    rows = [(each.property, f"{len(each.trace.actions)}", each.because) for each in result[:MOST_CLAIMS]]
+    rows = [(each.property, f"{len(each.trace.actions)}", each.because) for each in violations[:MOST_CLAIMS]]
     never = [f"never reached: {name}" for name in search.exploration.never_reached]
     call = f"search = {search.call}"
-    shown = [f'lab.show(search.counterexample("{each.property}"))' for each in result[:MOST_CLAIMS]]
+    shown = [f'lab.show(search.counterexample("{each.property}"))' for each in violations[:MOST_CLAIMS]]
     return Card(
         word,
         table(("broken", "steps", "because"), rows) if rows else para("No schedule breaks a claim."),
         *([items(never)] if never else []),
-        fold("See a shortest run that breaks it" if result else "Search again", code("\n".join([call, *shown]))),
+        fold("See a shortest run that breaks it" if violations else "Search again", code("\n".join([call, *shown]))),
         title=f"Every schedule of {search.exploration.model}",
         tone=tone,
         under=states,

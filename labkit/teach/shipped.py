@@ -22,8 +22,8 @@ def notebooks() -> Path:
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
     """Return the course's notebooks in a folder, or their sources if `suffix` is `.py`, in the course's order."""
-    results = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
-    return sorted(results, key=lambda path: path.stem)
+    paths = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
+    return sorted(paths, key=lambda path: path.stem)
 
 
 class PlainCell(NamedTuple):
@@ -66,8 +66,8 @@ def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "code":
             yield PlacedCell(source, heading)
-        elif result := _HEADING.findall(source):
-            heading = re.sub("[*`]", "", result[-1])
+        elif headings := _HEADING.findall(source):
+            heading = re.sub("[*`]", "", headings[-1])
 
 
 def code_cells(text: str) -> tuple[PlainCell, ...]:

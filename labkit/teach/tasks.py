@@ -93,8 +93,8 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     names. No row number occurs in two batches. Raises `InvalidInput` if `kind` is unknown or the sink cannot be
     called as a sink.
     """
-    result = _own()
-    return result.try_sink(sink, kind) if result else None
+    module = _own()
+    return module.try_sink(sink, kind) if module else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
@@ -118,18 +118,18 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     a defect, but establishes no guarantee. If Java is missing, or the sink is still a stub, a card says that
     nothing was tested. Raises `InvalidInput` if the subject or an option cannot be used.
     """
-    result = _own()
-    return result.crash_test(subject, options=options) if result else None
+    module = _own()
+    return module.crash_test(subject, options=options) if module else None
 
 
 def _exercises() -> ModuleType | None:
     """Return the module that checks exercises. Without it, print that exercises are not checked here and return
     None.
     """
-    result = _part("labkit.teach.exercises.check")
-    if result is None:
+    module = _part("labkit.teach.exercises.check")
+    if module is None:
         print("Exercises are not checked here.")
-    return result
+    return module
 
 
 def _own() -> ModuleType | None:

@@ -28,10 +28,10 @@ class Html(str):
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
     """Return an element. Text and attribute values are escaped; `class_` is the attribute `class`."""
-    message = "".join(
+    pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
     )
-    return Html(f"<{name}{message}>{joined(inside)}</{name}>")
+    return Html(f"<{name}{pairs}>{joined(inside)}</{name}>")
 
 
 def joined(parts: Iterable[str]) -> Html:

@@ -37,7 +37,7 @@ def words(figure: "Figure") -> str:
         if text.get_visible() and text.get_text().strip()
         for box in [text.get_window_extent()]
     }
-    return "Figure: " + "; ".join(message for _, _, message in sorted(places))
+    return "Figure: " + "; ".join(label for _, _, label in sorted(places))
 
 
 def chart(wide: float, high: float) -> "Figure":
@@ -130,8 +130,8 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
     places, values = ([point.place for point in shown.points], [point.value for point in shown.points])
     axes.plot(places, values, color=GREY, linewidth=1, zorder=1, drawstyle="steps-post")
     for driver, colour, shape in ((1, BLUE, "o"), (2, ORANGE, "s")):
-        own = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
-        axes.scatter([p.place for p in own], [p.value for p in own], s=55, c=colour, marker=shape, zorder=3)
+        points = [point for point in shown.points if (point.driver > 1) == (driver > 1)]
+        axes.scatter([p.place for p in points], [p.value for p in points], s=55, c=colour, marker=shape, zorder=3)
     before = 0
     for point in shown.points:
         _say(axes, point, before)

@@ -59,8 +59,8 @@ def _said(lane: Lane) -> str:
     parts = []
     for place, stage in enumerate(lane.stages):
         killed = "\u2717 " if place == lane.killed else ""
-        message = f"[{stage.said}]" if stage.decides else stage.said
-        parts.append(f"{killed}{message}")
+        text = f"[{stage.said}]" if stage.decides else stage.said
+        parts.append(f"{killed}{text}")
     end = f"  {lane.verdict}" if lane.verdict else ""
     return f"{lane.name}: {' > '.join(parts)}{end}"
 
@@ -89,8 +89,8 @@ def _box(stage: Stage, left: float, top: float) -> str:
     frame = f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}" height="{HIGH}" rx="6"{thick}/>'
     sign = Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
     icon = f'<path class="i" d="{ICONS[sign]}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
-    message = words(left + 26, top + 18, stage.said).replace("<text", '<text style="font-weight:bold"')
-    return f"{frame}{icon}{message}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
+    label = words(left + 26, top + 18, stage.said).replace("<text", '<text style="font-weight:bold"')
+    return f"{frame}{icon}{label}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
 
 
 def _cross(x: float, top: float) -> str:

@@ -61,17 +61,17 @@ def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) ->
     labels: list[float] = []
     for way, shade, sign in zip(ways, SHADES, "osx", strict=False):
         parts += _marks(plane, way, shade, sign, labels)
-    messages = [
+    lines = [
         f"{way.name}: " + ", ".join(f"{wait:.2f} s at {interval:g} s" for interval, wait in way.points) for way in ways
     ]
     if predicted is not None:
-        messages.append(f"predicted: {predicted:g} s for each second of the interval")
+        lines.append(f"predicted: {predicted:g} s for each second of the interval")
     return document(
         "".join(parts),
         WIDE,
         HIGH,
         title="Typical wait until a reader has a record, against the interval",
-        desc="; ".join(messages) or "an empty chart",
+        desc="; ".join(lines) or "an empty chart",
         style=STYLE,
     )
 

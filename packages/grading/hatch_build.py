@@ -15,9 +15,9 @@ class Metadata(MetadataHookInterface):
         """Set both in the metadata of the wheel that is being built."""
         here = Path(self.root)
         source = (here.parents[1] / "labkit" / "__init__.py").read_text(encoding="utf-8")
-        result = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
-        assert result is not None, "labkit/__init__.py says the version"
+        match = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
+        assert match is not None, "labkit/__init__.py says the version"
         own = tomllib.loads((here / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["labkit"]["dependencies"]
         # The grader calls functions of the lab that are no public interface, so it fits no other version.
-        metadata["version"] = result[1]
-        metadata["dependencies"] = [f"labkit[lab]=={result[1]}", *own]
+        metadata["version"] = match[1]
+        metadata["dependencies"] = [f"labkit[lab]=={match[1]}", *own]

@@ -189,12 +189,12 @@ class Campaign:
 
     def _made(self, job: Job, harness: Harness) -> "Made":
         """Perform one run in the folder of a harness, and repeat it once if it did not reach its point."""
-        result = self._try(job, harness)
-        if NEVER_REACHED in result.result.unknown:
+        run = self._try(job, harness)
+        if NEVER_REACHED in run.result.unknown:
             note = "the first run did not pass the point and was made once more"
-            result = self._try(job, harness)
-            result = result._replace(result=replace(result.result, notes=(note,)))
-        return result
+            run = self._try(job, harness)
+            run = run._replace(result=replace(run.result, notes=(note,)))
+        return run
 
     def _try(self, job: Job, harness: Harness) -> "Made":
         self.ledger.begin(job)
@@ -241,40 +241,40 @@ class Campaign:
             try:
                 if self.ledger.is_over():
                     return None
-                result = self._made(job, copy.harness)
+                run = self._made(job, copy.harness)
                 there, here = copy.settings.folder, self.settings.folder
-                return result._replace(result=at_home(result.result, there, here))
+                return run._replace(result=at_home(run.result, there, here))
             finally:
                 free.put(copy)
 
         again: list[tuple[Job, Made | None]] = []
         with ThreadPoolExecutor(len(self._copies)) as pool:
             try:
-                for job, result in zip(jobs, pool.map(make, jobs), strict=True):
-                    if again or result is None or not result.is_clear:
-                        again.append((job, result))
+                for job, run in zip(jobs, pool.map(make, jobs), strict=True):
+                    if again or run is None or not run.is_clear:
+                        again.append((job, run))
                     else:
                         self.ledger.planned += 1
-                        self._keep(result)
+                        self._keep(run)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for each in self._copies:
                     each.harness.beside.stop.set()
                 raise
         self.harness.hear(each.harness for each in self._copies)
-        for job, result in again:
-            if result is None or not result.is_clear:
+        for job, run in again:
+            if run is None or not run.is_clear:
                 self.run(job)
             else:
                 self.ledger.planned += 1
-                self._keep(result)
+                self._keep(run)
 
     def _place(self, name: str) -> Point:
         return self.points.get(name) or Point(name, 0)
 
     def _judged(self, job: Job, run: PipelineRun) -> Result:
-        match = lines(run)
-        self._stories[job.id] = match
+        story = lines(run)
+        self._stories[job.id] = story
         result = Result(
             job.id,
             job.title,
@@ -283,7 +283,7 @@ class Campaign:
             unknown=run.unknown,
             evidence=run.crashes,
             notes=tuple(run.notes),
-            story=text(match),
+            story=text(story),
             seconds=run.seconds,
         )
         if result.unknown:
@@ -330,9 +330,9 @@ class Campaign:
         with ExitStack() as stack:
             if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
                 apart = self.harness.folder.parent
-                result = copies(self.harness, self._seen, count, apart)
+                context = copies(self.harness, self._seen, count, apart)
                 try:
-                    self._copies = stack.enter_context(result)
+                    self._copies = stack.enter_context(context)
                     message = f"{count} runs at a time, each in a copy of this folder"
                 except Shared as why:
                     message = f"one run at a time: {why}"

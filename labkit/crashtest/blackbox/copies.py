@@ -102,15 +102,15 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
     with ExitStack() as stack:
         stack.callback(beside.stop.set)
         place = stack.enter_context(own_folder()).resolve()
-        results = []
+        all_copies = []
         for number in range(1, count + 1):
             folder = place / str(number) / settings.folder.name
             _copy(settings.folder, folder, apart)
             copy = _opened(stack, main, moved(settings, folder), folder.parent, number)
             copy.harness.beside = beside
-            results.append(copy)
-        _check(main, healthy, results)
-        yield results
+            all_copies.append(copy)
+        _check(main, healthy, all_copies)
+        yield all_copies
 
 
 def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Copy:

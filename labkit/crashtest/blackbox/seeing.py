@@ -173,8 +173,8 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 def _shows(effect: Effect) -> bool:
     """Return whether this effect can change rows."""
-    message = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
-    return effect.kind in SHOWING or message
+    is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
+    return effect.kind in SHOWING or is_shown_by_sync
 
 
 def _said(change: Change, effects: Sequence[Effect]) -> str:

@@ -124,10 +124,10 @@ def _kinds(effects: Sequence[str]) -> str:
 
 
 def _said(reading: Reading) -> str:
-    message = reading.guarantee
-    if reading.guarantee_with_other_rows != message:
-        message += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
-    return f"{message}, as {' and '.join(reading.built)}" if reading.built else message
+    guarantee = reading.guarantee
+    if reading.guarantee_with_other_rows != guarantee:
+        guarantee += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
+    return f"{guarantee}, as {' and '.join(reading.built)}" if reading.built else guarantee
 
 
 def read_names(path: Path) -> list[str]:
@@ -149,10 +149,10 @@ def read_names(path: Path) -> list[str]:
 
 def own_row(text: str) -> Meaning:
     """Return the row that a user writes, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
-    pattern, sign, message = text.rpartition("=")
-    if not (sign and pattern.strip() and message.strip()):
+    pattern, sign, writes = text.rpartition("=")
+    if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
-    return meaning(pattern.strip(), message.strip())
+    return meaning(pattern.strip(), writes.strip())
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
@@ -161,17 +161,17 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
     `own` are rows that precede those of the recognised engines. `ends` is a pattern of the effect that ends a step.
     """
     engines = recognised(names)
-    messages = tuple(each.name for each in engines)
+    engine_names = tuple(each.name for each in engines)
     table = (*own, *(row for each in engines for row in each.rows))
     idle = frozenset[Write]().union(*(each.idle for each in engines))
     lasting = [name for name in names if name != EXIT]
     if missing := unknown(lasting, table):
-        return Standing(messages, None, tuple(missing), "", ())
+        return Standing(engine_names, None, tuple(missing), "", ())
     try:
         result = orders(names, table, ends, idle)
     except InvalidInput as error:
-        return Standing(messages, None, (), str(error), ())
-    return Standing(messages, result, (), "", tuple(readings(result.order)))
+        return Standing(engine_names, None, (), str(error), ())
+    return Standing(engine_names, result, (), "", tuple(readings(result.order)))
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:

@@ -47,8 +47,8 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
     """Return whether the trees of several folders are equal."""
     return all(
-        own.keys() == theirs.keys() and all(same(own[name], theirs[name]) for name in own)
-        for own, theirs in zip(one, other, strict=True)
+        first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
+        for first, second in zip(one, other, strict=True)
     )
 
 

@@ -79,7 +79,7 @@ def meaning(pattern: str, said: str) -> Meaning:
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
     """Return the rows of a table in its order; the first matching row counts."""
-    return tuple(meaning(pattern, message) for pattern, message in table.items())
+    return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
@@ -95,8 +95,8 @@ class Engine(NamedTuple):
 def engines() -> dict[str, Engine]:
     """Return every table of `writes.toml` by its name, in the order in which they are tried."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
-    report: dict[str, dict[str, str]] = tomllib.loads(text)
-    return {name: _engine(name, dict(message)) for name, message in report.items()}
+    tables: dict[str, dict[str, str]] = tomllib.loads(text)
+    return {name: _engine(name, dict(table)) for name, table in tables.items()}
 
 
 def _engine(name: str, said: dict[str, str]) -> Engine:
@@ -186,18 +186,18 @@ def orders(
     that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
-    results = [
+    steps = [
         step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step.made)
     ]
-    if not results:
+    if not steps:
         raise InvalidInput("no effect of the record is output, staged or visible.")
-    for number, step in enumerate(results, start=1):
-        if step.order != results[0].order:
+    for number, step in enumerate(steps, start=1):
+        if step.order != steps[0].order:
             raise InvalidInput(
-                f"step 1 of the record has the order {order_text(results[0].order)!r}, and step {number} "
+                f"step 1 of the record has the order {order_text(steps[0].order)!r}, and step {number} "
                 f"{order_text(step.order)!r}; say with `ends` by which effect a step is over."
             )
-    return Orders(tuple(results))
+    return Orders(tuple(steps))
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
@@ -248,17 +248,17 @@ def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[
 
 def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
     step: list[_Event] = []
-    results: set[Write] = set()
+    written: set[Write] = set()
     for event in events:
-        again = bool(results & set(event.writes)) and step[-1].writes != event.writes
+        again = bool(written & set(event.writes)) and step[-1].writes != event.writes
         if ends is None and again:
             yield step
-            step, results = [], set()
+            step, written = [], set()
         step.append(event)
-        results |= set(event.writes)
+        written |= set(event.writes)
         if ends is not None and fits(ends, event.name):
             yield step
-            step, results = [], set()
+            step, written = [], set()
     if step:
         yield step
 

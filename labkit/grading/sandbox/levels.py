@@ -45,16 +45,16 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 def _tried(job: Job, lab: Path) -> str | None:
     """Return the error when a sandbox of this level starts Python, as a sentence, or None if it works."""
-    own, other = socket.socketpair()
-    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(other.fileno()), json.dumps(asdict(job)))
-    with own, tempfile.TemporaryFile() as errors:
+    parent_end, child_end = socket.socketpair()
+    command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(child_end.fileno()), json.dumps(asdict(job)))
+    with parent_end, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, env=environment(str(lab), lab), cwd=lab, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL,
+            command, env=environment(str(lab), lab), cwd=lab, pass_fds=[child_end.fileno()], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
         )  # fmt: skip
-        other.close()
+        child_end.close()
         try:
-            answer = receive(own, 10_000, time.monotonic() + _SECONDS).decode()
+            answer = receive(parent_end, 10_000, time.monotonic() + _SECONDS).decode()
         except FrameError:
             errors.seek(0)
             lines = errors.read(20_000).decode(errors="replace").strip().splitlines()

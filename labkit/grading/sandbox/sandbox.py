@@ -59,17 +59,17 @@ class Sandbox:
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits) -> None:
         self.level, self.place, self.limits = level, place, limits
-        self._control, other = socket.socketpair()
+        self._control, child_end = socket.socketpair()
         self._server = subprocess.Popen(
             own_python("-m", "labkit.grading.sandbox.inside.forkserver"),
-            stdin=other.fileno(),
+            stdin=child_end.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment(str(lab), lab),
             cwd=lab,
             start_new_session=True,
         )
-        other.close()
+        child_end.close()
         try:
             receive(self._control, 1000, time.monotonic() + START_SECONDS)
         except FrameError as error:
@@ -89,17 +89,17 @@ class Sandbox:
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
         try:
             send(self._control, json.dumps(asdict(job)).encode())
-            socket.send_fds(self._control, [b"."], [other.fileno() for _, other in pairs])
-            for _, other in pairs:
-                other.close()
+            socket.send_fds(self._control, [b"."], [child_end.fileno() for _, child_end in pairs])
+            for _, child_end in pairs:
+                child_end.close()
             with Watch(self._server.pid, self.limits) as watch:
-                run = Run(status[0], [own for own, _ in answers], watch, deadline)
+                run = Run(status[0], [parent_end for parent_end, _ in answers], watch, deadline)
                 with suppress(FrameError):
                     send(status[0], notebook.encode(), deadline)
                 yield run
         finally:
-            for own, _ in pairs:
-                own.close()
+            for parent_end, _ in pairs:
+                parent_end.close()
             self._end_run()
             if home != HOME:
                 shutil.rmtree(home, ignore_errors=True)

@@ -46,22 +46,22 @@ def _decoded(line: bytes) -> Said:
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
     """Start a guard with the command for a block; afterwards no process of it is left."""
-    ours, other = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
-    with ours, other, output.open("ab") as log:
+    with parent_end, child_end, output.open("ab") as log:
         process = subprocess.Popen(
             own_python("-m", "labkit.host.syscalls.guard"),
-            stdin=other.fileno(),
+            stdin=child_end.fileno(),
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,
         )
-        other.close()
-        with _ended_with(process, ours):
-            ours.sendall(wire.encode(launch))
-            guard = _await_listener(ours, launch)
+        child_end.close()
+        with _ended_with(process, parent_end):
+            parent_end.sendall(wire.encode(launch))
+            guard = _await_listener(parent_end, launch)
             try:
                 yield guard
             finally:

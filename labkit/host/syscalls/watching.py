@@ -172,19 +172,19 @@ class Watch:
         """Return the call if it is relevant, and count it if it cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
-            result = self._reader.read(tracee, notification.name, notification.arguments)
+            reading = self._reader.read(tracee, notification.name, notification.arguments)
         except Unreadable:
-            result = Unseen(_UNREADABLE)
+            reading = Unseen(_UNREADABLE)
         except PermissionError:
-            result = Unseen(_FORBIDDEN)
+            reading = Unseen(_FORBIDDEN)
         except (WillFail, OSError):  # as of a name that is too long
             return None
-        if result is None or not self._guard.listener.alive(notification):
+        if reading is None or not self._guard.listener.alive(notification):
             return None
-        if isinstance(result, Unseen):
-            self._count(result)
+        if isinstance(reading, Unseen):
+            self._count(reading)
             return None
-        return self._call(notification, tracee, result)
+        return self._call(notification, tracee, reading)
 
     def _call(self, notification: Notification, tracee: Tracee, deed: Deed) -> Call | None:
         again = _asked(notification) == self._interrupted

@@ -80,9 +80,9 @@ def _title(record: RunRecord) -> str:
 
 def _reason(record: RunRecord) -> str:
     """Return the prediction's reason if the run came out as predicted, otherwise the judge's reason."""
-    result = expected_of(record)
-    if result is not None:
-        expected, came_so = result
+    prediction = expected_of(record)
+    if prediction is not None:
+        expected, came_so = prediction
         if came_so:
             return expected.reason
     return sentence(verdict_parts.why(record.verdict))
@@ -103,8 +103,8 @@ class Row(NamedTuple):
 
 
 def _row(row: Row) -> tuple[str | Cell, ...]:
-    name, should, result, is_wrong = row
-    return name, should, Cell(result, BAD) if is_wrong else result
+    name, should, count, is_wrong = row
+    return name, should, Cell(count, BAD) if is_wrong else count
 
 
 def _rows(record: RunRecord) -> list[Row]:
@@ -119,10 +119,10 @@ def _rows(record: RunRecord) -> list[Row]:
             Row(_short(key), str(value), str(verdict.final.get(key, "nothing")), verdict.final.get(key) != value)
             for key, value in sorted(last.items())
         ]
-    result = Counter(row.offset for row in record.rows)
+    counts = Counter(row.offset for row in record.rows)
     wrong = {*verdict.lost, *verdict.duplicate}
     return [
-        Row(f"{_short(each.key)} = {each.value}", "1", str(result[each.offset]), each.offset in wrong)
+        Row(f"{_short(each.key)} = {each.value}", "1", str(counts[each.offset]), each.offset in wrong)
         for each in expected
     ]
 
@@ -160,7 +160,7 @@ def _folds(record: RunRecord) -> Iterable[Html]:
     beside = dict(record.beside_verdict())
     judged = [record.verdict.because]
     judged += [beside[name] for name in ("breaks", "drawn") if name in beside]
-    yield fold("What the judge says", *(para(sentence(message)) for message in judged))
+    yield fold("What the judge says", *(para(sentence(text)) for text in judged))
     if record.crashes:
         yield fold("Was the crash real?", items(_proof(record.scenario.strategy, crash) for crash in record.crashes))
         yield fold("The checkpoint's files at that moment", *_files(record))
@@ -198,8 +198,8 @@ def _files(record: RunRecord) -> Iterable[Html]:
             yield para("Which files there were is unknown.")
             continue
         left = len(names) - MOST_FILES
-        message = ", ".join(names[:MOST_FILES]) or "none"
-        yield para(f"Crash {nth}: {message}{f', and {left} more' if left > 0 else ''}.")
+        listing = ", ".join(names[:MOST_FILES]) or "none"
+        yield para(f"Crash {nth}: {listing}{f', and {left} more' if left > 0 else ''}.")
         batch = crash.get("batch", 0)
         if f"offsets/{batch}" in names:
             yield para(f"The last line of offsets/{batch}, where the batch ends:")
@@ -239,7 +239,7 @@ def _plain(
         f"  {verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}",
     ]
     if len(rows) <= 6:
-        lines += [f"  {name}: should be {should}, found {result}" for name, should, result, _ in rows]
+        lines += [f"  {name}: should be {should}, found {count}" for name, should, count, _ in rows]
     if tracks and key is not None:
         lines.append(f"  a reader saw of {_short(key)}: {seen.said(tracks[key])}")
     return [*lines, f"  {_reason(record)}"]

@@ -46,9 +46,9 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
     for cost in range(most + 1):
         tried = _candidates(design, orders, cost)
         proved = (_proved(change, quietly=quietly) for change in tried)
-        results = [change for change in proved if change is not None]
-        if results:
-            return sorted(results, key=lambda each: (len(each.seen), str(each.design)))
+        changes = [change for change in proved if change is not None]
+        if changes:
+            return sorted(changes, key=lambda each: (len(each.seen), str(each.design)))
     return []
 
 
@@ -64,9 +64,9 @@ class _Orders:
         while len(self._levels) <= cost:
             fresh = []
             for steps in self._levels[-1]:
-                for message, after in edited(steps, self._held):
+                for edit, after in edited(steps, self._held):
                     if after not in self.edits:
-                        self.edits[after] = (*self.edits[steps], message)
+                        self.edits[after] = (*self.edits[steps], edit)
                         fresh.append(after)
             self._levels.append(fresh)
         return self._levels[cost]
@@ -77,15 +77,15 @@ def edited(steps: Steps, held: frozenset[Write] = frozenset()) -> Iterator[tuple
     there = [write for each in steps for write in each if write not in held]
     for write in there:
         rest = without(steps, (write,))
-        for message, after in _placed(rest, write, held):
+        for where, after in _placed(rest, write, held):
             if after != steps:
-                yield f"move {write} {message}", after
+                yield f"move {write} {where}", after
         if write is not Write.VISIBLE:
             yield f"leave out {write}", rest
     for write in Write:
         if write not in (*there, *held, Write.NOTICE):
-            for message, after in _placed(steps, write, held):
-                yield f"add {write} {message}", after
+            for where, after in _placed(steps, write, held):
+                yield f"add {write} {where}", after
 
 
 def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
@@ -103,13 +103,13 @@ def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tupl
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
     """Yield every sensible design at this number of edits."""
     for output, recovery in product(Output, RECOVERIES):
-        message = _said(design, output, recovery)
-        if len(message) > cost:
+        edits = _said(design, output, recovery)
+        if len(edits) > cost:
             continue
-        for steps in orders.level(cost - len(message)):
+        for steps in orders.level(cost - len(edits)):
             changed = Design(steps, output, recovery)
             if not nonsense(changed) and _plans_first(changed):
-                yield Change(changed, (*orders.edits[steps], *message), ())
+                yield Change(changed, (*orders.edits[steps], *edits), ())
 
 
 def _plans_first(design: Design) -> bool:
@@ -120,29 +120,29 @@ def _plans_first(design: Design) -> bool:
 def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
     """Return the edits of output and recovery in words."""
     before = design.recovery
-    messages = []
+    edits = []
     if output is not design.output:
-        messages.append(f"make the output {output}")
+        edits.append(f"make the output {output}")
     if recovery.start is not before.start:
-        messages.append(f"restart from {recovery.start}")
+        edits.append(f"restart from {recovery.start}")
     if recovery.newest is not before.newest:
-        messages.append("take the newest state" if recovery.newest else "take the state of the note")
+        edits.append("take the newest state" if recovery.newest else "take the state of the note")
     if recovery.skips is not before.skips:
-        messages.append("skip what is marked" if recovery.skips else "do not skip what is marked")
+        edits.append("skip what is marked" if recovery.skips else "do not skip what is marked")
     if recovery.leftover is not before.leftover:
-        messages.append(f"at a restart: {recovery.leftover}")
-    return tuple(messages)
+        edits.append(f"at a restart: {recovery.leftover}")
+    return tuple(edits)
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
     """Return the change if it is exactly-once, else None. One crash is tried first, since it refutes most designs."""
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
-        result = find(change.design, world, crashes=crashes)
-        if result.guarantee is not Guarantee.EXACTLY_ONCE:
+        verdicts = find(change.design, world, crashes=crashes)
+        if verdicts.guarantee is not Guarantee.EXACTLY_ONCE:
             return None
-        if quietly and result.witnesses:
+        if quietly and verdicts.witnesses:
             return None
-        change = change._replace(seen=_both(change.seen, result))
+        change = change._replace(seen=_both(change.seen, verdicts))
     return change
 
 

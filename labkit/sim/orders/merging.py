@@ -58,9 +58,9 @@ class Class(NamedTuple):
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
     """Return the classes of designs, in the order of their first designs."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
-    for design, result in designs:
-        classes.setdefault(result.key, (result, []))[1].append(design)
-    return [Class(result, tuple(equal)) for result, equal in classes.values()]
+    for design, verdicts in designs:
+        classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
+    return [Class(verdicts, tuple(equal)) for verdicts, equal in classes.values()]
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:

@@ -111,8 +111,8 @@ def _column(design: Design) -> str:
 
 def built() -> dict[tuple[str, str, str], list[str]]:
     """Return the names of real systems by their square."""
-    results: dict[tuple[str, str, str], list[str]] = {}
+    names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if (place := square_of(each.design)) is not None:
-            results.setdefault(place, []).append(name)
-    return results
+            names.setdefault(place, []).append(name)
+    return names

@@ -65,9 +65,9 @@ class KafkaStore:
         if self.topic.find() is None:
             return
         for entry in self._reader(READ_COMMITTED).read():
-            result = None if entry.sent is None else Span.exactly(entry.sent)
+            sent = None if entry.sent is None else Span.exactly(entry.sent)
             is_alone = entry.owner is None
-            tell(Shown(result, at_once=True) if is_alone else Shown(ready=result))
+            tell(Shown(sent, at_once=True) if is_alone else Shown(ready=sent))
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
@@ -192,7 +192,7 @@ class KafkaStore:
                 return
             # A producer of our own would go on sending, and would fail only when the
             # broker refuses its epoch.
-            for transaction in [own for own in self._open if own.handle == handle]:
+            for transaction in [each for each in self._open if each.handle == handle]:
                 transaction.hang_up()
             description = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)

@@ -209,8 +209,8 @@ class Coordinators:
         """Delete every consumer group with this prefix."""
         with explained(self._address):
             names = [group["group_id"] for group in self._admin.list_groups()]
-            if own := [name for name in names if name.startswith(prefix)]:
-                self._admin.delete_groups(own)
+            if matching := [name for name in names if name.startswith(prefix)]:
+                self._admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
         """Ask the id's coordinator for state, producer and times; None if it does not know the id."""

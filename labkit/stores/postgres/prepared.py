@@ -97,8 +97,8 @@ class OpenTransaction:
         """Return whether the connection broke because an abort ended it. False if the server is gone."""
         try:
             with self._pool.using() as other:
-                own = "SELECT FROM opened WHERE handle = %s AND number = %s"
-                return other.execute(own, [str(self._handle), self._number]).rowcount == 0
+                query = "SELECT FROM opened WHERE handle = %s AND number = %s"
+                return other.execute(query, [str(self._handle), self._number]).rowcount == 0
         except ServiceUnavailable:
             return False
 
@@ -320,16 +320,16 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
     """Delete the note on an open transaction. Returns False if there was none, or none with this number."""
-    own = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
-    return connection.execute(own, [name, number]).rowcount > 0
+    statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
+    return connection.execute(statement, [name, number]).rowcount > 0
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
     """Yield every open or prepared transaction of the store."""
     # The view lists the transactions of all databases of the server; those of another
     # one cannot be finished from here.
-    own = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
-    gids = [str(gid) for (gid,) in connection.execute(own, [names.prefix_of(schema)])]
+    query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
+    gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]
     yield from names.handles_in(schema, gids)
     opened = [f"{names.prefix_of(schema)}{name}" for (name,) in connection.execute("SELECT handle FROM opened")]
     yield from names.handles_in(schema, opened)

@@ -110,8 +110,8 @@ def listed() -> list[Listed]:
 
 def _shipped() -> list[Path]:
     """Return the notebooks of the course as released; there is at least one."""
-    if result := of_course(notebooks()):
-        return result
+    if paths := of_course(notebooks()):
+        return paths
     raise ServiceUnavailable(f"{notebooks()}: the notebooks are missing; install the lab again.")
 
 

@@ -37,12 +37,12 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tuple[list[int], bool]:
     """Return the inputs that the learner's function reads and whether it copies the state. Raises `Unusable`."""
     question = inputs, list[Plain](came), list[Plain](ended)
-    message = ask(*question)
-    if type(message) is not dict or set(message) != {"read", "copy"}:
+    answer = ask(*question)
+    if type(answer) is not dict or set(answer) != {"read", "copy"}:
         raise Unusable(
-            f'{ask.call(*question)} returned {shown(message)}; return a dict with the keys "read" and "copy".'
+            f'{ask.call(*question)} returned {shown(answer)}; return a dict with the keys "read" and "copy".'
         )
-    reads, copies = message["read"], message["copy"]
+    reads, copies = answer["read"], answer["copy"]
     if type(copies) is not bool or type(reads) is not list:
         raise Unusable(f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.')
     read = [each for each in reads if type(each) is int and 0 <= each < inputs]
@@ -97,10 +97,10 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
         elif not copies and not still <= set(read):
             wrong = "it does not read an input whose barrier it waits for"
         if wrong:
-            message = ask.with_answer(inputs, list[Plain](came), list[Plain](ended))
+            statement = ask.with_answer(inputs, list[Plain](came), list[Plain](ended))
             return Finding(
                 False,
-                f"{message}: {wrong}.",
+                f"{statement}: {wrong}.",
                 wrong,
                 "It reads the inputs whose barrier has not arrived, and copies when all have.",
                 general=f"With many inputs, {wrong}.",

@@ -29,10 +29,10 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
     """Say how many of the eight guarantees are right, but not which, so that the learner checks all of them again."""
     known = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
-        message = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
+        guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
     except Unusable as error:
         return Finding(False, str(error))
-    right = sum(message[letter] == each for letter, each in EIGHT.items())
+    right = sum(guarantees[letter] == each for letter, each in EIGHT.items())
     if right == len(EIGHT):
         return Finding(True, "All eight agree with the measurement.")
     return Finding(False, f"{right} of {len(EIGHT)} agree with the measurement.")

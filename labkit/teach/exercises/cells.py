@@ -68,23 +68,23 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
-    messages = [_said_now(cell, answers) for cell in cells]
-    result = Selection(messages, [normal(cell.source) not in plain for cell in cells])
-    for place, name in enumerate(messages):
+    names = [_said_now(cell, answers) for cell in cells]
+    selection = Selection(names, [normal(cell.source) not in plain for cell in cells])
+    for place, name in enumerate(names):
         if name is not None and name not in answers:
-            result.strangers.append(name)
-            messages[place] = None
+            selection.strangers.append(name)
+            names[place] = None
     for name, answer in answers.items():
         written = [
             place
             for place, cell in enumerate(cells)
-            if result.changed[place] and _without_comments(cell.source) not in trees
+            if selection.changed[place] and _without_comments(cell.source) not in trees
         ]
         giving = [place for place in written if answer in bound(cells[place].source)]
-        marked = [place for place in written if messages[place] == name]
+        marked = [place for place in written if names[place] == name]
         if giving or marked:
-            result.counts[name] = (giving or marked)[-1]
-    return result
+            selection.counts[name] = (giving or marked)[-1]
+    return selection
 
 
 def said_exercise(cell: Cell) -> str | None:
@@ -103,8 +103,8 @@ def _said_now(cell: Cell, answers: Mapping[str, str]) -> str | None:
 def marked(source: str) -> str | None:
     """Return the exercise that a line above the code names; other comments and magics may precede that line."""
     for line in map(str.strip, source.splitlines()):
-        if result := MARK.match(line):
-            return result[1]
+        if match := MARK.match(line):
+            return match[1]
         if line and not line.startswith(("#", "%")):
             return None
     return None
@@ -205,14 +205,14 @@ def _without_comments(source: str) -> str:
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
     """Return the reasons, one sentence each, why a cell may fail in grading although it works in its notebook."""
     source = cells[place].source
-    messages = []
+    complaints = []
     if calls_input(source):
-        messages.append("Its cell calls input(), which nobody can answer during grading.")
+        complaints.append("Its cell calls input(), which nobody can answer during grading.")
     there: set[str] = set()
     for number, cell in enumerate(cells):
         if chosen.is_run(number, cell):
             there |= bound(cell.source)
-    return [*messages, *demonstrated(source, there, released)]
+    return [*complaints, *demonstrated(source, there, released)]
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:

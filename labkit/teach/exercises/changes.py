@@ -57,15 +57,19 @@ def judge_messages(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
-    message, right = ask(*change), really_sent(*change)
-    if type(message) is not list and message != REFUSED:
-        raise Unusable(f'{ask.call(*change)} returned {shown(message)}; return a list of messages, or "refused".')
-    if message == right:
+    answer, right = ask(*change), really_sent(*change)
+    if type(answer) is not list and answer != REFUSED:
+        raise Unusable(f'{ask.call(*change)} returned {shown(answer)}; return a list of messages, or "refused".')
+    if answer == right:
         return None
     way, _, before, after = change
-    report, general = (ask.with_answer(*change), f"A change of {_kind(before, after)} is wrong, {way}.")
+    statement, general = (ask.with_answer(*change), f"A change of {_kind(before, after)} is wrong, {way}.")
     return Finding(
-        False, f"{report}; {_why(way, before, after)} It is {shown(right)}.", report, shown(right), general=general
+        False,
+        f"{statement}; {_why(way, before, after)} It is {shown(right)}.",
+        statement,
+        shown(right),
+        general=general,
     )
 
 
@@ -155,16 +159,18 @@ def judge_apply(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Finding | None:
-    message = ask(*case.question)
-    if type(message) is not list or not all(type(row) is list for row in message):
-        raise Unusable(f"{ask.call(*case.question)} returned {shown(message)}; return a list of rows [word, count].")
+    answer = ask(*case.question)
+    if type(answer) is not list or not all(type(row) is list for row in answer):
+        raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return a list of rows [word, count].")
     right = _rows(visible(applied(case.table, case.message, owes=False)))
-    if sorted(map(json.dumps, message)) == sorted(map(json.dumps, right)):
+    if sorted(map(json.dumps, answer)) == sorted(map(json.dumps, right)):
         return None
-    report = ask.with_answer(*case.question)
+    statement = ask.with_answer(*case.question)
     means = MEANS[case.message.kind]
     general = f"One of the answers is wrong about this message: {means}"
-    finding = Finding(False, f"{report}; {means} The rows are {shown(right)}.", report, shown(right), general=general)
+    finding = Finding(
+        False, f"{statement}; {means} The rows are {shown(right)}.", statement, shown(right), general=general
+    )
     if case.state is None:
         return finding
     trace = trace_to("changelog", json.dumps(given), case.state)

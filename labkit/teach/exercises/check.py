@@ -50,15 +50,15 @@ def check(name: str, *, strict: bool | None = None) -> None:
     answer = InNotebook(exercise.answer, judged_names)
     if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
-    result = judged(exercise, judged_names)
-    if graded is not None and (result is None or not result[-1].passed):
-        _differs(exercise, namespace, graded, result)
-    if result is None:
+    findings = judged(exercise, judged_names)
+    if graded is not None and (findings is None or not findings[-1].passed):
+        _differs(exercise, namespace, graded, findings)
+    if findings is None:
         _not_attempted(exercise)
     else:
-        _told_and_noted(exercise, result)
-    if is_strict(strict) and (result is None or not result[-1].passed):
-        raise NotPassed(_why_not(exercise, result))
+        _told_and_noted(exercise, findings)
+    if is_strict(strict) and (findings is None or not findings[-1].passed):
+        raise NotPassed(_why_not(exercise, findings))
 
 
 def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
@@ -163,7 +163,7 @@ def _keep_first(name: str, finding: Finding) -> None:
 
 def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
     """Return the findings of the public variants up to the first failure, or None if the exercise is not attempted."""
-    answer, result = InNotebook(exercise.answer, namespace), []
+    answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
         try:
             finding = exercise.judge(answer, variant)
@@ -171,10 +171,10 @@ def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding]
             return None
         except AnswerFailed as error:
             finding = Finding(False, str(error))
-        result.append(finding)
+        findings.append(finding)
         if not finding.passed:
             break
-    return result
+    return findings
 
 
 def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
@@ -213,8 +213,8 @@ def hint(name: str) -> None:
     name = exercise.name
     level = min(int(notes.of(name).get("hints", 0)) + 1, len(exercise.hints))
     notes.note(name, hints=level)
-    for number, message in enumerate(exercise.hints[:level], start=1):
-        print(f"Hint {number} of {len(exercise.hints)}: {message.replace('`', '')}")
+    for number, text in enumerate(exercise.hints[:level], start=1):
+        print(f"Hint {number} of {len(exercise.hints)}: {text.replace('`', '')}")
     lines = f"about {exercise.lines} lines" if exercise.lines > 1 else "one line"
     print(f"A solution has {lines}.")
 

@@ -63,13 +63,13 @@ class Settings:
             model = make(self.model, self.parameters(chosen, variant))
         except (Unusable, InvalidInput) as error:
             return Finding(False, str(error), general=f"{self.name} is not possible in this configuration.")
-        result = _searched(self.model, json.dumps(dict(model.values)))
-        broken = [each for each in result.violations if each.property in self.claims]
+        search = _searched(self.model, json.dumps(dict(model.values)))
+        broken = [each for each in search.violations if each.property in self.claims]
         if not broken:
-            report = (
-                f"with {said(chosen)} every one of {result.unique_states:,} states was tried, and the guarantee holds"
+            text = (
+                f"with {said(chosen)} every one of {search.unique_states:,} states was tried, and the guarantee holds"
             )
-            return Finding(True, f"{report[0].upper()}{report[1:]}.", report)
+            return Finding(True, f"{text[0].upper()}{text[1:]}.", text)
         first = min(broken, key=lambda each: len(each.trace.actions))
         claim = next(each for each in model.properties() if each.name == first.property)
         message = f"With {said(chosen)}: {first.because}"

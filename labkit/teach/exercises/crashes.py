@@ -37,11 +37,11 @@ def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
         points = [_point(chosen, variant["point"]) for variant in variants]
         places = [f"{point}@{variant['batch']}" for point, variant in zip(points, variants, strict=True)]
-        result = _run(chosen, places, [int(variant["records_per_batch"]) for variant in variants])
+        outcomes = _run(chosen, places, [int(variant["records_per_batch"]) for variant in variants])
     except (Unusable, InvalidInput) as error:
         refused = Finding(False, str(error), general="These settings cannot be combined.")
         return [refused] * len(variants)
-    return [_finding(chosen, place, outcome, seen) for place, (outcome, seen) in zip(places, result, strict=True)]
+    return [_finding(chosen, place, outcome, seen) for place, (outcome, seen) in zip(places, outcomes, strict=True)]
 
 
 def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
@@ -86,8 +86,8 @@ def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[
         for number, (place, count) in enumerate(zip(places, records, strict=True))
     }
     with TemporaryDirectory(prefix="labkit-exercise-") as folder:
-        result = crash_each(cases, folder=Path(folder) / "runs", tell=silent)
-        return [(outcome, outcome.seen) for outcome in result.values()]
+        outcomes = crash_each(cases, folder=Path(folder) / "runs", tell=silent)
+        return [(outcome, outcome.seen) for outcome in outcomes.values()]
 
 
 JUDGES = {

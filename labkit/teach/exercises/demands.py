@@ -60,18 +60,18 @@ def judge_demands(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
-    message, right = ask(store, dict(job)), really_broken(store, job)
-    if type(message) is not list or any(type(each) is not int for each in message):
-        raise Unusable(f"{ask.call(store, dict(job))} returned {shown(message)}; return a list of numbers from 1 to 5.")
-    if message == right:
+    answer, right = ask(store, dict(job)), really_broken(store, job)
+    if type(answer) is not list or any(type(each) is not int for each in answer):
+        raise Unusable(f"{ask.call(store, dict(job))} returned {shown(answer)}; return a list of numbers from 1 to 5.")
+    if answer == right:
         return None
-    report = ask.with_answer(store, dict(job))
-    differing = sorted({each for each in message if type(each) is int} ^ set(right))
+    statement = ask.with_answer(store, dict(job))
+    differing = sorted({each for each in answer if type(each) is int} ^ set(right))
     if not differing:
         return Finding(
             False,
-            f"{report}: list each demand once, in ascending order.",
-            report,
+            f"{statement}: list each demand once, in ascending order.",
+            statement,
             str(right),
             general="A demand occurs twice, or the demands are not in order.",
         )
@@ -80,8 +80,8 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     sentence = DEMANDS.get(first, "There is no such demand.")
     return Finding(
         False,
-        f"{report}, and this store {verb} demand {first} for this job: {sentence}",
-        report,
+        f"{statement}, and this store {verb} demand {first} for this job: {sentence}",
+        statement,
         str(right),
         general=f"One of the answers is wrong about this demand: {sentence}",
     )

@@ -75,10 +75,10 @@ def _searched(design: Design) -> Found:
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
     """Return a sentence about the crash that breaks an order; empty if no crash does."""
-    result = _searched(_design(steps, store))
-    if result.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and result.witnesses):
+    verdicts = _searched(_design(steps, store))
+    if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
         return ""
-    claim, trace = next(iter(result.witnesses.items()))
+    claim, trace = next(iter(verdicts.witnesses.items()))
     return killing(claim, trace)
 
 
@@ -110,25 +110,25 @@ def judge_order(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
-    message = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
-    report = ask.with_answer(store, quiet)
-    if not message:
+    answer = a_list(ask, ask(store, quiet), "writes, such as 'plan' and 'rows+marker'")
+    statement = ask.with_answer(store, quiet)
+    if not answer:
         if not has_order(store, quiet=quiet):
             return None
         why = "There is an order for this store."
-        return Finding(False, f"{report}. {why}", report, "an order", general=why)
-    steps = tuple(_set(ask, each) for each in message)
+        return Finding(False, f"{statement}. {why}", statement, "an order", general=why)
+    steps = tuple(_set(ask, each) for each in answer)
     if not has_order(store, quiet=quiet):
         why = NO_ORDER[0].upper() + NO_ORDER[1:]
         reason = forbidden(steps, store) or harm(steps, store, quiet=quiet)
-        return Finding(False, f"{report}, and {NO_ORDER}: {reason}", report, "[]", general=why)
+        return Finding(False, f"{statement}, and {NO_ORDER}: {reason}", statement, "[]", general=why)
     if reason := forbidden(steps, store):
-        return Finding(False, f"{report}: {reason}.", report, "an order", general=reason)
+        return Finding(False, f"{statement}: {reason}.", statement, "an order", general=reason)
     if reason := harm(steps, store, quiet=quiet):
         return Finding(
             False,
-            f"{report}. {reason}",
-            report,
+            f"{statement}. {reason}",
+            statement,
             "exactly-once",
             general="With one of the stores a crash breaks the order.",
         )
@@ -209,13 +209,13 @@ def judge_restart(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:
-    message, right = ask(engine, list(left)), really_next(engine, left)
-    if type(message) is not int:
-        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(message)}; return a number.")
-    if message == right:
+    answer, right = ask(engine, list(left)), really_next(engine, left)
+    if type(answer) is not int:
+        raise Unusable(f"{ask.call(engine, list(left))} returned {shown(answer)}; return a number.")
+    if answer == right:
         return None
-    report, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."
-    return Finding(False, f"{report}; {engine} continues with {right}.", report, str(right), general=general)
+    statement, general = ask.with_answer(engine, list(left)), "For one of the lists of files another step runs next."
+    return Finding(False, f"{statement}; {engine} continues with {right}.", statement, str(right), general=general)
 
 
 def _orders_of(rows: str, *, quiet: bool) -> Variant:

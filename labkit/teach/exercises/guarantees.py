@@ -15,8 +15,8 @@ PREDICTION = Prediction("predicted_01", {"lost": list, "duplicate": list}, _kill
 
 
 def _chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
-    result = chains.chain(chosen["source"], chosen["engine"], chosen["sink"])
-    return result.parameters() | dict(variant.parameters)
+    chain = chains.chain(chosen["source"], chosen["engine"], chosen["sink"])
+    return chain.parameters() | dict(variant.parameters)
 
 
 LINKS = Settings(

@@ -127,12 +127,12 @@ class Watch:
 
     def _look(self, ask: Asker, system: System) -> Finding | None:
         for case in system.cases(self):
-            message = ask(*case.question)
-            if type(message) is not bool:
-                raise Unusable(f"{ask.call(*case.question)} returned {shown(message)}; return True or False.")
-            if message and not case.is_kept:
+            answer = ask(*case.question)
+            if type(answer) is not bool:
+                raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return True or False.")
+            if answer and not case.is_kept:
                 return self._too_lax(ask, system, case)
-            if case.is_kept and not message:
+            if case.is_kept and not answer:
                 return self._too_strict(ask, system, case)
         return None
 

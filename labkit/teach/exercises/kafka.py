@@ -9,8 +9,8 @@ from labkit.teach.study import replay
 def _half_visible(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay("kafka_log.half_visible")
     down, end = walk.until("poll_committed(0)").verdict.rows, walk.verdict.rows
-    messages: dict[str, Plain] = {"records_while_down": down, "records_in_the_end": end}
-    return messages, str(walk.trace)
+    facts: dict[str, Plain] = {"records_while_down": down, "records_in_the_end": end}
+    return facts, str(walk.trace)
 
 
 PREDICTION = Prediction("predicted_09", {"records_while_down": int, "records_in_the_end": int}, _half_visible)

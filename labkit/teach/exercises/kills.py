@@ -90,10 +90,10 @@ def judge(answer: Answer, variant: Variant) -> Finding:
 
 
 def _wrong(ask: Asker, requests: Requests) -> Finding | None:
-    message, right = ask(list(requests)), guarantee(requests).value
-    if message not in WORDS:
-        raise Unusable(f"{ask.call(list(requests))} returned {shown(message)}; return one of {', '.join(WORDS)}.")
-    if message == right:
+    answer, right = ask(list(requests)), guarantee(requests).value
+    if answer not in WORDS:
+        raise Unusable(f"{ask.call(list(requests))} returned {shown(answer)}; return one of {', '.join(WORDS)}.")
+    if answer == right:
         return None
-    report = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
-    return Finding(False, f"{report}.", report, right, general="One list of requests has another guarantee.")
+    statement = f"{ask.with_answer(list(requests))}, but the right answer is {right}"
+    return Finding(False, f"{statement}.", statement, right, general="One list of requests has another guarantee.")

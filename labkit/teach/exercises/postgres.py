@@ -18,8 +18,8 @@ the other commit.
 def _half_committed(_variant: Variant) -> tuple[dict[str, Plain], str | None]:
     walk = replay(FIVE)
     down, end = walk.until("crash").verdict.rows, walk.verdict.rows
-    messages: dict[str, Plain] = {"rows_while_down": down, "rows_in_the_end": end}
-    return messages, str(walk.trace)
+    facts: dict[str, Plain] = {"rows_while_down": down, "rows_in_the_end": end}
+    return facts, str(walk.trace)
 
 
 PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_end": int}, _half_committed)

@@ -79,39 +79,41 @@ def _number(ask: Asker, said: Plain, *asked: Plain) -> float:
 
 def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
     jobs: list[Plain] = [list(each) for each in case]
-    message = ask(*jobs)
-    if type(message) is not list or len(message) != 2:
-        raise Unusable(
-            f"{ask.call(*jobs)} returned {shown(message)}; return a list of two numbers, [typical, longest]."
-        )
-    for name, one, right in zip(("typical", "longest"), message, really_waits(*case), strict=True):
+    answer = ask(*jobs)
+    if type(answer) is not list or len(answer) != 2:
+        raise Unusable(f"{ask.call(*jobs)} returned {shown(answer)}; return a list of two numbers, [typical, longest].")
+    for name, one, right in zip(("typical", "longest"), answer, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
-            report = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
+            statement = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
             return Finding(
-                False, f"{report}.", report, f"{right:.2f} s", general=f"The {name} wait is wrong for two of the jobs."
+                False,
+                f"{statement}.",
+                statement,
+                f"{right:.2f} s",
+                general=f"The {name} wait is wrong for two of the jobs.",
             )
     return None
 
 
 def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
-    message, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]
-    if message is not None and type(message) is not int:
-        raise Unusable(f"{ask.call(dict(job))} returned {shown(message)}; return whole seconds, or None.")
-    if message == right:
+    answer, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]
+    if answer is not None and type(answer) is not int:
+        raise Unusable(f"{ask.call(dict(job))} returned {shown(answer)}; return whole seconds, or None.")
+    if answer == right:
         return None
-    report = f"{ask.with_answer(dict(job))}, but the right answer is {right}"
+    statement = f"{ask.with_answer(dict(job))}, but the right answer is {right}"
     general = "For one of the jobs another interval is the longest that keeps all limits."
-    return Finding(False, f"{report}.", report, str(right), general=general)
+    return Finding(False, f"{statement}.", statement, str(right), general=general)
 
 
 def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
-    message, least = _number(ask, ask(*case), *case), cheapest(*case)
-    if message > 0 and lost(message, *case) <= DEARER * least:
+    answer, least = _number(ask, ask(*case), *case), cheapest(*case)
+    if answer > 0 and lost(answer, *case) <= DEARER * least:
         return None
-    part = f"{100 * lost(message, *case):.1f} %" if message > 0 else "everything"
-    report = f"{ask.with_answer(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
+    part = f"{100 * lost(answer, *case):.1f} %" if answer > 0 else "everything"
+    statement = f"{ask.with_answer(*case)}, which loses {part} of the time; {100 * least:.1f} % is possible"
     general = "For one of the jobs another interval costs clearly less."
-    return Finding(False, f"{report}.", report, f"{100 * least:.1f} %", general=general)
+    return Finding(False, f"{statement}.", statement, f"{100 * least:.1f} %", general=general)
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:

@@ -70,12 +70,12 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
         model = make(ask)
         known = _known(json.dumps([model.name, model.version, name, dict(model.values)]))
         settled = known.look(ask)
-        result = settled.finding if settled is not None else judge(model, ends)
+        finding = settled.finding if settled is not None else judge(model, ends)
         if settled is None:
-            known.keep(ask, result)
+            known.keep(ask, finding)
     except Unusable as error:
         return unusable(ask.name, error)
-    return result if result is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
+    return finding if finding is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
 
 
 def unusable(name: str, error: Unusable) -> Finding:
@@ -133,19 +133,19 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
     """Return a sentence with the learner's last answers on the way to a state."""
-    messages: dict[str, None] = {}
+    answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
         after = model.apply(state, action)
         question = model.asked(state, action, after)
         if question is not None:
-            message = model.ask.with_answer(*question)
-            messages.pop(message, None)
-            messages[message] = None
+            answer = model.ask.with_answer(*question)
+            answers.pop(answer, None)
+            answers[answer] = None
         state = after
     for question in model.refused(state):
-        messages[model.ask.with_answer(*question)] = None
-    return f"On the way {'; '.join(list(messages)[-ANSWERS:])}." if messages else ""
+        answers[model.ask.with_answer(*question)] = None
+    return f"On the way {'; '.join(list(answers)[-ANSWERS:])}." if answers else ""
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
@@ -179,14 +179,14 @@ def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: st
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
     """Return a sentence with the first answers in the part of the run that never reaches the end."""
-    messages: dict[str, None] = {}
+    answers: dict[str, None] = {}
     order, seen = [stuck], {stuck}
     for state in order:
         for action, after in model.successors(state):
             question = model.asked(state, action, after)
             if question is not None:
-                messages[model.ask.with_answer(*question)] = None
+                answers[model.ask.with_answer(*question)] = None
             if after not in seen:
                 seen.add(after)
                 order.append(after)
-    return f"From there on {'; '.join(list(messages)[:ANSWERS])}." if messages else ""
+    return f"From there on {'; '.join(list(answers)[:ANSWERS])}." if answers else ""

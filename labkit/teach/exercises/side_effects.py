@@ -43,17 +43,17 @@ def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequen
     if any(begin <= at and [begin, price] not in known for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
-    message = ask(*arguments)
-    if type(message) is not int:
-        raise Unusable(f"{ask.call(*arguments)} returned {shown(message)}; return a price from the list.")
+    answer = ask(*arguments)
+    if type(answer) is not int:
+        raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return a price from the list.")
     begin, right = max(each for each in known if each[0] <= at)
-    if message == right:
+    if answer == right:
         return None
-    report = ask.with_answer(*arguments)
+    statement = ask.with_answer(*arguments)
     return Finding(
         False,
-        f"{report}. At {at} the price was {right}: it begins at {begin}.",
-        report,
+        f"{statement}. At {at} the price was {right}: it begins at {begin}.",
+        statement,
         str(right),
         general="For one of the orders the answer is not the price at the order's own time.",
     )
@@ -68,7 +68,7 @@ SAME = ("topic", "partition", "offset", "call")
 def judge_key(answer: Answer, variant: Variant) -> Finding:
     """Ask for the key of every call and of each of its repetitions after a crash."""
     ask = Asker(answer, "key_of_call")
-    results: dict[str, dict[str, Plain]] = {}
+    calls: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}
     try:
         for row in _calls(variant):
@@ -77,14 +77,14 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
                 raise Unusable(f"{ask.call(row)} returned {shown(key)}; a key must be text.")
             identity = tuple(row[name] for name in SAME)
             if key in identities and identities[key] != identity:
-                return _collide(ask, results[key], row)
-            results.setdefault(key, row)
+                return _collide(ask, calls[key], row)
+            calls.setdefault(key, row)
             identities[key] = identity
-        if finding := _told_apart(ask, results, identities):
+        if finding := _told_apart(ask, calls, identities):
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
-    return steady(ask, f"Every one of {len(results)} calls has one key, and its own")
+    return steady(ask, f"Every one of {len(calls)} calls has one key, and its own")
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
@@ -99,30 +99,30 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
 
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
-    message = ask.with_answer(two)
+    statement = ask.with_answer(two)
     return Finding(
         False,
-        f"{message}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
-        message,
+        f"{statement}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
+        statement,
         "a key of its own",
         general=LOSES,
     )
 
 
 def _told_apart(
-    ask: Asker, made: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
+    ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
     """Return the finding on the first call that has two keys, or None."""
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():
         before = first.setdefault(identity, key)
         if before != key:
-            message = ask.with_answer(made[key])
-            changed = next(name for name in VOLATILE if made[key][name] != made[before][name])
+            statement = ask.with_answer(calls[key])
+            changed = next(name for name in VOLATILE if calls[key][name] != calls[before][name])
             return Finding(
                 False,
-                f"{message}, and {shown(before)} before, with another {changed}. {DOUBLES}",
-                message,
+                f"{statement}, and {shown(before)} before, with another {changed}. {DOUBLES}",
+                statement,
                 shown(before),
                 general=DOUBLES,
             )

@@ -28,10 +28,10 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Try every schedule twice: with crashes anywhere, and without crashes in the window that no log can close."""
     for in_window in (True, False):
         open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
-        result = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
-        if not result.passed:
+        finding = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
+        if not finding.passed:
             break
-    return result
+    return finding
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:

@@ -62,12 +62,12 @@ def checked(path: Path) -> list[Checked]:
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
     try:
         ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=SECONDS, check=False)
-        message, why = ended.stdout, "a cell of the notebook ended the process"
+        output, why = ended.stdout, "a cell of the notebook ended the process"
     except subprocess.TimeoutExpired as late:
-        message, why = late.stdout or b"", f"it took longer than {SECONDS:.0f} seconds"
-    messages = {each.name: each for each in _read(message)}
+        output, why = late.stdout or b"", f"it took longer than {SECONDS:.0f} seconds"
+    results = {each.name: each for each in _read(output)}
     return [
-        messages.get(exercise.name, Checked(exercise.name, "failed", f"Not checked: {why}.")) for exercise in exercises
+        results.get(exercise.name, Checked(exercise.name, "failed", f"Not checked: {why}.")) for exercise in exercises
     ]
 
 
@@ -87,11 +87,11 @@ def opened(path: Path) -> Opened:
         raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
-    messages = {name for cell in cells if (name := said_exercise(cell))}
+    names = {name for cell in cells if (name := said_exercise(cell))}
     # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
     asked = (
-        _asking(messages)
-        or _asking(map(now, messages))
+        _asking(names)
+        or _asking(map(now, names))
         or {each.notebook for each in assignments().values() if each.notebook == path.stem}
     )
     if len(asked) != 1:
@@ -131,14 +131,14 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
         return Checked(exercise.name, "not attempted")
     if exercise.answer not in namespace and failed[place]:
         return Checked(exercise.name, "failed", f"{failed[place]}.")
-    result = judged(find(exercise.name), namespace)
-    if result is None:
+    findings = judged(find(exercise.name), namespace)
+    if findings is None:
         return Checked(exercise.name, "not attempted")
-    last = result[-1]
+    last = findings[-1]
     if last.passed:
         return Checked(exercise.name, "by hand" if exercise.by_hand else "passed")
-    message = troubles(place, notebook.cells, notebook.released, notebook.chosen)
-    return Checked(exercise.name, "failed", " ".join([last.message, *message]))
+    complaints = troubles(place, notebook.cells, notebook.released, notebook.chosen)
+    return Checked(exercise.name, "failed", " ".join([last.message, *complaints]))
 
 
 def main(path: Path) -> None:

@@ -114,7 +114,7 @@ def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[
     a stub, returns or raises the same as the stub.
     """
     store = STORES[kind](known)
-    messages: list[Any] = []
+    reply: list[Any] = []
     try:
         ended = sink(store, *arguments)
     except (NotImplementedError, MissingSolution):
@@ -122,11 +122,11 @@ def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[
     except Waits:
         pass
     except Exception as error:  # noqa: BLE001  # whatever a sink raises ends its batch
-        messages = ["raised", f"{type(error).__name__}: {error}"[:300]]
+        reply = ["raised", f"{type(error).__name__}: {error}"[:300]]
     else:
         if ended is ... and not known and store.wanted is None:
             return ...
-        messages = ["end", ended if isinstance(ended, str) else None]
+        reply = ["end", ended if isinstance(ended, str) else None]
     if store.differs:
         return ["differs"]
-    return messages if store.wanted is None else ["do", store.wanted]
+    return reply if store.wanted is None else ["do", store.wanted]

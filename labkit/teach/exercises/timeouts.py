@@ -49,20 +49,20 @@ def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pau
 def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
     for asked in jobs:
         ticks, most = _ticks(ask, asked), _open_for(*asked)
-        message = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
+        statement = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
             return Finding(
                 False,
-                f"{message}: a record can be lost.",
-                message,
+                f"{statement}: a record can be lost.",
+                statement,
                 "No schedule loses a record.",
                 general="With one of the answers a record can be lost.",
             )
         if ticks // 2 > most:
             return Finding(
                 False,
-                f"{message}: half of the answer loses nothing either.",
-                message,
+                f"{statement}: half of the answer loses nothing either.",
+                statement,
                 "At most twice the time needed.",
                 general="One of the answers is more than twice as long as needed.",
             )
@@ -71,19 +71,20 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
 
 def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
     ticks = _ticks(ask, (*asked, 0))
-    report = ask.with_answer(*asked, 0)
+    statement = ask.with_answer(*asked, 0)
     if loss := _loss(asked, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
-        message = f"{report}, and with that a record can be lost: {loss.because}"
+        message = f"{statement}, and with that a record can be lost: {loss.because}"
         expected, general = ("No schedule loses a record.", "With one of the answers a record can be lost.")
         return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
     if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
         message = (
-            f"{report}, and half of it loses nothing either: readers of a hung transaction wait longer than they must."
+            f"{statement}, and half of it loses nothing either: "
+            "readers of a hung transaction wait longer than they must."
         )
         general = "One of the answers is more than twice as long as needed."
-        return Finding(False, message, report, "At most twice the time needed.", general=general)
-    return steady(ask, f"No schedule loses a record: {report}")
+        return Finding(False, message, statement, "At most twice the time needed.", general=general)
+    return steady(ask, f"No schedule loses a record: {statement}")
 
 
 @cache
@@ -101,8 +102,8 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
         "timeout": ticks,
         "ticks": longest_open(interval, checkpoint, tolerated, downtime) + 2,
     }
-    result = explore(make("kafka_log", given))
-    return next((each for each in result.violations if each.property == "no_loss"), None)
+    search = explore(make("kafka_log", given))
+    return next((each for each in search.violations if each.property == "no_loss"), None)
 
 
 JUDGES = {

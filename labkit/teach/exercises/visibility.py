@@ -64,13 +64,13 @@ def _wrong(ask: Asker, log: Log) -> Finding | None:
     if got == right:
         return None
     if more := [each for each in got if each not in right]:
-        report = f"offset {more[0]} must not be there"
+        fault = f"offset {more[0]} must not be there"
         general = "A reader gets a record that it must not get, or not yet."
     elif missing := [each for each in right if each not in got]:
-        report = f"offset {missing[0]} is missing"
+        fault = f"offset {missing[0]} is missing"
         general = "A reader misses a record that it could get."
     else:
-        report = general = "The offsets are in the wrong order, or some are repeated"
+        fault = general = "The offsets are in the wrong order, or some are repeated"
     expected = f"A reader at read_committed gets {right}."
-    message = f"{ask.with_answer(asked)}: {report}. {expected}"
+    message = f"{ask.with_answer(asked)}: {fault}. {expected}"
     return Finding(False, message, ask.with_answer(asked), expected, general=general)

@@ -96,23 +96,23 @@ def stopped_writers() -> StoppedWriters:
 
     Without a Kafka broker the result leaves Kafka out and says so. Raises `JobFailed` if a writer does not respond.
     """
-    result, missing = [], ""
+    writers, missing = [], ""
     with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
         for store in ("file", "table", "owned"):
             path = str(Path(folder) / store)
-            message = _stopped(store, path)
+            outputs = _stopped(store, path)
             rows = _lines(path) if store == "file" else _table(path)
-            result.append(_judged(store, message, rows))
+            writers.append(_judged(store, outputs, rows))
     try:
         server = kafka()
     except ServiceUnavailable as error:
         missing = f"Kafka is left out: {error}"
     else:
         there = server.topic()
-        message = _stopped("topic", f"{server.address}/{there.name}")
+        outputs = _stopped("topic", f"{server.address}/{there.name}")
         rows = [each.row.offset for each in there.entries(READ_COMMITTED)]
-        result.append(_judged("topic", message, rows))
-    return StoppedWriters(result, missing)
+        writers.append(_judged("topic", outputs, rows))
+    return StoppedWriters(writers, missing)
 
 
 def _lines(path: str) -> list[int]:
@@ -191,7 +191,7 @@ def _stopped(store: str, place: str) -> dict[str, str]:
         second = stack.enter_context(_Writer(store, place))
         second.says()
         second.go_on()
-        messages = {"second": second.says()}
+        outputs = {"second": second.says()}
         os.kill(first.process.pid, signal.SIGCONT)
-        messages["first"] = first.says()
-    return messages
+        outputs["first"] = first.says()
+    return outputs

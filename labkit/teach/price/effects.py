@@ -153,8 +153,8 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
     """Return the calls below a folder that belong to the second batch."""
     inside = [each for each in calls if folder in Path(each.path).parents]
-    results = [each.path for each in inside if each.kind is CallKind.CREATE]
-    if not {str(folder / BEGIN), str(folder / END)} <= set(results):
+    new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
+    if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):
         raise JobFailed(f"The system calls of the batch {folder.name} were not observed; count again.")
     places = [place for place, each in enumerate(inside) if each.path in (str(folder / BEGIN), str(folder / END))]
     return inside[places[0] + 1 : places[-1]]
@@ -163,5 +163,5 @@ def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
 def _counts(calls: Sequence[Call]) -> Counts:
     kinds = Counter(each.kind for each in calls)
     written = sum(each.size for each in calls if each.kind is CallKind.WRITE)
-    result, synced, renamed = (kinds[each] for each in (CallKind.CREATE, CallKind.SYNC, CallKind.RENAME))
-    return Counts(result, synced, renamed, written)
+    created, synced, renamed = (kinds[each] for each in (CallKind.CREATE, CallKind.SYNC, CallKind.RENAME))
+    return Counts(created, synced, renamed, written)

@@ -43,10 +43,10 @@ class Expected:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        message = para(str(self)) if self.slope is None else Html()
+        text = para(str(self)) if self.slope is None else Html()
         chart = Html(wait_chart([], LONGEST, self.slope))
         title = "Your prediction, before the run"
-        return bundle(Card("", chart, message, title=title, plain=()).html(), str(self))
+        return bundle(Card("", chart, text, title=title, plain=()).html(), str(self))
 
 
 @takes('lab.expected_wait("13-slope")')

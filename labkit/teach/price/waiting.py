@@ -244,10 +244,10 @@ def _read(database: str, count: int, patience: float) -> list[float]:
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
         while len(waits) < count:
-            result = connection.execute("SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]).fetchall()
+            rows = connection.execute("SELECT id, due FROM rows WHERE id > ? ORDER BY id", [last]).fetchall()
             now = time.monotonic()
-            waits += [now - due for _, due in result]
-            last = result[-1][0] if result else last
+            waits += [now - due for _, due in rows]
+            last = rows[-1][0] if rows else last
             if now > end:
                 raise JobFailed(f"Only {len(waits)} of {count} records arrived within {patience:.0f} s; measure again.")
             time.sleep(LOOKS)

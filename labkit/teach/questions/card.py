@@ -68,11 +68,11 @@ class Answer:
 
     def html(self) -> str:
         """Return the card as HTML that needs no script, with the data that a page needs to answer its own reader."""
-        message = "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
+        attribute = "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
         mark = "" if self.said is None else ("agrees" if self.agrees else "differs")
         more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.said))
         return (
-            f'<div class="lk lk-answer" data-lk-answer="{escape(self.question.name)}" data-mark="{mark}"{message} '
+            f'<div class="lk lk-answer" data-lk-answer="{escape(self.question.name)}" data-mark="{mark}"{attribute} '
             f'data-lines="{escape(json.dumps(self._for_pages(), ensure_ascii=False))}">'
             f"<style>{asset('scene.css')}{asset('question.css')}</style>"
             f'<p class="lk-head">{escape(self.head(self.said))}</p>'

@@ -88,8 +88,8 @@ def listed(asked: Iterable[Question]) -> str:
         if (prediction := of(question)) is None:
             continue
         states.append(prediction.state)
-        message = "-" if prediction.said is None else ", ".join(prediction.said)
-        rows.append((question.name, message, ", ".join(prediction.came) or "-", states[-1]))
+        words = "-" if prediction.said is None else ", ".join(prediction.said)
+        rows.append((question.name, words, ", ".join(prediction.came) or "-", states[-1]))
     if not states:
         return ""
     counts = (f"{states.count(each)} {each}" for each in (RIGHT, OTHER, SKIPPED))

@@ -91,9 +91,9 @@ class Question:
                 f'lab.answer("{self.name}", ...): give the number or text that the run measured, as '
                 "outcome.verdict.rows."
             )
-        message = {self._one(each) for each in members} or {"nothing"}
-        others = sorted(message - set(self.options))
-        return (*(option for option in self.options if option in message), *others)
+        words = {self._one(each) for each in members} or {"nothing"}
+        others = sorted(words - set(self.options))
+        return (*(option for option in self.options if option in words), *others)
 
     def _one(self, found: object) -> str:
         if self.kind is Kind.NUMBER:
@@ -146,11 +146,11 @@ def questions() -> dict[str, Question]:
 
 def load(folder: Traversable) -> dict[str, Question]:
     """Return all questions from the files of a folder by name. Raises `InvalidInput` with file, question and remedy."""
-    results: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     data = (each for each in folder.iterdir() if each.name.endswith(".toml"))
     for file in sorted(data, key=lambda each: each.name):
-        results |= _of_file(file)
-    return results
+        questions |= _of_file(file)
+    return questions
 
 
 def _of_file(file: Traversable) -> dict[str, Question]:
@@ -259,10 +259,10 @@ class _Table:
 
     def means(self, options: Said) -> dict[str, str]:
         given = self.table.get("means", {})
-        message = self.sentences("means", given, None)
-        if strange := [each for each in message.values() if each not in options]:
+        meanings = self.sentences("means", given, None)
+        if strange := [each for each in meanings.values() if each not in options]:
             self.refuse(f"means names {strange[0]!r}, which is no option")
-        return message
+        return meanings
 
     def sentences(self, key: str, given: object, names: Said | None) -> dict[str, str]:
         if not isinstance(given, dict) or not all(isinstance(each, str) and each.strip() for each in given.values()):

@@ -138,8 +138,8 @@ def _partition(where: int, partition: Partition) -> Box:
         tokens.insert(stable, Token(Shape.STOP, "", "last stable offset"))
     rows = [Row(Kind.PLAIN, "positions", "" if tokens else "empty", tuple(tokens))]
     for fate, (kind, word) in _FATES.items():
-        own = [str(slot.record) for slot, each in zip(partition, fate_of, strict=True) if each is fate]
-        rows.append(Row(kind, word, " ".join(own) or "none"))
+        records = [str(slot.record) for slot, each in zip(partition, fate_of, strict=True) if each is fate]
+        rows.append(Row(kind, word, " ".join(records) or "none"))
     return Box(
         f"partition{where}", 1, f"partition {where}", f"last stable offset {stable} of {len(partition)}", tuple(rows)
     )

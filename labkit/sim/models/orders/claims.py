@@ -104,7 +104,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
         return is_done(settings, state)
 
     return [
-        *(judge.claim(name, message, done) for name, message in ENDS.items()),
+        *(judge.claim(name, sentence, done) for name, sentence in ENDS.items()),
         judge.claim("no_regression", MEANWHILE["no_regression"], None),
         judge.claim("no_fractured_read", MEANWHILE["no_fractured_read"], _is_down),
         judge.all_out("All rows come out.", text, done),
@@ -132,8 +132,8 @@ def set_in_words(writes: Sequence[Write]) -> str:
     """Return the sentence on one atomic set of writes."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
-    message = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
-    return f"{message} become durable at once" if len(writes) > 1 else f"{message} is durable"
+    names = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
+    return f"{names} become durable at once" if len(writes) > 1 else f"{names} is durable"
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:

@@ -165,10 +165,10 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
     """Return the judge's counts, with the number of the first row of each kind, or else the reason in the verdict."""
     rows = sum(map(len, due))
     counted = ((verdict.lost, f"of {rows} rows got lost"), (verdict.duplicate, f"of {rows} rows got duplicated"))
-    messages = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
+    faults = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
     if verdict.unexpected:
-        messages.append("there are rows that the sink never received")
-    return "; ".join(messages) or verdict.because
+        faults.append("there are rows that the sink never received")
+    return "; ".join(faults) or verdict.because
 
 
 def wrong_meanwhile(tried: Tried) -> str:
@@ -310,13 +310,13 @@ def tried(
             healthy = bench.run()
         except Broken as error:
             return [Axis(first, 1, str(error)), *(Axis(each, 0, str(error)) for each in others)], []
-        results = [_all(axis, bench) for axis in AXES[kind]]
+        axes = [_all(axis, bench) for axis in AXES[kind]]
         for each in more:
-            if not any(axis.wrong for axis in results):
+            if not any(axis.wrong for axis in axes):
                 other = bench._replace(**each, known={})
-                results = [_more(axis, other) for axis in results]
+                axes = [_more(axis, other) for axis in axes]
         stopped = kind == "writers"
-        return results, list(_places(bench, healthy, stopped=stopped))
+        return axes, list(_places(bench, healthy, stopped=stopped))
 
 
 def _more(axis: Axis, bench: Bench) -> Axis:
@@ -332,14 +332,14 @@ def _more(axis: Axis, bench: Bench) -> Axis:
 
 def _all(axis: str, bench: Bench) -> Axis:
     """Make all runs of an axis, and return their number with the first fault."""
-    message, runs = "", 0
+    fault, runs = "", 0
     try:
         for each, wrong in _judged(axis, bench):
             runs += 1
-            message = message or (f"{each.what}: {wrong}" if wrong else "")
+            fault = fault or (f"{each.what}: {wrong}" if wrong else "")
     except Broken as error:
-        runs, message = runs + 1, message or str(error)
-    return Axis(axis, runs, message)
+        runs, fault = runs + 1, fault or str(error)
+    return Axis(axis, runs, fault)
 
 
 def _places(bench: Bench, healthy: Tried, *, stopped: bool) -> Iterator[Place]:

@@ -139,12 +139,12 @@ class Folder:
 
     def see(self) -> list[list[Any]]:
         """Return the rows that a reader sees now."""
-        results = []
+        rows = []
         for name in self.listed():
             for line in filter(None, self.read(name).split("\n")):
                 row = json.loads(line)
-                results.append([row["id"], row["item"], row["amount"]])
-        return results
+                rows.append([row["id"], row["item"], row["amount"]])
+        return rows
 
     def state(self) -> list[list[str]]:
         """Return all files with their text; a sink continues in the same way from two equal states."""
@@ -203,10 +203,10 @@ def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, sec
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
             try:
-                message = json.dumps(answer(store, json.loads(line)))
+                reply = json.dumps(answer(store, json.loads(line)))
             except (TypeError, ValueError) as error:  # a row with bytes, text that is no UTF-8
-                message = json.dumps(["raised", "DatabaseError", str(error)[:300]])
-            lines.write(message + "\n")
+                reply = json.dumps(["raised", "DatabaseError", str(error)[:300]])
+            lines.write(reply + "\n")
             lines.flush()
 
 

@@ -85,11 +85,11 @@ class StoreServer:
     """Forks processes that have a store open. They all end with this process, however it ends."""
 
     def __init__(self) -> None:
-        self._control, other = socket.socketpair()
-        with other:
+        self._control, child_end = socket.socketpair()
+        with child_end:
             self._process = subprocess.Popen(
                 own_python("-I", "-S", str(PROGRAM), str(MEGABYTES), str(PROCESSOR_SECONDS)),
-                stdin=other.fileno(),
+                stdin=child_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={"PATH": os.environ.get("PATH", os.defpath)},
@@ -97,15 +97,15 @@ class StoreServer:
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
         """Start another process with this store."""
-        ours, other = socket.socketpair()
-        with other:
-            asked = json.dumps([kind, str(folder)]).encode()
-            socket.send_fds(self._control, [asked], [other.fileno()])
-            message = self._control.recv(100)
-        if not message:
-            ours.close()
+        parent_end, child_end = socket.socketpair()
+        with child_end:
+            request = json.dumps([kind, str(folder)]).encode()
+            socket.send_fds(self._control, [request], [child_end.fileno()])
+            reply = self._control.recv(100)
+        if not reply:
+            parent_end.close()
             raise LabError("The store's process did not start; run the check again.")
-        return StoreProcess(ours, int(message))
+        return StoreProcess(parent_end, int(reply))
 
     def close(self) -> None:
         """End the server; every process that it forked ends when its connection closes."""
@@ -143,8 +143,8 @@ class StoreProcess:
                 f"{_said(request)} was stopped: it took more than {PROCESSOR_SECONDS} s of CPU time, or too much memory"
             ) from None
         line, _, self._read = self._read.partition(b"\n")
-        message: list[Any] = json.loads(line)
-        return message
+        reply: list[Any] = json.loads(line)
+        return reply
 
     def kill(self) -> None:
         """Send a real SIGKILL, and return when the process and its locks are gone."""
@@ -240,16 +240,16 @@ class Delivery:
     def next(self) -> list[Any] | None:
         """Return the next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
         ask, kind = self.trial.ask, self.trial.kind
-        message = ask(kind, [*self._known], [*self._arguments])
-        if not isinstance(message, list) or not message:
-            raise Unusable(f"{ask.name} returned {shown(message)}, which is not a request to the store.")
-        if message[0] == "differs":
+        reply = ask(kind, [*self._known], [*self._arguments])
+        if not isinstance(reply, list) or not reply:
+            raise Unusable(f"{ask.name} returned {shown(reply)}, which is not a request to the store.")
+        if reply[0] == "differs":
             raise Unusable(f"{ask.name} {CHANGES}")
-        if message[0] != "do":
-            how = "returned" if message[0] == "end" else "raised"
-            self.ended = Ended(how, str(message[1] or "") if len(message) > 1 else "")
+        if reply[0] != "do":
+            how = "returned" if reply[0] == "end" else "raised"
+            self.ended = Ended(how, str(reply[1] or "") if len(reply) > 1 else "")
             return None
-        request = message[1] if len(message) > 1 else None
+        request = reply[1] if len(reply) > 1 else None
         if not _is_request(kind, request):
             raise Unusable(f"{ask.name} requested {shown(request)}, which a {kind} does not support.")
         assert isinstance(request, list)
@@ -319,16 +319,16 @@ class Trial:
 
     def look(self, moment: str = "") -> None:
         """Read as a client would that connects now. Raises `Broken` if that is impossible."""
-        message = self._reader.ask("see")
-        if message[0] == "raised":
+        reply = self._reader.ask("see")
+        if reply[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
-            if "locked" not in message[2]:
-                self.story.unreadable = message[2]
+            if "locked" not in reply[2]:
+                self.story.unreadable = reply[2]
                 kills = self.story.kills
                 place = f"killed in {kills[-1]}: " if kills else ""
-                raise Broken(f"{place}a reader could not read: {message[2]}")
+                raise Broken(f"{place}a reader could not read: {reply[2]}")
             return
-        seen = tuple(_row(row) for row in message[1])
+        seen = tuple(_row(row) for row in reply[1])
         samples = self.story.samples
         if moment or not samples or samples[-1].seen != seen:
             samples.append(Sample(len(samples), self._driver, seen, moment))
@@ -395,9 +395,9 @@ class Trial:
             if time.monotonic() > end:
                 raise Broken("at the end nobody can read, because the sink still holds a lock")
             self.look("end")
-        message = self._reader.ask("left_over")
-        if message[0] == "gave":
-            self.story.left_over = message[1]
+        reply = self._reader.ask("left_over")
+        if reply[0] == "gave":
+            self.story.left_over = reply[1]
         return self.story
 
 
