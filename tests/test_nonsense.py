@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from labkit import lab
-from labkit.core.asked import fits, takes
+from labkit.core.arguments import fits, takes
 from labkit.core.errors import InvalidInput, LabError
 from labkit.host import addresses
 from labkit.runs.progress import words

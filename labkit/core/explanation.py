@@ -187,11 +187,11 @@ class _Watch(ABC):
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         check_planned(history.planned_batches)
         self._table, self._history, self._outcomes = table, history, outcomes
-        self._found: Explanation | None = None
+        self._result: Explanation | None = None
         self._events = self._readings = 0
         self._after = ""
         self._drawn: dict[int, int] = {}
-        self._came = bytearray(len(table.offsets))
+        self._appeared = bytearray(len(table.offsets))
         """For each record, whether it has appeared."""
         self._fresh = array("i")
         """Records of planned batches that appeared since the last reading."""
@@ -226,16 +226,16 @@ class _Watch(ABC):
         """Yield the hidden rows unchanged; they follow all events, and after them the result is complete."""
         for row in self._history.hidden:
             looked = bool(self._events)
-            if looked and not self._found and row.visibility != Visibility.ABORTED:
+            if looked and not self._result and row.visibility != Visibility.ABORTED:
                 self._hide(row)
             yield row
         # Now and not when somebody asks: the judge empties the table that both use.
-        self._found = self._found or self._end()
+        self._result = self._result or self._end()
 
     def explanation(self) -> Explanation:
         """Return the result after the whole history has passed."""
-        assert self._found is not None, "hidden rows come after the events"
-        return self._found
+        assert self._result is not None, "hidden rows come after the events"
+        return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
         """Yield events until the stream ends or an event leaves no failure-free run."""
@@ -243,7 +243,7 @@ class _Watch(ABC):
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
         places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
-        came, following, next_of = self._came, self._following, self._next
+        appeared, following, next_of = self._appeared, self._following, self._next
         must_be_next, is_planned, events = not self.may_skip, bool(self._sizes), 0
         for events, event in enumerate(stream, start=1):  # asked after the loop
             if isinstance(event, Reading):
@@ -267,9 +267,9 @@ class _Watch(ABC):
             ):
                 break
             next_of[number] = following[index]
-            if is_planned and not came[index]:
+            if is_planned and not appeared[index]:
                 fresh.append(index)
-            came[index] = 1
+            appeared[index] = 1
             yield event
         else:
             self._events = events
@@ -298,11 +298,11 @@ class _Watch(ABC):
         """Return whether every batch that had started to appear is complete at this reading, and note the first
         that is not.
         """
-        came = Counter(map(self._batch_of.__getitem__, self._fresh))
+        appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
-        for place in sorted(came):
+        for place in sorted(appeared):
             # What an earlier reading saw of a batch was all of it, so this is all that is there of it.
-            if place >= 0 and came[place] < self._sizes[place]:
+            if place >= 0 and appeared[place] < self._sizes[place]:
                 self._refute_part(reading, place, events)
                 return False
         self._after = reading.moment
@@ -314,11 +314,11 @@ class _Watch(ABC):
     def _refute_part(self, reading: Reading, place: int, events: int) -> None:
         plan, offsets = self._history.planned_batches[place], self._table.offsets
         span = [bisect_left(offsets, each) for each in (plan.start, plan.end)]
-        there, missing = (self._came.index(bit, *span) for bit in (1, 0))
+        there, missing = (self._appeared.index(bit, *span) for bit in (1, 0))
         self._refute(
             events,
-            f"the reading {reading.moment!r} finds batch {plan.batch} in part, with {self._said(there)} and without "
-            f"{self._said(missing)}",
+            f"the reading {reading.moment!r} finds batch {plan.batch} in part, with {self._record_text(there)} and "
+            f"without {self._record_text(missing)}",
             record=self._record(missing),
         )
 
@@ -340,17 +340,17 @@ class _Watch(ABC):
         message = f"{_named(row)}, written by attempt {row.incarnation} of batch {row.batch}, {why}"
         self._refute(events, message, row=row, record=record)
 
-    def _refute(self, events: int, said: str, row: Observation | None = None, record: Record | None = None) -> None:
+    def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
         """Note what refutes every failure-free run: the last of `events` events, or the end of the history."""
         is_end = events == self._events
         before = events - (not is_end) - self._readings
         after = "" if is_end else self._after
-        self._found = Explanation(Outcome.VIOLATED, events, before, row, record, after, said)
+        self._result = Explanation(Outcome.VIOLATED, events, before, row, record, after, because)
 
     def _hide(self, row: Observation) -> None:
         """Refute if an open transaction holds the row of a record that never appeared."""
         index = self._table.place(row.offset)
-        if index < 0 or self._came[index]:
+        if index < 0 or self._appeared[index]:
             return
         record = self._record(index)
         if row.key == record.key and self._is_allowed(row, record.value):
@@ -367,7 +367,7 @@ class _Watch(ABC):
         if missing < 0:
             rows = self._events - self._readings
             return Explanation(Outcome.HOLDS, self._events, rows, drawn=dict(self._drawn))
-        message = f"at the end {self._said(missing)} is missing"
+        message = f"at the end {self._record_text(missing)} is missing"
         self._refute(self._events, message, record=self._record(missing))
         return self.explanation()
 
@@ -375,7 +375,7 @@ class _Watch(ABC):
         value, number = self._table.facts(index)[:2]
         return Record(self._table.offsets[index], self._table.keys[number], value)
 
-    def _said(self, index: int) -> str:
+    def _record_text(self, index: int) -> str:
         return _named(self._record(index))
 
 
@@ -397,13 +397,13 @@ class _Rows(_Watch):
             last[number] = index
 
     def _why_not(self, index: int) -> str:
-        if self._came[index]:
+        if self._appeared[index]:
             return "comes a second time"
         number = self._table.facts(index)[1]
-        return f"comes before {self._said(self._next[number])}"
+        return f"comes before {self._record_text(self._next[number])}"
 
     def _first_missing(self) -> int:
-        return self._came.find(0)
+        return self._appeared.find(0)
 
 
 class _Upserts(_Watch):
@@ -418,7 +418,7 @@ class _Upserts(_Watch):
 
     def _why_not(self, index: int) -> str:
         newest = self._next[self._table.facts(index)[1]]
-        return f"comes back after {self._said(newest)}"
+        return f"comes back after {self._record_text(newest)}"
 
     def _first_missing(self) -> int:
         newest = map(self._next.__getitem__, _numbers(self._table))

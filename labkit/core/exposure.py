@@ -98,16 +98,16 @@ class Exposure:
         if worst is None:
             return "there is no key to read"
         key, times = worst
-        name, held = f"{key!r:.40}", self.said(times.held)
+        name, held = f"{key!r:.40}", self.in_words(times.held)
         if times.wrong == NOTHING and not times.missing:
             return f"no key showed a wrong value; right values of {name} were held back for {held}"
-        text = f"a reader of {name} could have read a wrong value for {self.said(times.wrong)}"
+        text = f"a reader of {name} could have read a wrong value for {self.in_words(times.wrong)}"
         text += " up to the end" if times.lasts else ""
         if times.missing:
             text += f", and {times.missing} record{'s' * (times.missing > 1)} of it never came"
         return f"{text}; right values of it were held back for {held}"
 
-    def said(self, span: Span | None) -> str:
+    def in_words(self, span: Span | None) -> str:
         """Return a duration in words."""
         if span is None:
             return "an unknown time"
@@ -136,10 +136,10 @@ class Exposure:
         }
 
 
-def _rank(found: KeyExposure) -> tuple[float, int, float]:
+def _rank(times: KeyExposure) -> tuple[float, int, float]:
     longest = float("inf")
-    wrong, held = (longest if each is None else each.most for each in found[:2])
-    return wrong, found.missing, held
+    wrong, held = (longest if each is None else each.most for each in times[:2])
+    return wrong, times.missing, held
 
 
 def _plain(span: Span | None) -> list[float] | None:
@@ -170,19 +170,19 @@ def exposure(
     for sight in sights:
         row = sight.row
         key = keys.setdefault(row.key, _Upserted() if keyed else _Rows())
-        known = records.get(row.offset)
-        explained = known is not None and known.record == row[:3]
-        place = known.place if known and explained else -1
+        match = records.get(row.offset)
+        explained = match is not None and match.record == row[:3]
+        place = match.place if match and explained else -1
         key.wait(row, place, sight, earliest)
         key.take(sight, place)
     for row in held:
-        known = records.get(row.offset)
-        if known is not None and row.offset in earliest and not keys[row.key].has(known.place):
+        match = records.get(row.offset)
+        if match is not None and row.offset in earliest and not keys[row.key].has(match.place):
             keys[row.key].holding.append((earliest[row.offset], end))
     return Exposure({key: keys[key].ended(end) for key in sorted(keys)}, unit)
 
 
-def beside_verdict(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
+def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences that accompany a verdict, each with its name and without a full stop.
 
     `breaks` says where the history leaves all failure-free runs, unless the verdict says so already; `drawn`
@@ -209,7 +209,7 @@ class _Key(ABC):
     """What a reader of one key has been able to read so far."""
 
     due: int = 0
-    came: set[int] = field(default_factory=set)
+    appeared: set[int] = field(default_factory=set)
     since: Span | None = None
     is_wrong: bool = False
     wrong: Span | None = NOTHING
@@ -223,7 +223,7 @@ class _Key(ABC):
 
     def has(self, place: int) -> bool:
         """Return whether the record at this position has appeared."""
-        return place in self.came
+        return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
         """Notes for how long the first row of a record was held back."""
@@ -277,20 +277,22 @@ class _Rows(_Key):
     furthest: int = -1
 
     def change(self, sight: Sight, place: int) -> None:
-        is_extra = place < 0 or sight.row.visibility == Visibility.ABORTED or (place in self.came and not sight.goes)
+        is_extra = (
+            place < 0 or sight.row.visibility == Visibility.ABORTED or (place in self.appeared and not sight.goes)
+        )
         if is_extra:
             self.extra += -1 if sight.goes else 1
             return
-        self.came.add(place)
+        self.appeared.add(place)
         self.furthest = max(self.furthest, place)
-        while self.first_missing in self.came:
+        while self.first_missing in self.appeared:
             self.first_missing += 1
 
     def is_wrong_now(self) -> bool:
         return self.extra > 0 or self.first_missing <= self.furthest
 
     def missing(self) -> int:
-        return self.due - len(self.came)
+        return self.due - len(self.appeared)
 
 
 @dataclass
@@ -305,7 +307,7 @@ class _Upserted(_Key):
             return
         self.shown = place
         self.furthest = max(self.furthest, place)
-        self.came.add(place)
+        self.appeared.add(place)
 
     def is_wrong_now(self) -> bool:
         return self.shown is not None and (self.shown < 0 or self.shown < self.furthest)
@@ -316,13 +318,13 @@ class _Upserted(_Key):
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
     """The time that lies in any of the durations: a reader waits once for several rows."""
-    known = []
+    spans = []
     for begin, end in holding:
         if begin is None or end is None:
             return None
-        known.append((begin, end))
-    least = _union((begin.most, end.least) for begin, end in known)
-    return Span(least, _union((begin.least, end.most) for begin, end in known))
+        spans.append((begin, end))
+    least = _union((begin.most, end.least) for begin, end in spans)
+    return Span(least, _union((begin.least, end.most) for begin, end in spans))
 
 
 def _union(stretches: Iterable[tuple[float, float]]) -> float:

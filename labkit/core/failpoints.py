@@ -111,7 +111,7 @@ UNFINISHED = {
 """The points at which a batch is not completely written and pre-committed; at all others it is."""
 
 
-def come(point: FailPoint) -> BatchProgress:
+def progress_at(point: FailPoint) -> BatchProgress:
     """Return the batch's progress at this point."""
     return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 

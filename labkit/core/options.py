@@ -195,7 +195,7 @@ class Options:
         and `TypeError` for an unknown option.
         """
         options = options_of(cls)
-        check_known(words, [each.keyword for each in options])
+        check_option_names(words, [each.keyword for each in options])
         values: dict[str, Any] = {each.attribute: each.read(words.get(each.keyword)) for each in options}
         chosen = cls(**values, **others)
         defaults: dict[str, Any] = {
@@ -209,7 +209,7 @@ class Options:
         return settings
 
 
-def check_known(words: Mapping[str, object], names: list[str]) -> None:
+def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
     """Raise `TypeError` for an unknown option, as Python does for an unknown argument."""
     for word in words:
         if word not in names:

@@ -40,13 +40,13 @@ class Guarantee(StrEnum):
     UNKNOWN = "unknown"
 
 
-def satisfies(held: Guarantee, asked: Guarantee) -> bool:
+def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
     """Return whether a run that held `held` is good enough where `asked` is required. Unknown satisfies only
     unknown.
     """
-    if held == Guarantee.EXACTLY_ONCE:
-        return asked != Guarantee.UNKNOWN
-    return asked == held or (asked == Guarantee.NONE and held != Guarantee.UNKNOWN)
+    if guarantee == Guarantee.EXACTLY_ONCE:
+        return required != Guarantee.UNKNOWN
+    return required == guarantee or (required == Guarantee.NONE and guarantee != Guarantee.UNKNOWN)
 
 
 _IN_FILES = {"incarnation": "attempt"}

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Sequence
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 
 
@@ -13,16 +13,16 @@ def nearest(text: str, names: list[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
 
-def name_in(given: object, example: str) -> str:
+def name_in(value: object, example: str) -> str:
     """Return a name that a user typed. Raises `InvalidInput`, which shows the example, if it is not text."""
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
-    return given
+    return value
 
 
-def sentence(said: str) -> str:
+def sentence(text: str) -> str:
     """Return a reason as a sentence: capitalized, with one full stop."""
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def ordinal(number: int) -> str:

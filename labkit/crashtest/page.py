@@ -68,7 +68,7 @@ def _why(report: Report) -> Iterator[Html]:
     weakest, why = report.summary.weakest, report.diagnosis
     if weakest is not None:
         yield para(f"{weakest.title}: {weakest.because}.")
-        for _, remark in weakest.beside_verdict():
+        for _, remark in weakest.verdict_notes():
             yield para(sentence(remark))
     if why is not None:
         yield para(tag("b", "Why"), f" {why.why}")
@@ -99,7 +99,7 @@ def _violating(axis: str, results: Iterable[Result]) -> list[str]:
 def _runs(results: Iterable[Result]) -> Iterator[Html]:
     for each in results:
         if each.group is not Group.SEEING:
-            remarks = [sentence(remark) for _, remark in each.beside_verdict()]
+            remarks = [sentence(remark) for _, remark in each.verdict_notes()]
             lines = [each.because, *remarks, *each.notes, *each.story]
             head = (verdict_mark(each.guarantee), " ", tag("code", each.id), f" {each.title}{_violations(each)}")
             yield tag("details", tag("summary", *head), tag("pre", "\n".join(filter(None, lines))))

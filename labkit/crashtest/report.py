@@ -98,7 +98,7 @@ class Report:
         rows += [(axis, self._axis(axis)) for axis in AXES]
         if weakest is not None:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
-            rows += weakest.beside_verdict()
+            rows += weakest.verdict_notes()
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from labkit.core.explanation import Explanation
-from labkit.core.exposure import Exposure, beside_verdict
+from labkit.core.exposure import Exposure, verdict_notes
 from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
 from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
@@ -99,9 +99,9 @@ class Result:
             reasons.append(self.verdict.because)
         return "; ".join(reasons)
 
-    def beside_verdict(self) -> list[tuple[str, str]]:
-        """Return further remarks on the run as (label, sentence); see `labkit.core.exposure.beside_verdict`."""
-        return beside_verdict(self.explanation, self.exposure)
+    def verdict_notes(self) -> list[tuple[str, str]]:
+        """Return further remarks on the run as (label, sentence); see `labkit.core.exposure.verdict_notes`."""
+        return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data."""

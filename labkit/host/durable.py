@@ -111,13 +111,13 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
             with suppress(OSError), locked(left, wait=False):
                 shutil.rmtree(left, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        held = ExitStack()
-        held.enter_context(locked(folder))
+        stack = ExitStack()
+        stack.enter_context(locked(folder))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        held.close()
+        stack.close()
 
 
 def open_for_append(path: Path) -> int:

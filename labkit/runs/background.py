@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
-from labkit.core.failpoints import Extent, come
+from labkit.core.failpoints import Extent, progress_at
 from labkit.host.processes.events import AnyEvent, Begun, Killed, Parked, Recovered
 from labkit.runs.crash import finish
 from labkit.runs.outcome import Outcome
@@ -91,7 +91,7 @@ class Stages:
         self.marks |= {stage: Mark.STOPPED for stage, mark in self.marks.items() if mark is Mark.NOW}
 
     def _parked(self) -> None:
-        reached = come(self._crash.point)
+        reached = progress_at(self._crash.point)
         self.marks[Stage.PLANNED] = Mark.DONE
         self.marks[Stage.WRITTEN] = _EXTENT[reached.written]
         self.marks[Stage.PRE_COMMITTED] = _EXTENT[reached.pre_committed]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.options import check_known
+from labkit.core.options import check_option_names
 from labkit.core.words import nearest
 from labkit.runs.scenario import Scenario, plan
 from labkit.runs.scenario.options import Crashes, Option, Part, options_of
@@ -77,7 +77,7 @@ class Choice:
 def choose(**words: object) -> Choice:
     """Return a choice from words by part; each missing part gets its first word that fits. Raises `InvalidInput`."""
     wanted = {name: str(word) for name, word in words.items() if word is not None}
-    check_known(wanted, list(PARTS))
+    check_option_names(wanted, list(PARTS))
     chosen = _fitting(wanted)
     decisive, *_ = PARTS
     for name, word in wanted.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import LabError
 from labkit.runs.conclude import conclude
 from labkit.runs.conduct import PATIENCE, Setup, conduct

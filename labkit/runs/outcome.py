@@ -106,7 +106,7 @@ class Outcome:
             f"{self.label}: {verdict.guarantee}",
             f"  why      {verdict.because}",
             f"  seen     {self.seen}",
-            *(f"  {name:<8} {text}" for name, text in self.record.beside_verdict()),
+            *(f"  {name:<8} {text}" for name, text in self.record.verdict_notes()),
         ]
         lines.append(f"  final    {final} ({verdict.rows} visible row{'' if verdict.rows == 1 else 's'})")
         for crash in self.crashes:

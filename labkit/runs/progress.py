@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.host.processes.events import (
     AnyEvent,
     Application,

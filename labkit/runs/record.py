@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from labkit.core.explanation import Explanation
-from labkit.core.exposure import Exposure, beside_verdict
+from labkit.core.exposure import Exposure, verdict_notes
 from labkit.core.judge import Verdict
 from labkit.core.records import Observation
 from labkit.runs.history import Seen, read_history
@@ -60,9 +60,9 @@ class RunRecord:
         """Every row that an outside reader could have seen, in the order in which rows became visible."""
         return (event for event in self.events if isinstance(event, Observation))
 
-    def beside_verdict(self) -> list[tuple[str, str]]:
-        """Return the labelled sentences that accompany the verdict; see `labkit.core.exposure.beside_verdict`."""
-        return beside_verdict(self.explanation, self.exposure)
+    def verdict_notes(self) -> list[tuple[str, str]]:
+        """Return the labelled sentences that accompany the verdict; see `labkit.core.exposure.verdict_notes`."""
+        return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as `--json` prints it."""

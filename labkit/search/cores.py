@@ -74,9 +74,9 @@ class Helper:
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
-        self.given: deque[int] = deque()
+        self.pending: deque[int] = deque()
         """The numbers of the chunks that it has not answered yet."""
-        self.told: list[int] = []
+        self.known_codes: list[int] = []
         """For each part of a state, how many codes it knows."""
 
     def send(self, portion: _Portion) -> None:
@@ -113,8 +113,8 @@ class SharedSearch(Generic[StateT]):
         self._search = Search(model)
         self._selector = DefaultSelector()
         self._portions: Sequence[Sequence[int]] = ()
-        self._found: dict[int, Expansion] = {}
-        self._given = self._admitted = 0
+        self._expansions: dict[int, Expansion] = {}
+        self._sent = self._admitted = 0
 
     def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
         """Visit every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` if a helper dies."""
@@ -137,7 +137,7 @@ class SharedSearch(Generic[StateT]):
         level, search.level = search.level, []
         fair = 1 + len(level) // (_EACH * self._cores)
         self._portions = list(at_once(level, min(_PORTION, fair)))
-        self._found, self._given, self._admitted = {}, 0, 0
+        self._expansions, self._sent, self._admitted = {}, 0, 0
         while self._admitted < len(self._portions):
             self._hand_out()
             if not self._collect(0) and not self._admit() and not self._help():
@@ -148,7 +148,7 @@ class SharedSearch(Generic[StateT]):
         """Start the helpers. Each inherits the ends of all earlier pipes, and closes those that are not its own."""
         forking = multiprocessing.get_context("fork")
         self._own = Expander(self._search)
-        known, _ = self._search.packer.news([0] * self._search.packer.width)
+        codes, _ = self._search.packer.news([0] * self._search.packer.width)
         for _ in range(self._cores - 1):
             own, other = forking.Pipe()
             others = [own, *(helper.pipe for helper in self.helpers)]
@@ -156,7 +156,7 @@ class SharedSearch(Generic[StateT]):
             process.start()
             other.close()
             helper = Helper(own, process)
-            helper.told = known
+            helper.known_codes = codes
             self.helpers.append(helper)
             self._selector.register(own, EVENT_READ, helper)
 
@@ -164,15 +164,15 @@ class SharedSearch(Generic[StateT]):
         """Give each helper as much as it can take, but nobody a second chunk before everybody has one."""
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
-                if len(helper.given) < most and self._given < len(self._portions):
-                    helper.told, news = self._search.packer.news(helper.told)
+                if len(helper.pending) < most and self._sent < len(self._portions):
+                    helper.known_codes, news = self._search.packer.news(helper.known_codes)
                     helper.send(_Portion(news, *self._next()))
-                    helper.given.append(self._given - 1)
+                    helper.pending.append(self._sent - 1)
 
     def _next(self) -> tuple[Sequence[int], bool, bool]:
         """Return the next chunk of the level and how to expand it."""
-        numbers = self._portions[self._given]
-        self._given += 1
+        numbers = self._portions[self._sent]
+        self._sent += 1
         search = self._search
         return compact(numbers), bool(search.stopped), search.are_often_met
 
@@ -180,12 +180,12 @@ class SharedSearch(Generic[StateT]):
         """Take the helpers' answers that arrive within `seconds`, and return whether there were any."""
         ready = self._selector.select(seconds)
         for helper in (key.data for key, _ in ready):
-            self._found[helper.given.popleft()] = helper.receive()
+            self._expansions[helper.pending.popleft()] = helper.receive()
         return bool(ready)
 
     def _admit(self) -> bool:
         """Admit the next chunk if it is expanded, and return whether it was."""
-        result = self._found.pop(self._admitted, None)
+        result = self._expansions.pop(self._admitted, None)
         if result is not None:
             self._search.admit(self._portions[self._admitted], result)
             self._admitted += 1
@@ -193,10 +193,10 @@ class SharedSearch(Generic[StateT]):
 
     def _help(self) -> bool:
         """Expand a chunk in this process if one is left, and return whether one was."""
-        if self._given == len(self._portions):
+        if self._sent == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
-        self._found[self._given - 1] = self._own.expand(numbers, is_last=is_last, are_often_met=are_often_met)
+        self._expansions[self._sent - 1] = self._own.expand(numbers, is_last=is_last, are_often_met=are_often_met)
         return True
 
     def _await(self) -> None:

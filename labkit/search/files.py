@@ -25,9 +25,9 @@ class Files(NamedTuple):
         """Return the path of a part's file of this kind and level."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
-    def dump(self, said: Any, kind: str, level: int, part: int = 0) -> None:
+    def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
         """Store a value."""
-        self._put(self.path(kind, level, part), pickle.dumps(said, -1))
+        self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
         """Load a stored value."""

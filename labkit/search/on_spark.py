@@ -115,7 +115,7 @@ class Levels:
         self.model, self.search, self.context = model, search, context
         self._packer = Packer(model)
         self._published = [0] * self._packer.width
-        self._found: list[tuple[str, Any, int]] = []
+        self._violations: list[tuple[str, Any, int]] = []
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
@@ -162,7 +162,7 @@ class Levels:
         Returns how many successors were generated, and for each part how many have no numbers yet.
         """
         step = _Step(
-            level, self._width, frozenset(name for name, _, _ in self._found), frozenset(self._unreached), is_last
+            level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
         )
         parts = [part for part, size in enumerate(sizes) if size]
         results = self._run(partial(_expanded, self.search, step), parts, sum(sizes))
@@ -197,11 +197,11 @@ class Levels:
             results: list[T] = self.context.parallelize(parts, tasks).map(work).collect()
         return results
 
-    def _note(self, told: Iterable[_Expanded], level: int) -> None:
+    def _note(self, results: Iterable[_Expanded], level: int) -> None:
         """Keep one violating state for each claim, and drop the targets that have been reached."""
-        for one in told:
-            known = {name for name, _, _ in self._found}
-            self._found += [(name, state, level) for name, state in one.broken if name not in known]
+        for one in results:
+            names = {name for name, _, _ in self._violations}
+            self._violations += [(name, state, level) for name, state in one.broken if name not in names]
             self._unreached.intersection_update(one.unreached)
 
     def _result(self, progress: Progress, stopped: str) -> Exploration:
@@ -213,7 +213,7 @@ class Levels:
             stopped,
             tuple(
                 Violation(name, claims[name].because(state), self._trace_to(state, level))
-                for name, state, level in self._found
+                for name, state, level in self._violations
             ),
             tuple(name for name in claims if name in self._unreached),
         )

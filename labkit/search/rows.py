@@ -75,15 +75,15 @@ def first_of_each(rows: Pairs) -> Pairs:
     return rows[is_first]
 
 
-def admitted(known: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
+def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
     """Return all known states and the new ones among those reached, both sorted and without duplicates."""
     reached = first_of_each(reached)
     states = np.ascontiguousarray(reached["state"])
-    places = np.searchsorted(known, states)
+    places = np.searchsorted(visited, states)
     is_new = np.ones(len(states), bool)
-    inside = places < len(known)
-    is_new[inside] = known[places[inside]] != states[inside]
-    return np.insert(known, places[is_new], states[is_new]), reached[is_new]
+    inside = places < len(visited)
+    is_new[inside] = visited[places[inside]] != states[inside]
+    return np.insert(visited, places[is_new], states[is_new]), reached[is_new]
 
 
 def parent(level: Pairs, number: int) -> int:

@@ -129,8 +129,8 @@ class Search(Generic[StateT]):
         self.packer = Packer(model)
         self.level = [self.packer.pack(model.initial())]
         self.parents: dict[int, int | None] = {self.level[0]: None}
-        self.found: list[tuple[Property[StateT], StateT]] = []
-        self.generated = self.depth = self.asked = 0
+        self.violated: list[tuple[Property[StateT], StateT]] = []
+        self.generated = self.depth = self.expansions = 0
         self.stopped = ""
 
     @property
@@ -181,38 +181,40 @@ class Search(Generic[StateT]):
             if self._is_over():
                 break
 
-    def admit(self, numbers: Sequence[int], found: Expansion) -> None:
+    def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
         """Add the states that another process reached from these states (`labkit.sim.expansion`), as `advance`
         would do.
         """
         packer, parents, level = self.packer, self.parents, self.level
-        self._take_over(numbers, found)
+        self._take_over(numbers, expansion)
         if self.stopped:
             return
-        reached = list(found.reached)
-        for place, state in found.unencoded:
+        reached = list(expansion.reached)
+        for place, state in expansion.unencoded:
             reached[place] = packer.pack(state)
         last = len(numbers) - 1
         if len(parents) + len(reached) < self.max_states:
-            before = chain.from_iterable(map(repeat, numbers, found.counts))
+            before = chain.from_iterable(map(repeat, numbers, expansion.counts))
             for each, number in zip(reached, before, strict=True):
                 if each not in parents:
                     parents[each] = number
                     level.append(each)
-            self.generated += sum(found.enabled)
-            asked = self.asked
-            self.asked += len(numbers)
-            if asked // _ASK_EVERY < self.asked // _ASK_EVERY:
+            self.generated += sum(expansion.enabled)
+            previous = self.expansions
+            self.expansions += len(numbers)
+            if previous // _ASK_EVERY < self.expansions // _ASK_EVERY:
                 self.must_stop()
         else:
-            last = self._admit_to_the_limit(numbers, found, reached)
-        ended = [(name, place) for name, place in found.ended if place <= last]
+            last = self._admit_to_the_limit(numbers, expansion, reached)
+        ended = [(name, place) for name, place in expansion.ended if place <= last]
         self._take_broken(self.claims.eventually, numbers, ended)
 
-    def _admit_to_the_limit(self, numbers: Sequence[int], found: Expansion, reached: Sequence[int]) -> int:
+    def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
         """Add the reached states one by one up to the limit, and return the index of the last state that counts."""
         end = 0
-        for place, (number, enabled, count) in enumerate(zip(numbers, found.enabled, found.counts, strict=True)):
+        for place, (number, enabled, count) in enumerate(
+            zip(numbers, expansion.enabled, expansion.counts, strict=True)
+        ):
             begin, end = end, end + count
             for each in reached[begin:end]:
                 if each not in self.parents:
@@ -223,10 +225,10 @@ class Search(Generic[StateT]):
                 return place
         return len(numbers) - 1
 
-    def _take_over(self, numbers: Sequence[int], found: Expansion) -> None:
+    def _take_over(self, numbers: Sequence[int], expansion: Expansion) -> None:
         """Note which properties these states violate, and for which they are an example."""
-        self._take_broken(self.claims.always, numbers, found.met)
-        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in found.unreached]
+        self._take_broken(self.claims.always, numbers, expansion.met)
+        self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
@@ -240,8 +242,8 @@ class Search(Generic[StateT]):
 
     def _is_over(self) -> bool:
         """Return whether the search must stop after the state that was just expanded."""
-        self.asked += 1
-        return (len(self.parents) >= self.max_states or not self.asked % _ASK_EVERY) and self.must_stop()
+        self.expansions += 1
+        return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
         """Store the violations of a level once all of it was checked."""
@@ -257,7 +259,7 @@ class Search(Generic[StateT]):
             claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)
         }
         broken, self.claims.broken = self.claims.broken, []
-        self.found += sorted(broken, key=lambda each: places[each[0].name])
+        self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
         """Return whether a limit is reached, and note which one."""
@@ -274,7 +276,7 @@ class Search(Generic[StateT]):
             self.model.values,
             *self.progress,
             self.stopped,
-            tuple(Violation(claim.name, claim.because(state), self.trace_to(state)) for claim, state in self.found),
+            tuple(Violation(claim.name, claim.because(state), self.trace_to(state)) for claim, state in self.violated),
             tuple(claim.name for claim in self.claims.sometimes),
         )
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from labkit.core.explanation import Explanation, explain
-from labkit.core.exposure import Exposure, Sight, Span, beside_verdict, exposure
+from labkit.core.exposure import Exposure, Sight, Span, exposure, verdict_notes
 from labkit.core.records import History, Observation, Record, Visibility
 from labkit.sim.blueprint import Blueprint
 from labkit.sim.walk import Replay
@@ -26,8 +26,8 @@ class ReaderAccount(NamedTuple):
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return both as sentences; see `labkit.core.exposure.beside_verdict`."""
-        return beside_verdict(self.explanation, self.exposure)
+        """Return both as sentences; see `labkit.core.exposure.verdict_notes`."""
+        return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
         """Return plain data."""
@@ -47,7 +47,7 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
     explanation = explain(expected, replace(last, events=events))
     if explanation.row is not None:
         nth = [_bare(each) for each in events[: explanation.events]].count(_bare(explanation.row))
-        explanation = replace(explanation, at=f"at step {steps.came[_bare(explanation.row)][nth - 1]}")
+        explanation = replace(explanation, at=f"at step {steps.appeared[_bare(explanation.row)][nth - 1]}")
     rows = [each for each in events if isinstance(each, Observation)]
     is_told = blueprint.tells_when_written(walk)
     return ReaderAccount(explanation, steps.exposure(expected, rows, last, is_told=is_told))
@@ -62,7 +62,7 @@ class _Steps:
     """The steps after which each row appeared, was first hidden, and was withdrawn."""
 
     def __init__(self) -> None:
-        self.came: defaultdict[object, list[int]] = defaultdict(list)
+        self.appeared: defaultdict[object, list[int]] = defaultdict(list)
         self.gone: defaultdict[object, list[int]] = defaultdict(list)
         self.written: dict[int, Span] = {}
         self.step = 0
@@ -72,7 +72,7 @@ class _Steps:
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
-        for steps, seen in ((self.came, rows), (self.gone, aborted)):
+        for steps, seen in ((self.appeared, rows), (self.gone, aborted)):
             for row, count in Counter(map(_bare, seen)).items():
                 steps[row] += [step] * (count - len(steps[row]))
         for hidden in history.hidden:
@@ -97,9 +97,9 @@ class _Steps:
         nth: Counter[object] = Counter()
         for row in rows:
             bare = _bare(row)
-            came = self.came[bare][nth[bare]]
-            at = Span.exactly(came)
-            yield came, Sight(row, at, at)
+            step = self.appeared[bare][nth[bare]]
+            at = Span.exactly(step)
+            yield step, Sight(row, at, at)
             if row.visibility == Visibility.ABORTED:
                 gone = self.gone[bare][nth[bare]]
                 yield gone, Sight(row, Span.exactly(gone), goes=True)

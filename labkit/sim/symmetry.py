@@ -69,9 +69,9 @@ class Quotient(Model[StateT]):
         """Return one sentence on the purpose of an action."""
         return self.model.sentence(action)
 
-    def in_full(self, found: Exploration) -> Exploration:
+    def in_full(self, exploration: Exploration) -> Exploration:
         """Translate the result of a search of this model into traces and reasons of the original model."""
-        return replace(found, violations=tuple(map(self._in_full, found.violations)))
+        return replace(exploration, violations=tuple(map(self._in_full, exploration.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:
         walk = self.walk(violation.trace.actions)

@@ -156,11 +156,11 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
     return " > ".join("+".join(each) for each in steps)
 
 
-def word_of(kind: type[WordT], text: str, said: str) -> WordT:
+def word_of(kind: type[WordT], text: str, what: str) -> WordT:
     """Return the word of this kind in a text. Raises `InvalidInput` with the nearest word."""
     names = [each.value for each in kind]
     if text not in names:
-        raise InvalidInput(f"there is no {said} {text[:40]!r}; {nearest(text[:40], names)}")
+        raise InvalidInput(f"there is no {what} {text[:40]!r}; {nearest(text[:40], names)}")
     return kind(text)
 
 

@@ -49,8 +49,8 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         The others include attempts that no handle file names, which would hold locks or hide rows forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
-        strays = [handle for handle in self.store.prepared(self.query) if handle not in kept]
-        return [self._finishing(handle) for handle in kept] + [self._dropping(handle) for handle in strays]
+        undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
+        return [self._finishing(handle) for handle in kept] + [self._dropping(handle) for handle in undecided]
 
     def _finishing(self, handle: Handle) -> Resolution:
         return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.words import columns, nearest
 from labkit.crashtest.blackbox.standing import standing

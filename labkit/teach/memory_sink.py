@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.host.java import java_for_spark
 from labkit.runs.conduct import PATIENCE
 from labkit.runs.memory import Life, live

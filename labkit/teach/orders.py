@@ -17,7 +17,7 @@ from labkit.sim.orders import cheapest as changes
 from labkit.sim.orders.cheapest import Change
 from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named, names_of
-from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.outcomes import OrderResult, find
 from labkit.sim.orders.table import built, every, without_plan
 from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Write, word_of
@@ -53,7 +53,7 @@ class Order:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.found: Mapping[World, Found] = {world: find(design, world) for world in IN_WORDS}
+        self.found: Mapping[World, OrderResult] = {world: find(design, world) for world in IN_WORDS}
 
     @property
     def guarantee(self) -> Guarantee:

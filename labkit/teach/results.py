@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure

@@ -6,7 +6,7 @@ counts lost and duplicate records.
 
 from collections.abc import Sequence
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, parse_crash
 from labkit.core.strategies import POINTS, Strategy, check_crash, orders

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 
 if TYPE_CHECKING:
     from labkit.teach import own

@@ -1,6 +1,6 @@
 """The functions of `lab` about the three timeouts of Kafka transactions: calculate whether they fit, or try them."""
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.sim.models.kafka_log.timeouts import Examination, Timeouts

@@ -4,7 +4,7 @@ steers.
 
 from typing import TYPE_CHECKING
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.sim.scenarios import find
 from labkit.sim.trace import Trace, make, parse

@@ -105,7 +105,7 @@ def test_a_reading_without_moments_says_nothing_of_seconds(tmp_path: Path) -> No
 
 def test_a_run_without_a_flaw_has_nothing_to_explain(tmp_path: Path) -> None:
     found = result(tmp_path, [*READ_TWICE[:3], sample(1030.0, ALL, "end", 1029.0)])
-    assert [name for name, _ in found.beside_verdict()] == ["wrong"]
+    assert [name for name, _ in found.verdict_notes()] == ["wrong"]
 
 
 def test_text_page_and_json_say_both(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_text_page_and_json_say_both(tmp_path: Path) -> None:
     file.write_text("def sink(df, batch):\n    pass\n")
     summary = summarise([found], Coverage(1, 0, 1, 1))
     report = sink_report(settings(f"{file}:sink"), Adapter.BATCH, Shape.ROWS, summary, [])
-    told = dict(found.beside_verdict())
+    told = dict(found.verdict_notes())
     for name in ("breaks", "wrong"):
         assert f"\n{name:<17} {told[name]}\n" in report.text()
     assert "could have read a wrong value for 9.500 to 11.500 s up to the end" in page(report)

@@ -93,7 +93,7 @@ def crashed(folder: Path, rows: list[Observation]) -> Run:
 
 def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
     outcome = conclude(crashed(tmp_path, [*ROWS, ROWS[0]]))
-    said = dict(outcome.record.beside_verdict())
+    said = dict(outcome.record.verdict_notes())
     assert re.search(r"after crash 1, (at|between) \d+\.\d\d ", said["breaks"])
     assert said["breaks"].endswith("offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time")
     assert said["wrong"].startswith("a reader of 'hello' could have read a wrong value")
@@ -119,7 +119,7 @@ def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
 
 def test_a_run_without_a_failure_says_nothing_of_failure_free_runs(tmp_path: Path) -> None:
     outcome = conclude(crashed(tmp_path, ROWS))
-    assert list(dict(outcome.record.beside_verdict())) == ["wrong"]
+    assert list(dict(outcome.record.verdict_notes())) == ["wrong"]
     assert "no key showed a wrong value" in str(outcome)
 
 

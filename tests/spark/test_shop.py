@@ -42,5 +42,5 @@ def test_what_a_sink_keeps_once_is_done_outside_twice(java, tmp_path):
     assert said["jumps"] is said["rewritten"] is Truth.VIOLATED
     assert guarantee["kept"] == guarantee["edited"] == "exactly-once"
     assert guarantee["copied"] == guarantee["rewritten"] == "at-least-once"
-    assert "drawn" in dict(runs["edited"].record.beside_verdict())
+    assert "drawn" in dict(runs["edited"].record.verdict_notes())
     assert runs["jumps"].crashes[0]["prices"] == {"pen": 11, "book": 21, "lamp": 31}

@@ -46,7 +46,7 @@ def abort_what_was_decided(patch: pytest.MonkeyPatch) -> dict:
 
 
 def forget_orphans(patch: pytest.MonkeyPatch) -> dict:
-    patch.setattr(programs, "strays", lambda query, store: [])
+    patch.setattr(programs, "unfinished", lambda query, store: [])
     return {"crashes": 1}
 
 

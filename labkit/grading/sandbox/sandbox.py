@@ -146,7 +146,7 @@ class Run:
         before.
         """
         while self.cell < last:
-            message = self._hear(self._deadline)
+            message = self._receive(self._deadline)
             if isinstance(message, RunEnd):
                 return message
         return None
@@ -155,14 +155,14 @@ class Run:
         """Return the executed notebook that the sandbox sends after the last answer, or None if none arrives
         within `seconds`.
         """
-        message = self._hear(time.monotonic() + seconds)
+        message = self._receive(time.monotonic() + seconds)
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
         """Return the end of a sandbox that exceeded a limit, or None while it has not."""
         return self._over("dead") if self._watch.breach else None
 
-    def _hear(self, deadline: float) -> SandboxMessage | RunEnd:
+    def _receive(self, deadline: float) -> SandboxMessage | RunEnd:
         try:
             message = msgspec.json.decode(receive(self._status, _MOST_SAID, deadline), type=SandboxMessage)
         except FrameError:

@@ -246,8 +246,8 @@ class KafkaService:
         ports.
         """
         note = self._read_note()
-        with ExitStack() as held:
-            return (hold(held, note.get("port", 0)), hold(held, note.get("controller", 0)))
+        with ExitStack() as stack:
+            return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))
 
     def _configure(self, port: int, controller: int) -> Path:
         for name in ("tmp", "data"):

@@ -24,7 +24,7 @@ _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CHANCE = random.SystemRandom()
 
 
-def hold(held: ExitStack, wanted: int = 0) -> int:
+def hold(stack: ExitStack, wanted: int = 0) -> int:
     """Return a port that is free now: the wanted one, or any. The stack holds it until all are chosen, so that
     they differ.
 
@@ -33,7 +33,7 @@ def hold(held: ExitStack, wanted: int = 0) -> int:
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
         with suppress(OSError):
-            listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            listener = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             # Connections of the last server keep its port for a minute otherwise, and a restart
             # would move.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -49,8 +49,8 @@ def free_port() -> int:
     """Return a port that nobody listens on and that the kernel assigns to no connection. Raises
     `ServiceUnavailable`.
     """
-    with ExitStack() as held:
-        return hold(held)
+    with ExitStack() as stack:
+        return hold(stack)
 
 
 def lowest_connection_port() -> int:

@@ -238,9 +238,9 @@ class PostgresService:
         quoted = str(socket).replace("'", "''")
         settings = {**SETTINGS, "unix_socket_directories": f"'\"{quoted}\"'"}
         lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
-        ours = self._data / "labkit.conf"
-        ours.write_text(lines, encoding="utf-8")
-        ours.chmod(0o644)  # whatever root's umask is; the folder is private
+        settings_file = self._data / "labkit.conf"
+        settings_file.write_text(lines, encoding="utf-8")
+        settings_file.chmod(0o644)  # whatever root's umask is; the folder is private
 
     def _start(self) -> None:
         # The log is appended to, and only what this start has written explains this

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import psutil
 
+from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
 from labkit.host.syscalls.calls import CallKind
-from labkit.host.syscalls.deeds import HERE, Arguments, Deed, Found, Unseen
 from labkit.host.syscalls.sockets import Address, Peers, address
 from labkit.host.syscalls.table import FICLONE, MAP_SHARED
 from labkit.host.syscalls.tracee import Opened, Tracee, WillFail
@@ -49,34 +49,34 @@ class Contents:
         self._contents = contents
         self._peers = Peers()
 
-    def truncate(self, tracee: Tracee, place: int, size: int) -> Found:
+    def truncate(self, tracee: Tracee, place: int, size: int) -> Interpretation:
         path = os.path.realpath(tracee.path(HERE, place))
         try:
             state = os.stat(path)  # noqa: PTH116 - a hot path
         except OSError:
             return None
         changes = stat.S_ISREG(state.st_mode) and state.st_size != size
-        return Deed(CallKind.TRUNCATE, path, size=size) if changes else None
+        return CallEffect(CallKind.TRUNCATE, path, size=size) if changes else None
 
-    def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Found:
+    def truncate_opened(self, tracee: Tracee, descriptor: int, size: int) -> Interpretation:
         opened = tracee.opened(descriptor)
         changes = opened.is_file and opened.size != size
-        return Deed(CallKind.TRUNCATE, opened.path, size=size) if changes else None
+        return CallEffect(CallKind.TRUNCATE, opened.path, size=size) if changes else None
 
-    def allocate(self, tracee: Tracee, of: Arguments) -> Found:
+    def allocate(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, mode, offset, length = of[:4]
         opened = tracee.opened(descriptor)
         if not opened.is_file or mode == _KEEPS_SIZE:
             return None
         if mode:
-            return Deed(CallKind.TRUNCATE, opened.path, size=-1)
+            return CallEffect(CallKind.TRUNCATE, opened.path, size=-1)
         grown = max(opened.size, offset + length)
         changes = grown != opened.size
-        return Deed(CallKind.TRUNCATE, opened.path, size=grown) if changes else None
+        return CallEffect(CallKind.TRUNCATE, opened.path, size=grown) if changes else None
 
     def write(
         self, tracee: Tracee, descriptor: int, pieces: list[tuple[int, int]], offset: int | None = None, flags: int = 0
-    ) -> Found:
+    ) -> Interpretation:
         opened = tracee.opened(descriptor)
         size = sum(length for _, length in pieces)
         if opened.is_socket:
@@ -85,9 +85,11 @@ class Contents:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, flags)
         content = tracee.gather(pieces) if self._contents else None
-        return Deed(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
+        return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
-    def copy(self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None) -> Found:
+    def copy(
+        self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
+    ) -> Interpretation:
         """Interpret a copy inside the kernel, whose bytes are never in the process's memory."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
@@ -100,9 +102,9 @@ class Contents:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
         content = _part(origin, start, size) if self._contents else None
-        return Deed(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
+        return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
-    def clone(self, tracee: Tracee, of: Arguments) -> Found:
+    def clone(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, request, argument = of[:3]
         if not _shares_blocks(tracee.opened(descriptor).path):
             return None  # refused; the program then copies
@@ -137,26 +139,26 @@ class Contents:
             return opened.size, synced
         return (cursor.position if offset is None else offset), synced
 
-    def sync(self, tracee: Tracee, descriptor: int) -> Found:
+    def sync(self, tracee: Tracee, descriptor: int) -> Interpretation:
         opened = tracee.opened(descriptor)
         real = stat.S_ISREG(opened.mode) or stat.S_ISDIR(opened.mode)
-        return Deed(CallKind.SYNC, opened.path) if real and opened.path else None
+        return CallEffect(CallKind.SYNC, opened.path) if real and opened.path else None
 
     # Sockets.
 
-    def _send(self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None) -> Found:
+    def _send(self, opened: Opened, size: int, head: bytes = b"", to: Address | None = None) -> Interpretation:
         peer = to or self._peers.of(opened.inode)
         if not peer or not size or peer.is_name_service:
             return None
-        return Deed(CallKind.SEND, "", str(peer), size, head=head)
+        return CallEffect(CallKind.SEND, "", str(peer), size, head=head)
 
-    def send_to(self, tracee: Tracee, of: Arguments) -> Found:
+    def send_to(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, buffer, size, _, name, length = of[:6]
         to = address(tracee, tracee.memory(name, length)) if name and length else None
         head = _head(tracee, [(buffer, size)])
         return self._send(tracee.opened(descriptor), size, head, to)
 
-    def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Found:
+    def send_message(self, tracee: Tracee, descriptor: int, place: int) -> Interpretation:
         raw = tracee.memory(place, _MESSAGE.size)
         if len(raw) < _MESSAGE.size:
             raise WillFail
@@ -166,17 +168,17 @@ class Contents:
         to = address(tracee, tracee.memory(name, length)) if name and length else None
         return self._send(tracee.opened(descriptor), size, _head(tracee, pieces), to)
 
-    def connect(self, tracee: Tracee, of: Arguments) -> Found:
+    def connect(self, tracee: Tracee, of: Arguments) -> Interpretation:
         opened = tracee.opened(of[0])
         peer = address(tracee, tracee.memory(of[1], of[2]))
         self._peers.connects(tracee, opened.inode, peer)
         return None
 
-    def listen(self, tracee: Tracee, of: Arguments) -> Found:
+    def listen(self, tracee: Tracee, of: Arguments) -> Interpretation:
         self._peers.listens(tracee, tracee.opened(of[0]).inode)
         return None
 
-    def map(self, tracee: Tracee, of: Arguments) -> Found:
+    def map(self, tracee: Tracee, of: Arguments) -> Interpretation:
         if of[3] & _ANONYMOUS or not of[3] & MAP_SHARED:
             return None
         opened = tracee.opened(of[4])

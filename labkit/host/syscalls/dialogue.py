@@ -51,7 +51,7 @@ class AllEnded(Message, frozen=True, tag="all ended"):
     begun: float
 
 
-Said = Listening | Refused | RootEnded | AllEnded
+GuardMessage = Listening | Refused | RootEnded | AllEnded
 """The messages of a guard."""
 
 Order = Launch | Kill

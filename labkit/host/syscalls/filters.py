@@ -60,7 +60,7 @@ class Notification(NamedTuple):
     arguments: tuple[int, ...]
 
 
-def program(here: Architecture, asked: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
+def program(here: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
     """Return the filter: `action` for the listed calls and for those of another table; all other calls go on."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
@@ -70,7 +70,7 @@ def program(here: Architecture, asked: Iterable[Question], action: int = RET_USE
     ]
     if here.foreign:
         instructions += [Instruction(_IF_AT_LEAST, 0, 1, here.foreign), Instruction(_RETURN, 0, 0, action)]
-    for question in asked:
+    for question in questions:
         block = list(_block(question, action))
         number = here.numbers[question.name]
         instructions += [Instruction(_IF_EQUAL, 0, len(block), number), *block]
@@ -99,14 +99,14 @@ def install(here: Architecture, instructions: list[Instruction], *, listen: bool
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
-    wanted = Program(len(instructions), ctypes.addressof(buffer))
+    filter_program = Program(len(instructions), ctypes.addressof(buffer))
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
     # Where the kernel knows it (5.19), a call that was read waits for us alone: a signal would ask about it twice.
     flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = here.numbers["seccomp"]
     for flag in flags:
-        descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(wanted))
+        descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(filter_program))
         if descriptor >= 0:
             return descriptor
         if ctypes.get_errno() != errno.EINVAL:
@@ -126,12 +126,12 @@ def offered(here: Architecture) -> int:
 class Listener:
     """The end at which held calls arrive and are released."""
 
-    def __init__(self, descriptor: int, here: Architecture, asked: Iterable[Question]) -> None:
+    def __init__(self, descriptor: int, here: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
         with contextlib.suppress(OSError):  # Linux 6.6: whoever waits is woken on the same processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = here.audit, here.foreign
-        self._names = {here.numbers[each.name]: each.name for each in asked}
+        self._names = {here.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
         """Return the next call, or None if its thread has died. Call this only when the descriptor is ready."""
@@ -141,8 +141,8 @@ class Listener:
         except OSError:
             return None
         cookie, thread, _, number, audit, _, *arguments = _NOTIFICATION.unpack(buffer)
-        ours = audit == self._audit and not (self._foreign and number >= self._foreign)
-        name = self._names.get(number, FOREIGN) if ours else FOREIGN
+        is_native = audit == self._audit and not (self._foreign and number >= self._foreign)
+        name = self._names.get(number, FOREIGN) if is_native else FOREIGN
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:

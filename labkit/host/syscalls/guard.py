@@ -114,7 +114,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
         output = os.open(launch.output, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        Birth(launch, channel).run()
+        CommandStart(launch, channel).run()
     except OSError as error:
         refused = Refused(f"{error.filename}: {error.strerror}", error.errno or 0)
         channel.sendall(wire.encode(refused))
@@ -122,7 +122,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
         os._exit(_NOT_STARTED)
 
 
-class Birth:
+class CommandStart:
     """The steps between the fork and the command's own program."""
 
     def __init__(self, launch: Launch, channel: socket.socket) -> None:

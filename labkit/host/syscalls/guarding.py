@@ -12,7 +12,7 @@ from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import CallKind
-from labkit.host.syscalls.dialogue import Launch, Listening, Refused, Said
+from labkit.host.syscalls.dialogue import GuardMessage, Launch, Listening, Refused
 from labkit.host.syscalls.filters import Listener
 from labkit.host.syscalls.support import refusal
 from labkit.host.syscalls.table import architecture, questions
@@ -30,7 +30,7 @@ class Guarded:
         self.listener = listener
         self.lines = wire.Lines()
 
-    def hear(self) -> list[Said] | None:
+    def receive(self) -> list[GuardMessage] | None:
         """Return the guard's next messages as soon as there are any; None if it will send no more."""
         piece = self.channel.recv(65536)
         if not piece:
@@ -38,8 +38,8 @@ class Guarded:
         return [_decoded(line) for line in self.lines.feed(piece)]
 
 
-def _decoded(line: bytes) -> Said:
-    message: Said = wire.decode(line, Said)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
+def _decoded(line: bytes) -> GuardMessage:
+    message: GuardMessage = wire.decode(line, GuardMessage)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
     return message
 
 

@@ -4,8 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+from labkit.host.syscalls.call_effects import Arguments, CallEffect, Interpretation
 from labkit.host.syscalls.calls import CallKind
-from labkit.host.syscalls.deeds import Arguments, Deed, Found
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee, WillFail
 
@@ -13,16 +13,16 @@ _REMOVES_FOLDER, _FOLLOWS = 0x200, 0x400  # AT_REMOVEDIR, AT_SYMLINK_FOLLOW
 _KEEPS_TARGET, _EXCHANGES = 1, 2  # RENAME_NOREPLACE, RENAME_EXCHANGE
 
 
-def rename(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Found:
+def rename(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Interpretation:
     old, new = tracee.path(*first), tracee.path(*second)
     refused = flags & _KEEPS_TARGET and os.path.lexists(new)
     if refused or not os.path.lexists(old) or not _has_folder(new):
         return None
     name = "renameat2(RENAME_EXCHANGE)" if flags & _EXCHANGES else ""
-    return Deed(CallKind.RENAME, old, new, name=name)
+    return CallEffect(CallKind.RENAME, old, new, name=name)
 
 
-def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Found:
+def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Interpretation:
     old, new = tracee.path(*first), tracee.path(*second)
     if flags & _FOLLOWS and Path(old).exists():
         # A descriptor's name (/proc/self/fd/5): of a file that has no other one yet, or of one that has.
@@ -30,29 +30,29 @@ def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) ->
         old = os.path.realpath(old) if named else ""
     if old and not os.path.lexists(old):
         return None
-    return None if os.path.lexists(new) else Deed(CallKind.LINK, old, new)
+    return None if os.path.lexists(new) else CallEffect(CallKind.LINK, old, new)
 
 
-def symlink(tracee: Tracee, content: int, place: Arguments) -> Found:
+def symlink(tracee: Tracee, content: int, place: Arguments) -> Interpretation:
     new = tracee.path(*place)
     if os.path.lexists(new):
         return None
-    return Deed(CallKind.LINK, tracee.text(content), new)
+    return CallEffect(CallKind.LINK, tracee.text(content), new)
 
 
-def unlink(tracee: Tracee, folder: int, place: int) -> Found:
+def unlink(tracee: Tracee, folder: int, place: int) -> Interpretation:
     path = tracee.path(folder, place)
     there = os.path.lexists(path) and not _is_folder(path)
-    return Deed(CallKind.UNLINK, path) if there else None
+    return CallEffect(CallKind.UNLINK, path) if there else None
 
 
-def remove_folder(tracee: Tracee, folder: int, place: int) -> Found:
+def remove_folder(tracee: Tracee, folder: int, place: int) -> Interpretation:
     path = tracee.path(folder, place)
     there = _is_folder(path) and not any(Path(path).iterdir())
-    return Deed(CallKind.UNLINK, path, name="rmdir") if there else None
+    return CallEffect(CallKind.UNLINK, path, name="rmdir") if there else None
 
 
-def unlink_at(tracee: Tracee, of: Arguments) -> Found:
+def unlink_at(tracee: Tracee, of: Arguments) -> Interpretation:
     removes = remove_folder if of[2] & _REMOVES_FOLDER else unlink
     return removes(tracee, of[0], of[1])
 
@@ -66,13 +66,13 @@ def _has_folder(path: str) -> bool:
     return Path(path).parent.is_dir()
 
 
-def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Found:
+def make(tracee: Tracee, folder: int, place: int, kind: CallKind) -> Interpretation:
     path = tracee.path(folder, place)
     possible = _has_folder(path) and not os.path.lexists(path)
-    return Deed(kind, path) if possible else None
+    return CallEffect(kind, path) if possible else None
 
 
-def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Found:
+def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Interpretation:
     if not flags & (O_CREAT | O_TRUNC):
         return None
     path = tracee.path(folder, place)
@@ -80,14 +80,14 @@ def opens(tracee: Tracee, folder: int, place: int, flags: int) -> Found:
         state = os.stat(path)  # noqa: PTH116 - a hot path
     except OSError:
         possible = flags & O_CREAT and _has_folder(path)
-        return Deed(CallKind.CREATE, path) if possible else None
+        return CallEffect(CallKind.CREATE, path) if possible else None
     cuts = flags & O_TRUNC and not (flags & O_CREAT and flags & os.O_EXCL)
     if cuts and stat.S_ISREG(state.st_mode) and state.st_size:
-        return Deed(CallKind.TRUNCATE, os.path.realpath(path), size=0)
+        return CallEffect(CallKind.TRUNCATE, os.path.realpath(path), size=0)
     return None
 
 
-def open_how(tracee: Tracee, of: Arguments) -> Found:
+def open_how(tracee: Tracee, of: Arguments) -> Interpretation:
     raw = tracee.memory(of[2], 8)
     if len(raw) < 8:
         raise WillFail

@@ -7,9 +7,9 @@ to a terminal. The module never guesses, and reports what it cannot follow.
 from collections.abc import Callable, Mapping
 
 from labkit.host.syscalls import names
+from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.contents import Contents, Source, number
-from labkit.host.syscalls.deeds import HERE, Arguments, Deed, Found, Unseen
 from labkit.host.syscalls.filters import FOREIGN
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee
@@ -27,14 +27,14 @@ class Reader:
         """
         self._contents = Contents(output, contents=contents)
 
-    def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Found:
+    def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
         """Return the effect that the call would have, or None. Raises `Unreadable` and `WillFail`."""
         if name == FOREIGN:
             return Unseen(FOREIGN)
         return _SHAPES[name](self._contents, tracee, arguments)
 
 
-Shape = Callable[[Contents, Tracee, Arguments], Found]
+Shape = Callable[[Contents, Tracee, Arguments], Interpretation]
 
 
 def _whole(name: str) -> Shape:
@@ -59,7 +59,7 @@ _SHAPES: Mapping[str, Shape] = {
     "fsync": lambda r, t, a: r.sync(t, a[0]),
     "fdatasync": lambda r, t, a: r.sync(t, a[0]),
     "syncfs": lambda r, t, a: r.sync(t, a[0]),
-    "sync": lambda _r, _t, _a: Deed(CallKind.SYNC, "/"),
+    "sync": lambda _r, _t, _a: CallEffect(CallKind.SYNC, "/"),
     "open": lambda _r, t, a: names.opens(t, HERE, a[0], a[1]),
     "openat": lambda _r, t, a: names.opens(t, a[0], a[1], a[2]),
     "openat2": lambda _r, t, a: names.open_how(t, a),
@@ -81,7 +81,7 @@ _SHAPES: Mapping[str, Shape] = {
     "sendmmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
     "connect": Contents.connect,
     "listen": Contents.listen,
-    "exit_group": lambda _r, _t, a: Deed(CallKind.EXIT, size=a[0] & 0xFF),
+    "exit_group": lambda _r, _t, a: CallEffect(CallKind.EXIT, size=a[0] & 0xFF),
     "mmap": Contents.map,
     "io_uring_setup": _whole("io_uring"),
     "io_submit": _whole("io_submit"),

@@ -92,7 +92,7 @@ class Tracee:
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise _told(error) from error
+            raise _failure_of(error) from error
         try:
             return os.pread(descriptor, size, address)
         except (OSError, OverflowError) as error:
@@ -136,7 +136,7 @@ class Tracee:
             named = state.st_nlink and not stat.S_ISSOCK(state.st_mode)
             path = os.readlink(place) if named else ""  # noqa: PTH115 - a hot path
         except OSError as error:
-            raise _told(error) from error
+            raise _failure_of(error) from error
         # A name that is gone while another one of the same file lives on.
         path = "" if path.endswith(_DELETED) else path
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
@@ -148,7 +148,7 @@ class Tracee:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
                 lines = dict(line.split(b":", 1) for line in file if b":" in line)
         except OSError as error:
-            raise _told(error) from error
+            raise _failure_of(error) from error
         flags = int(lines[b"flags"], 8)
         return Cursor(
             int(lines[b"pos"]), flags & _O_ACCMODE != os.O_RDONLY, bool(flags & _O_APPEND), bool(flags & _O_DSYNC)
@@ -188,10 +188,10 @@ class Tracee:
         try:
             return os.readlink(f"/proc/{self.thread}/{own}")  # noqa: PTH115 - a hot path
         except OSError as error:
-            raise _told(error) from error
+            raise _failure_of(error) from error
 
 
-def _told(error: OSError) -> Exception:
+def _failure_of(error: OSError) -> Exception:
     return Unreadable() if error.errno in (errno.EACCES, errno.EPERM) else WillFail()
 
 

@@ -19,8 +19,8 @@ import psutil
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
+from labkit.host.syscalls.call_effects import CallEffect, Unseen
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.deeds import Deed, Unseen
 from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
 from labkit.host.syscalls.filters import Notification
 from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
@@ -142,7 +142,7 @@ class Watch:
         while self._ended is None:
             for descriptor, event in poll.poll(1000 * TICK_SECONDS):
                 if descriptor != listener:
-                    self._hear(linger)
+                    self._receive(linger)
                 elif not event & select.POLLIN:  # no thread has the filter any more
                     poll.unregister(listener)
                 elif (held := self._answer()) is not None:
@@ -165,7 +165,7 @@ class Watch:
         if call is not None and self._decide(call) is Answer.KILL:
             return call
         if not self._guard.listener.let_go(notification) and call is not None:
-            self._interrupted = _asked(notification)
+            self._interrupted = _interrupted_call(notification)
         return None
 
     def _read(self, notification: Notification) -> Call | None:
@@ -186,29 +186,29 @@ class Watch:
             return None
         return self._call(notification, tracee, reading)
 
-    def _call(self, notification: Notification, tracee: Tracee, deed: Deed) -> Call | None:
-        again = _asked(notification) == self._interrupted
+    def _call(self, notification: Notification, tracee: Tracee, effect: CallEffect) -> Call | None:
+        again = _interrupted_call(notification) == self._interrupted
         self._interrupted = None
         process = tracee.process
         self._met.add(process)
-        others = deed.kind is CallKind.EXIT and process != self._guard.root
-        if again or others or deed.kind not in self._kinds:
+        others = effect.kind is CallKind.EXIT and process != self._guard.root
+        if again or others or effect.kind not in self._kinds:
             return None
         self._number += 1
         return Call(
             number=self._number,
             pid=notification.thread,
             process=process,
-            kind=deed.kind,
-            name=deed.name or notification.name,
-            path=deed.path,
-            target=deed.target,
-            size=deed.size,
+            kind=effect.kind,
+            name=effect.name or notification.name,
+            path=effect.path,
+            target=effect.target,
+            size=effect.size,
             seconds=time.monotonic() - self._zero,
-            offset=deed.offset,
-            content=deed.content,
-            synced=deed.synced,
-            head=deed.head,
+            offset=effect.offset,
+            content=effect.content,
+            synced=effect.synced,
+            head=effect.head,
         )
 
     def _count(self, unseen: Unseen) -> None:
@@ -218,9 +218,9 @@ class Watch:
             if len(paths) < _MOST_PATHS:
                 paths.add(unseen.path)
 
-    def _hear(self, linger: float) -> None:
+    def _receive(self, linger: float) -> None:
         """Process the guard's messages: the command has ended, or no process is left."""
-        messages = self._guard.hear()
+        messages = self._guard.receive()
         if messages is None:
             raise JobFailed(
                 "The guard of the watched command was killed, so the command was killed, too; run it again."
@@ -239,7 +239,7 @@ class Watch:
         channel = self._guard.channel
         try:
             channel.sendall(wire.encode(Kill()))
-            while self._ended is None and (messages := self._guard.hear()) is not None:
+            while self._ended is None and (messages := self._guard.receive()) is not None:
                 for message in messages:
                     if isinstance(message, AllEnded):
                         self._ended = message
@@ -260,7 +260,7 @@ class Watch:
         self._ended = AllEnded(emptied.killed, emptied.left, emptied.begun)
 
 
-def _asked(notification: Notification) -> Interrupted:
+def _interrupted_call(notification: Notification) -> Interrupted:
     return Interrupted(notification.thread, notification.name, notification.arguments)
 
 

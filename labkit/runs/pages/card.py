@@ -68,7 +68,7 @@ def _wrong(record: RunRecord) -> list[Html]:
 
     The plain text leaves it out, because that text must be the same in every run.
     """
-    message = dict(record.beside_verdict()).get("wrong")
+    message = dict(record.verdict_notes()).get("wrong")
     return [para(sentence(message), kind="lkc-under")] if message else []
 
 
@@ -157,7 +157,7 @@ def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:
-    beside = dict(record.beside_verdict())
+    beside = dict(record.verdict_notes())
     judged = [record.verdict.because]
     judged += [beside[name] for name in ("breaks", "drawn") if name in beside]
     yield fold("What the judge says", *(para(sentence(text)) for text in judged))

@@ -41,7 +41,7 @@ def shown(record: RunRecord) -> dict[str, Any]:
         "sink": record.scenario.label,
         "killed": planned or "nowhere",
         "result": record.to_json(),
-        "beside_verdict": [sentence(text) for _, text in record.beside_verdict()],
+        "beside_verdict": [sentence(text) for _, text in record.verdict_notes()],
         "tracks": [(key, _steps(record.verdict, track)) for key, track in tracks],
         "final": ", ".join(f"{key} = {value}" for key, value in final[:MOST_KEYS]) or "nothing",
         "more": len(final) > MOST_KEYS,

@@ -56,7 +56,7 @@ class OpenAlignment(Barriers):
         for into, queue in enumerate(operator.inputs):
             if queue:
                 offered.append(Action(taking(queue[0]), first + into))
-        if came(operator):
+        if inputs_at_barrier(operator):
             offered.append(Action("snapshot", which))
         return tuple(offered)
 
@@ -69,7 +69,7 @@ class OpenAlignment(Barriers):
         which = action.which if action.name == "snapshot" else self._channels[action.which][0]
         operator = state.operators[which]
         ended = [into for into, number in enumerate(operator.at) if number == ENDED]
-        return len(operator.inputs), came(operator), ended
+        return len(operator.inputs), inputs_at_barrier(operator), ended
 
     def into(self, action: Action) -> int:
         """Return the input that an action reads, by its index at the task."""
@@ -90,7 +90,7 @@ class OpenAlignment(Barriers):
 
     def _waiting(self, state: State) -> str:
         for which, operator in enumerate(state.operators):
-            if arrived := came(operator):
+            if arrived := inputs_at_barrier(operator):
                 task = self.settings.task(self.settings.sources + which)
                 inputs = ", ".join(map(str, arrived))
                 return (
@@ -109,7 +109,7 @@ class OpenAlignment(Barriers):
     }
 
 
-def came(operator: Operator) -> list[int]:
+def inputs_at_barrier(operator: Operator) -> list[int]:
     """Return the inputs on which a barrier has arrived since the task last copied its state."""
     return [into for into, number in enumerate(operator.at) if operator.done < number < ENDED]
 

@@ -104,9 +104,9 @@ class OpenConfirmation(Pipeline):
         """Return the claims: the judge's on rows, that the run ends, and that a batch is confirmed before
         commits/N exists.
         """
-        asked = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
+        names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
-        properties = [claim for claim in super().properties() if claim.name in asked]
+        properties = [claim for claim in super().properties() if claim.name in names]
         return (*properties, Property("confirmed", Mood.ALWAYS, sentence, _is_confirmed, _unconfirmed))
 
     rules: ClassVar[dict[str, Rule[State]]] = {

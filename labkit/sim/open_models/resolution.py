@@ -12,7 +12,7 @@ from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.programs import strays
+from labkit.sim.models.pipeline.programs import unfinished
 from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Op, Place, State, Status, Task, Transaction, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values, Whole
@@ -111,7 +111,7 @@ class OpenResolution(Pipeline):
             return None
         query = after.query
         stored = [{"batch": batch, "handles": list(map(str, handles))} for batch, handles in query.handles]
-        return query.decided, stored, list(map(str, strays(query, after.transactions)))
+        return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
         """Return the recovery's action for each handle, and its end. Raises `ValueError`."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
 from labkit.sim.orders.designs import RECOVERIES
-from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.outcomes import OrderResult, find
 from labkit.sim.writes import AtomicSet, Design, Output, Recovery, Write, atomic, nonsense, without
 
 MOST = 3
@@ -103,7 +103,7 @@ def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tupl
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
     """Yield every sensible design at this number of edits."""
     for output, recovery in product(Output, RECOVERIES):
-        edits = _said(design, output, recovery)
+        edits = _edits(design, output, recovery)
         if len(edits) > cost:
             continue
         for steps in orders.level(cost - len(edits)):
@@ -117,7 +117,7 @@ def _plans_first(design: Design) -> bool:
     return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
-def _said(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
+def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
     """Return the edits of output and recovery in words."""
     before = design.recovery
     edits = []
@@ -146,5 +146,5 @@ def _proved(change: Change, *, quietly: bool) -> Change | None:
     return change
 
 
-def _both(seen: tuple[str, ...], found: Found) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*seen, *found.witnesses)))
+def _both(seen: tuple[str, ...], result: OrderResult) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*seen, *result.witnesses)))

@@ -61,7 +61,7 @@ def _death(walk: Replay, place: int) -> str:
     follows = enabled[0]
     if follows.name == "take":
         return f"{before} and before step {job.step} takes its input"
-    return f"{before} and before {_said(model, follows)} in step {job.step}"
+    return f"{before} and before {_description(model, follows)} in step {job.step}"
 
 
 def _behind(actions: list[Action]) -> str:
@@ -71,7 +71,7 @@ def _behind(actions: list[Action]) -> str:
     return f"after {_DONE[last.name]}"
 
 
-def _said(model: object, action: Action) -> str:
+def _description(model: object, action: Action) -> str:
     assert isinstance(model, Orders)
     if action.name in ("show", "skip"):
         return _DONE[action.name]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
-from labkit.sim.orders.outcomes import CLAIMS, Found, find
+from labkit.sim.orders.outcomes import CLAIMS, OrderResult, find
 from labkit.sim.writes import Design, Output
 
 WORLDS = (World.SAME, World.OTHER)
@@ -37,14 +37,14 @@ def verdicts(design: Design) -> Verdicts:
     return concluded(design, [find(design, world) for world in WORLDS])
 
 
-def concluded(design: Design, found: Iterable[Found]) -> Verdicts:
+def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
     """Return the verdicts of a design from the search results of each world."""
-    found = list(found)
+    results = list(results)
     return Verdicts(
         design.output is Output.UPSERT,
-        tuple(each.guarantee for each in found),
-        tuple(tuple(name for name in CLAIMS if name in each.witnesses) for each in found),
-        tuple(each.digest for each in found),
+        tuple(each.guarantee for each in results),
+        tuple(tuple(name for name in CLAIMS if name in each.witnesses) for each in results),
+        tuple(each.digest for each in results),
     )
 
 

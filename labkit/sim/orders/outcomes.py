@@ -27,7 +27,7 @@ ReaderSaw = tuple[tuple[int, int], ...]
 """Offsets and values in the order in which they became visible; (-1, 0) marks a crash."""
 
 
-class Found(NamedTuple):
+class OrderResult(NamedTuple):
     """The results of every schedule of a design in one world."""
 
     guarantee: Guarantee
@@ -54,10 +54,10 @@ def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 
 
-def find(design: Design, world: World = World.SAME, **more: object) -> Found:
+def find(design: Design, world: World = World.SAME, **more: object) -> OrderResult:
     """Search every schedule of a design in a world, and return the results."""
     model = make(design, world, **more)
-    return _Search(model).found()
+    return _Search(model).result()
 
 
 class _Search:
@@ -69,13 +69,13 @@ class _Search:
         self.witnesses: dict[str, State] = {}
         self.readers: set[ReaderSaw] = set()
 
-    def found(self) -> Found:
+    def result(self) -> OrderResult:
         """Run the search to its end, and return the results."""
         level = list(self.parents)
         while level:
             level = list(self._behind(level))
         traces = {name: self._trace(self.witnesses[name]) for name in CLAIMS if name in self.witnesses}
-        return Found(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
+        return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _behind(self, level: list[State]) -> Iterator[State]:
         """Yield every new state after a level, and judge the end states of the level."""
@@ -95,8 +95,8 @@ class _Search:
             return
         self.readers.add(saw)
         for name in broken(self.settings, state.seen):
-            known = self.witnesses.get(name)
-            if known is None or known.crashes < state.crashes:
+            witness = self.witnesses.get(name)
+            if witness is None or witness.crashes < state.crashes:
                 self.witnesses[name] = state
 
     def _trace(self, state: State) -> Trace:

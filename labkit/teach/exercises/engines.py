@@ -10,7 +10,7 @@ from typing import Any
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
 from labkit.sim.orders.killing import killing
-from labkit.sim.orders.outcomes import Found, find
+from labkit.sim.orders.outcomes import OrderResult, find
 from labkit.sim.writes import AtomicSet, Design, Leftover, Output, Recovery, Start, Write, atomic, nonsense
 from labkit.teach.exercises.asking import Asker, Unusable, a_list, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
@@ -69,7 +69,7 @@ def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
 
 
 @cache
-def _searched(design: Design) -> Found:
+def _searched(design: Design) -> OrderResult:
     return find(design, World.SAME)
 
 

@@ -6,7 +6,7 @@ An answer appears unchanged: the name of the session, and the server's own messa
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.view.card import BAD, Card, Cell, Html, para, table
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns, nearest
 from labkit.crashtest.blackbox.xray import Recorder

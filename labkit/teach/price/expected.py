@@ -1,6 +1,6 @@
 """Draw the prediction of a wait as a line, before any measurement."""
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.view.card import Card, Html, bundle, para
 from labkit.view.prices import wait_chart

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation
 from labkit.core.words import columns

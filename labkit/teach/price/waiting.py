@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
-from labkit.core.asked import takes
+from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.words import columns
 from labkit.host.processes.own_python import own_python

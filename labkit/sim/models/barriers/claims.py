@@ -408,8 +408,8 @@ def text(settings: Settings, state: State) -> str:
         parts += [_operator(settings, which, operator) for which, operator in enumerate(operators)]
     else:
         parts.append("job down")
-    parts.append(f"visible {_held(settings, visible)}")
-    parts += [f"sealed for {number} {_held(settings, rows)}" for number, rows in prepared]
+    parts.append(f"visible {_counts_text(settings, visible)}")
+    parts += [f"sealed for {number} {_counts_text(settings, rows)}" for number, rows in prepared]
     left = to_come(faults._fields, faults)
     return f"{'; '.join(parts)}; to come {listed(left)}."
 
@@ -418,7 +418,7 @@ def _checkpoint(settings: Settings, checkpoint: Checkpoint) -> str:
     number, taken, acked, offsets, states, flight = checkpoint
     parts = [f"offset {which}:{'?' if offset == MISSING else offset}" for which, offset in enumerate(offsets)]
     parts += [
-        f"{settings.task(which)} {'?' if state == MISSING else _held(settings, state)}"
+        f"{settings.task(which)} {'?' if state == MISSING else _counts_text(settings, state)}"
         for which, state in enumerate(states, settings.sources)
     ]
     parts += [f"in flight in channel {channel} {_queue(queue)}" for channel, queue in enumerate(flight) if queue]
@@ -436,16 +436,16 @@ def _tasks(settings: Settings, bits: int) -> str:
 
 def _operator(settings: Settings, which: int, operator: Operator) -> str:
     inputs, at, done, state, sealed = operator
-    sentence = f"{settings.task(settings.sources + which)} {_held(settings, state)}, copied for {done}"
+    sentence = f"{settings.task(settings.sources + which)} {_counts_text(settings, state)}, copied for {done}"
     for into, (came, queue) in enumerate(zip(at, inputs, strict=True)):
         sender = settings.task(into if which < settings.counts else settings.sources + into)
         sentence += f", from {sender} {'the end' if came == ENDED else f'barrier {came}'} then {_queue(queue)}"
-    return sentence + (f", sealed {_held(settings, sealed)}" if which == settings.counts else "")
+    return sentence + (f", sealed {_counts_text(settings, sealed)}" if which == settings.counts else "")
 
 
-def _held(settings: Settings, held: int) -> str:
+def _counts_text(settings: Settings, counts: int) -> str:
     """Return a set of records in words: the count of each word, then the positions of the records in the input."""
-    return f"{settings.totals(held)} [{listed(map(str, records_in(held)))}]"
+    return f"{settings.totals(counts)} [{listed(map(str, records_in(counts)))}]"
 
 
 def _queue(queue: bytes) -> str:

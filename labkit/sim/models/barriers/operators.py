@@ -158,13 +158,13 @@ def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
 
-def noted(coordinator: Coordinator, number: int, task: int, held: int) -> Coordinator:
+def noted(coordinator: Coordinator, number: int, task: int, part: int) -> Coordinator:
     """Return the coordinator after a task's offset or state has gone into a checkpoint."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
         parts = list(checkpoint.offsets + checkpoint.states)
-        parts[task] = held
+        parts[task] = part
         return checkpoint._replace(offsets=tuple(parts[:sources]), states=tuple(parts[sources:]))
 
     return _changed(coordinator, number, change)
@@ -185,11 +185,11 @@ def finished(
     return _changed(coordinator, number, change)
 
 
-def excused(coordinator: Coordinator, since: int, task: int, held: int) -> Coordinator:
+def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
     """Return the coordinator after a task has ended: all checkpoints after `since` get its last state, acknowledged."""
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
-            coordinator = finished(noted(coordinator, checkpoint.id, task, held), checkpoint.id, task, is_stored=True)
+            coordinator = finished(noted(coordinator, checkpoint.id, task, part), checkpoint.id, task, is_stored=True)
     return coordinator
 
 

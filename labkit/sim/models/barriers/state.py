@@ -33,15 +33,15 @@ def once(record: int) -> int:
     return 1 << DIGIT * record
 
 
-def times(held: int, record: int) -> int:
+def times(counts: int, record: int) -> int:
     """Return how many times a set of records contains a record."""
-    return held >> DIGIT * record & 7
+    return counts >> DIGIT * record & 7
 
 
-def records_in(held: int) -> Iterator[int]:
+def records_in(counts: int) -> Iterator[int]:
     """Yield the records of a set in order, each as many times as the set contains it."""
-    for record in range(held.bit_length()):
-        for _ in range(times(held, record)):
+    for record in range(counts.bit_length()):
+        for _ in range(times(counts, record)):
             yield record
 
 
@@ -301,9 +301,9 @@ class Settings:
         """Return a record in words: its offset, its source and its word."""
         return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
 
-    def totals(self, held: int) -> str:
+    def totals(self, counts: int) -> str:
         """Return the count of each word in a set of records, as in "hello=2 world=1", or "-" if the set is empty."""
-        counted = Counter(self.words[record] for record in records_in(held))
+        counted = Counter(self.words[record] for record in records_in(counts))
         return " ".join(f"{word}={counted[word]}" for word in dict.fromkeys(self.words) if counted[word]) or "-"
 
     def task(self, number: int) -> str:

@@ -164,16 +164,18 @@ class Orders(RuleModel[State]):
     def _take(self, state: State, end: int) -> State:
         process = state.process
         job = process.job._replace(end=end)
-        known = self._is_marked(process, job)
-        return state._replace(process=process._replace(place=Place.WORKING, job=job, at=0, shown=0, is_marked=known))
+        is_marked = self._is_marked(process, job)
+        return state._replace(
+            process=process._replace(place=Place.WORKING, job=job, at=0, shown=0, is_marked=is_marked)
+        )
 
     def _write(self, state: State, _: int) -> State:
-        return self._made(state, self.design.steps[state.process.at])
+        return self._after_writes(state, self.design.steps[state.process.at])
 
     def _skip(self, state: State, _: int) -> State:
         writes = self.design.steps[self._shows]
         left = tuple(each for each in writes if each not in (Write.VISIBLE, Write.MARKER))
-        return self._made(state, left)
+        return self._after_writes(state, left)
 
     def _show(self, state: State, offset: int) -> State:
         process = state.process
@@ -181,9 +183,9 @@ class Orders(RuleModel[State]):
         state = state._replace(seen=(*state.seen, _row(state, offset)))
         if process.job.start + shown < process.job.end:
             return state._replace(process=process._replace(shown=shown))
-        return self._made(state, ())
+        return self._after_writes(state, ())
 
-    def _made(self, state: State, writes: AtomicSet) -> State:
+    def _after_writes(self, state: State, writes: AtomicSet) -> State:
         """Return the state after an atomic set of writes; the process goes on to its next set or to its next step."""
         process, seen = state.process, state.seen
         for write in writes:

@@ -18,11 +18,11 @@ from labkit.sim.models.pipeline.programs import (
     batch_tasks,
     due,
     empty_batch_tasks,
+    last_notification,
     recovery_tasks,
     settle_tasks,
     shares,
     skip,
-    told_tasks,
 )
 from labkit.sim.models.pipeline.state import (
     NOBODY,
@@ -316,7 +316,7 @@ class Pipeline(Environment):
 
     def _finish(self, state: State, _: int) -> State:
         """Return the state at a clean end; if `sweeps` is set, the last notification is delivered before it."""
-        todo = self._settling(state) if self.settings.defers else told_tasks(state.query)
+        todo = self._settling(state) if self.settings.defers else last_notification(state.query)
         left = todo if self.settings.sweeps else ()
         return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
 

@@ -139,7 +139,7 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
     return tuple(tasks)
 
 
-def told_tasks(query: Query) -> Tasks:
+def last_notification(query: Query) -> Tasks:
     """Return the last notification as a task, for the engine order, in which there is nothing left to commit."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
@@ -161,7 +161,7 @@ def recovery_tasks(
 
 def _finish_or_abort(_words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]) -> list[list[Task]]:
     kept = [handle for _, handles in due(query) for handle in handles]
-    dropped = [handle for handle in strays(query, transactions) if handle not in kept]
+    dropped = [handle for handle in unfinished(query, transactions) if handle not in kept]
     steps = [(Op.COMMIT, handle) for handle in kept] + [(Op.ABORT, handle) for handle in dropped]
     return [[Task(op, handle.partition, handle.batch, (), (handle,))] for op, handle in steps]
 
@@ -176,7 +176,7 @@ def _flush_unconfirmed(words: tuple[str, ...], query: Query, _transactions: Sequ
     return steps
 
 
-def strays(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
+def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
     """Return every unfinished transaction of this query, including attempts that no stored vote names."""
     return sorted(
         transaction.handle

@@ -22,7 +22,7 @@ from labkit.sim.models.snapshot.state import (
     in_channels,
     money,
     numbers,
-    stray,
+    orphans_and_missing,
 )
 from labkit.sim.parameters import Values
 from labkit.sim.wording import listed, to_come
@@ -40,7 +40,7 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
             "reachable",
             always,
             "The state in a completed snapshot can be reached: it is a consistent cut with its channels.",
-            lambda state: stray(state.completed) == (0, 0),
+            lambda state: orphans_and_missing(state.completed) == (0, 0),
             teller.strayed,
             _has_one,
         ),
@@ -71,13 +71,13 @@ class Teller:
 
     def changed(self, state: State) -> str:
         """Return the sentence on a snapshot with too much or too little money."""
-        held, there = money(state.completed), START * len(state.processes)
-        word = "appeared" if held > there else "vanished"
-        return f"the snapshot holds {held} of {there}, so {abs(held - there)} {word}: {self.strayed(state)}"
+        total, there = money(state.completed), START * len(state.processes)
+        word = "appeared" if total > there else "vanished"
+        return f"the snapshot holds {total} of {there}, so {abs(total - there)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
         """Return the sentence on the first transfer that the snapshot holds too early or has lost."""
-        orphans, missing = stray(state.completed)
+        orphans, missing = orphans_and_missing(state.completed)
         if orphans:
             number, ends = self._first(orphans)
             return (
@@ -94,8 +94,8 @@ class Teller:
 
     def live(self, state: State) -> str:
         """Return the sentence on money that a restore has created or lost."""
-        held, there = _held(state), START * len(state.processes)
-        return f"there is {held} of {there} after a restore: {_balances(state)}."
+        total, there = _money_of(state), START * len(state.processes)
+        return f"there is {total} of {there} after a restore: {_balances(state)}."
 
     def _first(self, transfers: int) -> tuple[str, Ends]:
         transfer = next(numbers(transfers))
@@ -123,13 +123,13 @@ def _crashed(values: Values) -> Callable[[State], bool]:
     return lambda state: state.crashes != values["crashes"]
 
 
-def _held(state: State) -> int:
+def _money_of(state: State) -> int:
     accounts = sum(process.account.balance for process in state.processes if process.account is not None)
     return accounts + AMOUNT * sum(message != MARKER for queue in state.channels for message in queue)
 
 
 def _all_there(state: State) -> bool:
-    return _held(state) == START * len(state.processes)
+    return _money_of(state) == START * len(state.processes)
 
 
 def _balances(state: State) -> str:

@@ -142,7 +142,7 @@ def in_channels(snapshot: Snapshot) -> Transfers:
     return transfers
 
 
-def stray(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
+def orphans_and_missing(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
     """Return the transfers that make a snapshot inconsistent: those received but not sent in it, and missing ones.
 
     A transfer is missing if it is sent but neither received nor in a channel. One that is in a channel although

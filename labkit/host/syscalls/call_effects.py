@@ -10,7 +10,7 @@ HERE = -100
 """AT_FDCWD: the process's working folder."""
 
 
-class Deed(NamedTuple):
+class CallEffect(NamedTuple):
     """The effect that a held call would have."""
 
     kind: CallKind
@@ -32,4 +32,4 @@ class Unseen(NamedTuple):
     path: str = ""
 
 
-Found = Deed | Unseen | None
+Interpretation = CallEffect | Unseen | None

@@ -46,12 +46,12 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
         signature = inspect.signature(function)
 
         @wraps(function)
-        def asked(*args: ParamsT.args, **kwargs: ParamsT.kwargs) -> ReturnT:
+        def checked_call(*args: ParamsT.args, **kwargs: ParamsT.kwargs) -> ReturnT:
             try:
-                given = signature.bind(*args, **kwargs)
+                call = signature.bind(*args, **kwargs)
             except TypeError as refusal:
                 raise InvalidInput(f"{place}: {refusal}; write it as in {example}.") from None
-            for name, value, annotation in _each(signature, given.arguments):
+            for name, value, annotation in _each(signature, call.arguments):
                 if not fits(value, annotation):
                     raise InvalidInput(
                         f"{place}: {name}={_shown(value)} is not accepted; write {_wanted(annotation)} as in {example}."
@@ -63,14 +63,14 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
                     raise missing from None
                 raise
 
-        return asked
+        return checked_call
 
     return checked
 
 
-def _each(signature: inspect.Signature, given: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
+def _each(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
     """Yield name, value and annotation of every argument of a call."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         parameter = signature.parameters[name]
         if parameter.kind is Parameter.VAR_POSITIONAL:
             yield from ((name, each, parameter.annotation) for each in value)
