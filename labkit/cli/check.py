@@ -49,13 +49,13 @@ def check(
     return 0 if all(each.is_passed for each in everything) else 1
 
 
-def _files(given: list[Path]) -> list[Path]:
+def _files(paths: list[Path]) -> list[Path]:
     """Return the named notebooks, and those with exercises in the named folders. Raises `InvalidInput`."""
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}
     files: list[Path] = []
-    for path in given:
+    for path in paths:
         if not path.is_dir():
             files.append(path)
             continue

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from labkit.cli.common import Json
-from labkit.cli.options import given, parameter
+from labkit.cli.options import parameter, typed_options
 from labkit.core.errors import InvalidInput
 from labkit.core.options import with_arguments
 from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, names_subject, owner, requested
@@ -39,7 +39,7 @@ def crashtest(
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
     be tested, 69 this machine cannot watch system calls.
     """
-    typed = given(context, OPTIONS.values(), words)
+    typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
     wanted, demand = requested(configuration, typed), demanded(configuration, typed)
     if out is not None and out.exists():
@@ -87,7 +87,7 @@ def _tell() -> "Tell":
     """Return a callback that prints progress to standard error."""
     console = Console(stderr=True)
 
-    def tell(what: str, said: str) -> None:
-        console.print(f"{'' if what == 'run' else '    '}{said}", markup=False, soft_wrap=True, highlight=False)
+    def tell(what: str, text: str) -> None:
+        console.print(f"{'' if what == 'run' else '    '}{text}", markup=False, soft_wrap=True, highlight=False)
 
     return tell

@@ -149,12 +149,12 @@ def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str =
             (out / f"{name}.{end}").write_text(content, encoding="utf-8")
 
 
-def _code(found: "XRay", log: Path) -> int:
+def _code(record: "XRay", log: Path) -> int:
     """Return the exit code, and print the last lines of a failed command to standard error."""
-    if found.watched.status:
+    if record.watched.status:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in words[-_TAIL:]:
             typer.echo(f"    {line}", err=True)
         return _FAILED
-    only_end = all(each.kind.value == "exit" for each in found.effects)
+    only_end = all(each.kind.value == "exit" for each in record.effects)
     return _UNKNOWN if only_end else 0

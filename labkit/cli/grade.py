@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from labkit.cli.common import Json, need_grader
-from labkit.cli.options import given, parameter
+from labkit.cli.options import parameter, typed_options
 from labkit.core.options import options_of, with_arguments
 from labkit.host.processes.own_python import check_python_path
 
@@ -40,7 +40,7 @@ def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> 
     from labkit.grading.grade import grade
     from labkit.teach.exercises.moved import sentence_on
 
-    order = Order.plan(given(context, options_of(Order), words))
+    order = Order.plan(typed_options(context, options_of(Order), words))
     for sentence in filter(None, map(sentence_on, order.exercises)):
         print(sentence, file=sys.stderr)
     with _progress(as_json) as tell:

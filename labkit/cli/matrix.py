@@ -57,10 +57,10 @@ def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
     """Return the requested cells. Raises `InvalidInput` for unknown names, or if no cell remains."""
-    _known("--engine", [engine], ["sim", "spark", "both"])
-    _known("--store", stores or [], list(STORES))
-    _known("--sink", sinks or [], [member.value for member in Strategy])
-    _known("--point", points or [], [member.value for member in FailPoint])
+    _check_each("--engine", [engine], ["sim", "spark", "both"])
+    _check_each("--store", stores or [], list(STORES))
+    _check_each("--sink", sinks or [], [member.value for member in Strategy])
+    _check_each("--point", points or [], [member.value for member in FailPoint])
     chosen = {
         cell: expected
         for cell, expected in expectations().items()
@@ -73,10 +73,10 @@ def select(
     return chosen
 
 
-def _known(option: str, values: Sequence[str], known: list[str]) -> None:
+def _check_each(option: str, values: Sequence[str], names: list[str]) -> None:
     for value in values:
-        if value not in known:
-            raise InvalidInput(f"{option} {value}: unknown; {nearest(value, known)}")
+        if value not in names:
+            raise InvalidInput(f"{option} {value}: unknown; {nearest(value, names)}")
 
 
 def scenario(cell: Cell) -> Scenario:
@@ -196,11 +196,11 @@ def _entry(
     return entry | {"agrees": agreement(expected.compared(), guarantees)}
 
 
-def agreement(expected: dict[str, Any], voices: Sequence[dict[str, Any] | None]) -> bool | None:
+def agreement(expected: dict[str, Any], results: Sequence[dict[str, Any] | None]) -> bool | None:
     """Return whether every result equals the prediction; None if one is missing."""
-    if any(voice is not None and voice != expected for voice in voices):
+    if any(result is not None and result != expected for result in results):
         return False
-    return True if voices and None not in voices else None
+    return True if results and None not in results else None
 
 
 def _unmodelled(entries: list[dict[str, Any]]) -> list[str]:

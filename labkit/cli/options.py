@@ -21,7 +21,9 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
     return Parameter(option.parameter, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, typed])
 
 
-def given(context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]) -> dict[str, Any]:
+def typed_options(
+    context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
+) -> dict[str, Any]:
     """Return the typed values by keyword, without defaults."""
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 

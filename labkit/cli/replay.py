@@ -62,7 +62,7 @@ def _outcome(walked: Replay) -> dict[str, Any]:
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
-def _told(walked: Replay) -> dict[str, object]:
+def _account(walked: Replay) -> dict[str, object]:
     """Return the exposure of the run's outside reader; empty for a model without one."""
     account = reader_account(blueprint(walked.model.name), walked)
     return {} if account is None else account.to_json()
@@ -82,7 +82,7 @@ def _plain(walked: Replay, broken: Sequence[Violation], watch_for: str | None) -
         "steps": steps,
         "violations": [violation.to_json() for violation in broken],
         **_outcome(walked),
-        **_told(walked),
+        **_account(walked),
     }
 
 
@@ -103,12 +103,12 @@ def _print_replay(walked: Replay, broken: Sequence[Violation], watch_for: str | 
 
 
 def _list_scenarios(as_json: bool) -> int:
-    known = every()
+    scenarios = every()
     if as_json:
-        print(json.dumps({"scenarios": {name: scenario.watch_for for name, scenario in known.items()}}))
+        print(json.dumps({"scenarios": {name: scenario.watch_for for name, scenario in scenarios.items()}}))
         return 0
     rows = table("scenario", "watch for")
-    for name, scenario in known.items():
+    for name, scenario in scenarios.items():
         rows.add_row(name, scenario.watch_for)
     show(rows)
     print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")

@@ -88,7 +88,7 @@ def _check_guarantee(expect: str | None) -> None:
         raise InvalidInput(f"--expect {expect}: unknown guarantee; {nearest(expect, GUARANTEES)}")
 
 
-def _verdict_code(held: Guarantee, expect: str | None) -> int:
-    if held is Guarantee.UNKNOWN:
+def _verdict_code(guarantee: Guarantee, expect: str | None) -> int:
+    if guarantee is Guarantee.UNKNOWN:
         return 2
-    return 0 if expect is None or satisfies(held, Guarantee(expect)) else 1
+    return 0 if expect is None or satisfies(guarantee, Guarantee(expect)) else 1

@@ -87,10 +87,14 @@ def _open(status: Status) -> "list[TransactionDescription]":
     return open_transactions(status.address)
 
 
-def waiting(found: "TransactionDescription") -> str:
+def waiting(transaction: "TransactionDescription") -> str:
     """Describe one open transaction: readers at read_committed receive nothing after its first record."""
-    age = f"{max(time.time() - found.started, 0):.0f} s of {found.timeout:g} s" if found.started else found.stage
+    age = (
+        f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
+        if transaction.started
+        else transaction.stage
+    )
     return (
-        f"open: {found.name} ({found.stage}, {age}); what lies behind it waits until its writer, "
+        f"open: {transaction.name} ({transaction.stage}, {age}); what lies behind it waits until its writer, "
         "the recovery of its query, or the timeout ends it"
     )

@@ -14,14 +14,14 @@ def table(*columns: str) -> Table:
     return result
 
 
-def show(made: Table) -> None:
+def show(rows: Table) -> None:
     """Print a table; without a terminal, its lines are as long as they need to be and have no trailing blanks."""
     console = Console()
     if console.is_terminal:
-        console.print(made)
+        console.print(rows)
         return
     console = Console(width=WIDE)
     with console.capture() as printed:
-        console.print(made)
+        console.print(rows)
     for line in printed.get().splitlines():
         print(line.rstrip())

@@ -257,12 +257,12 @@ def _because(verdict: Verdict, findings: Findings) -> str:
         return "unknown, because nobody looked: there is neither a reading nor an observation"
     once = "is contained in the last value of its key" if findings.keyed else "came out once"
     why = _in_words(verdict, records, "unseen", "lost", "duplicate", "unexpected")
-    held = {
+    phrases = {
         Guarantee.EXACTLY_ONCE: f"exactly-once, because every one of the {records} records {once}",
         Guarantee.NONE: f"neither at-least-once nor at-most-once, because {why}",
         Guarantee.UNKNOWN: f"unknown, because {why}",
     }
-    sentence = held.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
+    sentence = phrases.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
     early = _in_words(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
     return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
 

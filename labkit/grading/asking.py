@@ -39,7 +39,7 @@ class RemoteAnswer:
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
         self._deadline, self._begun = deadline, time.monotonic()
-        self._known: dict[bytes, bytes] = {}
+        self._replies: dict[bytes, bytes] = {}
         self._received = 0
         self._repeated = 0
         self.calls = 0
@@ -58,9 +58,9 @@ class RemoteAnswer:
         """
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
-    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request of the learner's sink to its store. Raises `MissingSolution` or `AnswerFailed`."""
-        return self._answer(msgspec.json.encode({"steps": [kind, known, arguments]}))
+        return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def greet(self) -> bool:
         """Return whether the process at the other end of the connection replies at all."""
@@ -71,25 +71,25 @@ class RemoteAnswer:
 
     def repeat(self) -> None:
         """Ask some of the questions a second time. Raises `AnswerFailed` if an answer now differs."""
-        step = max(1, len(self._known) // AGAIN)
-        for question in list(self._known)[::step]:
+        step = max(1, len(self._replies) // AGAIN)
+        for question in list(self._replies)[::step]:
             self._compare(question)
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
             raise Unanswered("what its answers lead to could not be searched in time", "led to a search without end")
-        if question in self._known:
+        if question in self._replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
             if self._repeated & (self._repeated - 1) == 0:
                 self._compare(question)
         else:
-            self._known[question] = self._ask(question)
+            self._replies[question] = self._ask(question)
         # Decoded anew each time, so that no judge can change the stored reply.
-        return _plain(self._known[question])
+        return _plain(self._replies[question])
 
     def _compare(self, question: bytes) -> None:
-        if self._ask(question) != self._known[question]:
+        if self._ask(question) != self._replies[question]:
             raise Unanswered(
                 "it gave two different answers to the same question; an answer must depend on its arguments only",
                 "gave two different answers to the same question",

@@ -52,7 +52,7 @@ class Examination:
     patience: Patience
     spark: SparkJudge
     """The judge of the exercises that need Spark."""
-    made: ExaminationResult = field(default_factory=ExaminationResult)
+    result: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
     """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Examination:
                 variants = [*exercise.public, *self.hidden(exercise)]
                 self.spark.together(exercise, answer, variants)
                 self._mark(exercise, answer, self.spark)
-        return self.made
+        return self.result
 
     def _left(self) -> list[Exercise]:
         """Return the exercises that are still to be asked: free texts first, then constants, functions last.
@@ -86,16 +86,16 @@ class Examination:
         before it.
         """
         left = [
-            one for one in self.prepared.attempted if one.name not in self.made.items and one.name not in self.later
+            one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
         ]
-        return sorted(left, key=_asked_late)
+        return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
         """Leave out the cell at which a run ended, and mark its exercise as failed."""
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
             raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
         numbers = self.prepared.numbers(self.without)
-        self.made.limits_hit.append(ended.how)
+        self.result.limits_hit.append(ended.how)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
             for exercise in left:
                 self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
@@ -107,10 +107,10 @@ class Examination:
             if exercise.name == owner:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
         if owner is None:
-            self.made.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
+            self.result.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
 
     def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
-        item = self.made.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
+        item = self.result.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
@@ -129,9 +129,9 @@ class Examination:
             self.deadline += time.monotonic() - begun - answer.waited
             connection.close()
             if (ended := run.ended()) is not None:
-                self.made.limits_hit.append(ended.how)
+                self.result.limits_hit.append(ended.how)
                 return
-        self.made.executed = run.executed()
+        self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
         """Mark the first exercise as failed if its answer is unreachable: earlier code broke the kernel, or time
@@ -139,7 +139,7 @@ class Examination:
         """
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
-        self.made.limits_hit.append(how)
+        self.result.limits_hit.append(how)
         self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
 
     def _keep(self, exercise: Exercise, answer: RemoteAnswer) -> None:
@@ -159,12 +159,12 @@ class Examination:
         if trouble and item.status == "failed":
             # The trouble comes from the learner's text alone, so it holds nothing hidden and may be shown.
             item.reason, item.shown = f"{item.reason}. {trouble}", trouble
-        self.made.items[exercise.name] = item
+        self.result.items[exercise.name] = item
         if "took too long" in item.shown:
-            self.made.limits_hit.append(f"{exercise.name}: time")
+            self.result.limits_hit.append(f"{exercise.name}: time")
 
 
-def _asked_late(exercise: Exercise) -> int:
+def _question_order(exercise: Exercise) -> int:
     """Return the sort key of an exercise: 0 for free texts, 1 for constants, 2 for everything that may be a
     function.
     """

@@ -41,7 +41,7 @@ def explain(
     left = [one for one in failing if not items[one.name].error]
     # Without a sandbox of its own a run could read what an earlier one has written down.
     if left and sandbox.level is not Level.PLAIN:
-        for name, error in _asked(left, prepared, without, sandbox).items():
+        for name, error in _errors_when_asked(left, prepared, without, sandbox).items():
             items[name].error = error
 
 
@@ -50,7 +50,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            names = _given_names(ast.parse(source))
+            names = _bound_names(ast.parse(source))
     except SyntaxError as error:
         if any(line.lstrip().startswith(("%", "!", "?")) for line in source.splitlines()):
             return ""  # Jupyter's own syntax, which Python does not know
@@ -63,7 +63,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
     return ""
 
 
-def _given_names(tree: ast.Module) -> set[str]:
+def _bound_names(tree: ast.Module) -> set[str]:
     """Return every name that a cell binds at any level of nesting; a superset is acceptable."""
     names = set()
     for node in ast.walk(tree):
@@ -76,7 +76,7 @@ def _given_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def _asked(
+def _errors_when_asked(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
     """Return the error of each exercise at its first visible question, from a run that asks nothing else."""

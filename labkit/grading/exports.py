@@ -73,12 +73,12 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
         notebooks = {other for record in records for other in together.get(record.notebook, ())}
-        asked = [one for one in book.asked if one.notebook in notebooks or not notebooks]
+        exercises = [one for one in book.exercises if one.notebook in notebooks or not notebooks]
         points = sum(
             (row.scores[one.name].points or 0) * rules.weight(one.name) * (1 - row.penalties.get(one.notebook, 0.0))
-            for one in asked
+            for one in exercises
         )
-        most = sum(one.points * rules.weight(one.name) for one in asked)
+        most = sum(one.points * rules.weight(one.name) for one in exercises)
         yield (
             f"Participant {account}",
             records[0].student if records else row.name,
@@ -86,7 +86,7 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
             amount(points) if records else "",
             amount(most),
             "",
-            _comments(row, asked_names={one.name for one in asked}),
+            _comments(row, names={one.name for one in exercises}),
         )
 
 
@@ -100,12 +100,9 @@ def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
     return together
 
 
-def _comments(row: Row, asked_names: set[str]) -> str:
+def _comments(row: Row, names: set[str]) -> str:
     return " ".join(
-        f"{name}: {comment}"
-        for name, score in row.scores.items()
-        if name in asked_names
-        for comment in score.hand.comments
+        f"{name}: {comment}" for name, score in row.scores.items() if name in names for comment in score.hand.comments
     )
 
 

@@ -28,9 +28,9 @@ def grade(order: Order, tell: Tell) -> Graded:
     Raises `InvalidInput` or `GradingError`; with `order.master` also `JobFailed` and `ServiceUnavailable`.
     """
     course, options = load(order.course), policy.options(order.out, order.about_class())
-    of_class = policy.read(order.out, options, course)
-    anew = [key for word in order.only for key in keys_called(order.out, course, of_class, word)]
-    order = replace(order, only=anew, options=options, deadline=of_class.deadline)
+    class_policy = policy.read(order.out, options, course)
+    keys = [key for word in order.only for key in keys_called(order.out, course, class_policy, word)]
+    order = replace(order, only=keys, options=options, deadline=class_policy.deadline)
     if order.master is not None:
         order = on_spark(order, order.master, order.shards or SHARDS)
     done = run(order, tell)
@@ -38,5 +38,5 @@ def grade(order: Order, tell: Tell) -> Graded:
         return Graded(done)
     if order.master is not None:
         drop(folder_of(order.out))
-    records, book = write_book(order.out, course, of_class)
+    records, book = write_book(order.out, course, class_policy)
     return Graded(done, records, book)

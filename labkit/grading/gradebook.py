@@ -109,10 +109,10 @@ def table(book: Gradebook) -> str:
     The last columns (id, penalty, handed in, in roster, group) appear only in classes that need them.
     """
     more = _further_columns(book)
-    titles = ["student", *(one.name for one in book.asked), "total", "late"]
+    titles = ["student", *(one.name for one in book.exercises), "total", "late"]
     lines: list[list[object]] = [[*titles, *(title for title, _ in more)]]
     for number, row in enumerate(book.rows):
-        points = [pages.points(row.scores[one.name]) for one in book.asked]
+        points = [pages.points(row.scores[one.name]) for one in book.exercises]
         late = "yes" if row.late else "no"
         lines.append([row.name, *points, amount(row.total), late, *(cells[number] for _, cells in more)])
     return tables.written(lines)

@@ -38,20 +38,20 @@ class KnownAnswer:
 
     calls = 1
 
-    def __init__(self, known: Plain) -> None:
-        self._known = known
+    def __init__(self, constant: Plain) -> None:
+        self._constant = constant
 
     def value(self) -> Plain:
         """Return the constant."""
-        return self._known
+        return self._constant
 
     def call(self, *arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a function."""
         raise Unanswered("it is a constant, and not a function", "gave no function")
 
-    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a sink."""
-        return self.call(kind, known, arguments)
+        return self.call(kind, exchanges, arguments)
 
     def repeat(self) -> None:
         """Do nothing, since a known constant cannot change."""

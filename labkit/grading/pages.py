@@ -86,7 +86,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
     """Return, for each exercise, the rows with a free text that a person reads."""
     writers: dict[Exercise, list[Row]] = {}
-    for exercise in book.asked:
+    for exercise in book.exercises:
         for row in book.rows:
             item = row.scores[exercise.name].item
             if exercise.by_hand and item is not None and item.written:
@@ -125,7 +125,7 @@ def _text(row: Row, score: Score) -> dict[str, object]:
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[str, object]:
     """Return the values of the instructor's page."""
-    items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.asked}
+    items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
             items.setdefault(item.name, []).append(item)
@@ -145,7 +145,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[st
         "absent": [row.name for row in book.missing],
         "doubts": book.doubts,
         "rows": [_line(row, book) for row in book.rows],
-        "asked": [exercise.name for exercise in book.asked],
+        "asked": [exercise.name for exercise in book.exercises],
         "alike": _named(alike(kept), book),
         "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
         "totals": sorted(Counter(row.total for row in book.rows).items(), reverse=True),
@@ -159,7 +159,7 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
         "name": row.name,
         "id": row.id,
         "page": f"feedback/{quote(page_name(row))}" if row.records else "",
-        "points": [(points(row.scores[one.name]), _status(row.scores[one.name])) for one in book.asked],
+        "points": [(points(row.scores[one.name]), _status(row.scores[one.name])) for one in book.exercises],
         "total": amount(row.total),
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",

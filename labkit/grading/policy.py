@@ -18,10 +18,10 @@ NONE = "none"
 """The value with which a user removes a remembered option."""
 
 
-def options(out: Path, said: Mapping[str, str | None]) -> dict[str, str]:
+def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
     """Return the options in force: those of this command, and otherwise those that the folder remembers."""
     before = outputs.remembered(out)
-    now = before | {name: value for name, value in said.items() if value is not None}
+    now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
 
 

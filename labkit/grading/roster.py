@@ -162,12 +162,12 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
         by_key[record.key].append(record)
     members_of: dict[str, list[int]] = {}
     doubts: list[str] = []
-    for key, theirs in by_key.items():
-        numbers = _by_account(members, theirs[0])
-        if len(numbers) > max(1, len(theirs[0].people)):
+    for key, group in by_key.items():
+        numbers = _by_account(members, group[0])
+        if len(numbers) > max(1, len(group[0].people)):
             lines = ", ".join(members[number].place for number in numbers)
-            doubts.append(f"{theirs[0].student} ({key}) could be any of {lines}; give each student ids of their own.")
-        elif numbers := numbers or _by_group(members, theirs[0]):
+            doubts.append(f"{group[0].student} ({key}) could be any of {lines}; give each student ids of their own.")
+        elif numbers := numbers or _by_group(members, group[0]):
             members_of[key] = numbers
     doubts += _by_name(members, by_key, members_of)
     groups: dict[str, list[int]] = defaultdict(list)

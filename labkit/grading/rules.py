@@ -103,7 +103,7 @@ def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
 
 def _of_exercises(sections: Mapping[str, object], section: str, name: str, course: Course) -> dict[str, float]:
     numbers = _numbers(sections, section, name)
-    _known(numbers, name, course)
+    _check_exercises(numbers, name, course)
     return numbers
 
 
@@ -122,17 +122,17 @@ def _numbers(
     return {key: float(value) for key, value in table.items()}
 
 
-def _known(names: Mapping[str, object], name: str, course: Course) -> None:
+def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> None:
     for exercise in names:
         if exercise not in course.exercises:
             raise InvalidInput(
-                f"{name}: {exercise} is no exercise of {course.name}; look at the table in docs/reference/exercises.md."
+                f"{file}: {exercise} is no exercise of {course.name}; look at the table in docs/reference/exercises.md."
             )
 
 
 def _check(rules: Rules, name: str, course: Course) -> None:
     """Raise `InvalidInput` if a rubric or partial credit does not fit the points of its exercise."""
-    _known(rules.rubric, name, course)
+    _check_exercises(rules.rubric, name, course)
     for exercise, parts in rules.rubric.items():
         most = course.exercises[exercise].points
         if parts and round(sum(parts.values()), 6) != most:

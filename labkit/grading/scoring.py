@@ -74,7 +74,7 @@ class Gradebook:
     """The rows of a whole class."""
 
     rows: list[Row]
-    asked: list[Exercise]
+    exercises: list[Exercise]
     """Every exercise of the notebooks that anybody has handed in."""
     missing: list[Row]
     """The rows of students in the roster who have handed in nothing; `rows` contains them as well."""
@@ -87,20 +87,20 @@ class Gradebook:
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
     """Return the gradebook of all students."""
     notebooks = {record.notebook for record in records}
-    asked = [one for one in course.exercises.values() if one.notebook in notebooks]
+    exercises = [one for one in course.exercises.values() if one.notebook in notebooks]
     doubts = _doubts_of(records)
     rows, missing, unknown = _rows(records, policy, doubts)
     doubts += _alike(rows)
     _show_apart(rows)
     marks = _by_row(rows, policy.marks, doubts)
     for row in rows:
-        _score(row, asked, marks.get(row.key, {}), policy, doubts)
+        _score(row, exercises, marks.get(row.key, {}), policy, doubts)
     if policy.members:
         doubts += [
             f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore it."
             for row in unknown
         ]
-    return Gradebook(rows, asked, missing, unknown, doubts)
+    return Gradebook(rows, exercises, missing, unknown, doubts)
 
 
 def _doubts_of(records: Iterable[Record]) -> list[str]:
@@ -221,10 +221,10 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
     by_row: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
         word = mark.student.removeprefix("'")
-        whole_group = word in together and word not in own
+        is_group = word in together and word not in own
         names = roster.same_name(word)
         keys = own.get(word) or together.get(word) or called.get(names, set())
-        if whole_group or len(keys) == 1:
+        if is_group or len(keys) == 1:
             for key in keys:
                 by_row[key][mark.exercise].append(mark)
         else:
@@ -237,7 +237,7 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
 
 
 def _score(
-    row: Row, asked: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
+    row: Row, exercises: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
     """Fill the scores, penalties and sums of one row."""
     items = {item.name: item for record in row.records for item in record.items}
@@ -245,7 +245,7 @@ def _score(
         share = _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share
-    for exercise in asked:
+    for exercise in exercises:
         score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)
         row.scores[exercise.name] = score
         weight = policy.rules.weight(exercise.name)

@@ -108,14 +108,14 @@ def _check_ours(parts: Path) -> None:
             )
 
 
-def expanded(given: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
+def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
     """Return the output folders of batches among these paths and directly below them.
 
     Raises `InvalidInput` if a path is no folder, or if it contains no output. The latter is allowed for one of
     several shards (`alone=False`), which may be the first to write there.
     """
     folders: list[Path] = []
-    for path in given:
+    for path in paths:
         if not path.is_dir():
             raise InvalidInput(
                 f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."

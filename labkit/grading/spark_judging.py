@@ -65,7 +65,7 @@ class SparkJudge:
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
-        self._known: dict[bytes, Judgement] = {}
+        self._judgements: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
         """Return the finding. Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault."""
@@ -73,7 +73,7 @@ class SparkJudge:
         if not self._knows(question):
             [judgement] = self._ask(question, 1)
             self._keep(question, judgement)
-        judgement = self._known[question]
+        judgement = self._judgements[question]
         if judgement.finding is not None:
             return judgement.finding
         if judgement.of_answer:
@@ -94,17 +94,17 @@ class SparkJudge:
 
     def _knows(self, question: bytes) -> bool:
         """Return whether this judge, or another one of the batch, has already judged the question."""
-        if question not in self._known and self._shared is not None:
+        if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
-                self._known[question] = msgspec.json.decode(written, type=Judgement)
-        return question in self._known
+                self._judgements[question] = msgspec.json.decode(written, type=Judgement)
+        return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
         """Keep a judgement for this judge; share it with the others only if it is a finding, since errors may be
         temporary.
         """
-        self._known[question] = judgement
+        self._judgements[question] = judgement
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)
             durable.replace(self._file_of(question), msgspec.json.encode(judgement))
@@ -160,8 +160,8 @@ class SparkJudge:
 
 
 def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> bytes:
-    asked = [(variant.name, list(variant.parameters)) for variant in variants]
-    return msgspec.json.encode(Question(exercise.name, asked, answer.value()), order="sorted")
+    parameters = [(variant.name, list(variant.parameters)) for variant in variants]
+    return msgspec.json.encode(Question(exercise.name, parameters, answer.value()), order="sorted")
 
 
 def main(work: str, file: str | None = None) -> int:

@@ -157,12 +157,12 @@ class _Reader:
         by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
         for candidate in self.candidates.get(key, ()):
             by_notebook[candidate.notebook].append(candidate)
-        stray = by_notebook.pop("", [])
+        unknown_files = by_notebook.pop("", [])
         others = self.others.get(key, [])
         if not by_notebook:
-            return [_nothing(stray, others)]
+            return [_nothing(unknown_files, others)]
         chosen, released = _worked_on(by_notebook)
-        notes = (*_stray_notes(stray), *_released_note(released))
+        notes = (*_unknown_notes(unknown_files), *_released_note(released))
         return [_submission(files, name, notes) for name, files in sorted(chosen.items())]
 
 
@@ -181,19 +181,19 @@ def _released_note(names: Sequence[str]) -> list[str]:
     return [f"As released, and not graded: {_listed(names)}."]
 
 
-def _stray_notes(stray: Sequence[_Candidate]) -> list[str]:
+def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
     """Return a note on the files that are not a notebook of the course, or nothing without such files."""
-    if not stray:
+    if not unknown_files:
         return []
-    last = max(stray, key=_Candidate.order)
-    more = f" So were {len(stray) - 1:,} others." if len(stray) > 1 else ""
+    last = max(unknown_files, key=_Candidate.order)
+    more = f" So were {len(unknown_files) - 1:,} others." if len(unknown_files) > 1 else ""
     return [f"{last.upload.file[:300]} was not graded. {last.problem}{more}"]
 
 
-def _nothing(stray: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
+def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
     """Return the submission of a student who handed in no notebook of the course."""
-    if stray:
-        return _submission(stray, "", ())
+    if unknown_files:
+        return _submission(unknown_files, "", ())
     newest = max(others, key=lambda upload: (upload.when, upload.file))
     why = f"There is no notebook among what was handed in: {_listed([one.file for one in others])}."
     return _submission([_Candidate(newest, "", problem=why)], "", ())

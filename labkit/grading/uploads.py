@@ -98,7 +98,7 @@ class Uploads:
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
                 own = one or depth > 1 or whose.platform is not Platform.PLAIN
-                yield from self._in_found_archive(path, inside, whose, own=bool(own))
+                yield from self._in_nested_archive(path, inside, whose, own=bool(own))
             elif may_be_notebook(path.name):
                 yield _read(path, whose, text(str(inside)))
             elif not _is_platforms(inside, whose, names):
@@ -119,7 +119,7 @@ class Uploads:
                 return plain_origin(name if folder else PurePath(name).stem)
         return None
 
-    def _in_found_archive(self, path: Path, inside: PurePath, whose: Origin, *, own: bool) -> Iterator[Upload]:
+    def _in_nested_archive(self, path: Path, inside: PurePath, whose: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of an archive in a folder: a student's own, or a platform's download that nobody named."""
         shown = text(str(inside))
         when = whose.when or _modified(path)

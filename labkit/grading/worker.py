@@ -229,16 +229,16 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
         record.items.append(item)
 
 
-def settle(record: Record, before: Record | None, asked: Collection[str]) -> None:
+def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
     """Give no points, and report a doubt, if grading itself has failed in `MOST_TRIES` batches.
 
     Exercises that are not in `asked` keep their earlier items; an empty `asked` means all exercises.
     """
     if record.graded():
         return
-    if asked and before is not None and before.sha256 == record.sha256:
+    if requested and before is not None and before.sha256 == record.sha256:
         earlier_items = {item.name: item for item in before.items}
-        record.items = [item if item.name in asked else earlier_items.get(item.name, item) for item in record.items]
+        record.items = [item if item.name in requested else earlier_items.get(item.name, item) for item in record.items]
     again = (
         before is not None and not before.graded() and (before.sha256, before.digest) == (record.sha256, record.digest)
     )

@@ -54,10 +54,10 @@ class Frame:
         before += [at for rows, at in kills if place >= rows]
         after = [self.ended, self.noted.get(row.batch, self.ended)]
         after += [at for rows, at in kills if place < rows]
-        known = [moment for moment in before if moment is not None]
-        if not known or max(known) > min(after):
+        times = [moment for moment in before if moment is not None]
+        if not times or max(times) > min(after):
             return None  # clocks that disagree say nothing
-        return Span(max(known), min(after))
+        return Span(max(times), min(after))
 
 
 def timed(

@@ -77,8 +77,8 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
     return done.returncode
 
 
-def _reason(said: str) -> str:
+def _reason(text: str) -> str:
     """Extract the task's own exception from Spark's many lines."""
-    errors = [line.strip() for line in said.splitlines() if "RuntimeError: " in line]
-    last = errors[0].partition("RuntimeError: ")[2] if errors else said.splitlines()[0]
+    errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
+    last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

@@ -276,9 +276,9 @@ def start(
         raise
 
 
-def _member(kind: type[Word], name: str, given: str) -> Word:
+def _member(kind: type[Word], name: str, value: str) -> Word:
     """Returns the member of an enumeration with this value. Raises `InvalidInput` with the values that there are."""
     values = [each.value for each in kind]
-    if given not in values:
-        raise InvalidInput(f"start({name}={given!r}): unknown; {nearest(str(given), values)}")
-    return kind(given)
+    if value not in values:
+        raise InvalidInput(f"start({name}={value!r}): unknown; {nearest(str(value), values)}")
+    return kind(value)

@@ -207,7 +207,7 @@ def _card_of_walk(walk: Walk) -> Card:
     facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
     tracks = _tracks(walk)
     key = seen.worth_seeing(tracks)
-    lines = [f"a reader saw of {key:.40}: {seen.said(tracks[key])}"] if key is not None else []
+    lines = [f"a reader saw of {key:.40}: {seen.in_words(tracks[key])}"] if key is not None else []
     broken = [f"{name}: {because}" for name, because in walk.violated.items()]
     word, tone = _word(verdict, broken)
     under = verdict_parts.counts(verdict) if verdict else _broken(len(broken))

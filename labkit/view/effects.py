@@ -53,7 +53,7 @@ class Row(NamedTuple):
     """One row, in order of time."""
 
     what: What
-    said: str
+    label: str
     code: str = ""
     """The user's line of code that causes the effect, with its line number."""
     verdict: str = ""
@@ -70,7 +70,7 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
         y = ROW * (place + 1)
         drawn.append(_sign(row, y))
-        drawn.append(_said(row, text, y + 4))
+        drawn.append(_caption(row, text, y + 4))
         if row.code:
             drawn.append(words(column + SPACE, y + 4, row.code, "fx-code"))
     wide = column + SPACE + code + SPACE
@@ -79,10 +79,10 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
 
 
 def _text(row: Row) -> str:
-    return f"{row.said}: {row.verdict}" if row.what is What.KILL else row.said
+    return f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label
 
 
-def _said(row: Row, text: str, y: float) -> str:
+def _caption(row: Row, text: str, y: float) -> str:
     if row.what is What.KILL:
         # Its shade is on the sign alone: as text it could not be read on a dark page.
         return words(TEXT, y, text, "fx-kill")

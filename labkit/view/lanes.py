@@ -20,7 +20,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 class Stage(NamedTuple):
     """One box: writes that become durable together, and the file or request that makes them durable."""
 
-    said: str
+    label: str
     by: str
     decides: bool = False
     """Whether the step is done once this is durable, so that a restart continues after it."""
@@ -52,14 +52,14 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 def text(lanes: Sequence[Lane]) -> str:
     """Return one line for each lane: its writes in order, the decision in brackets, and a cross at the kill."""
-    return "\n".join(_said(lane) for lane in lanes)
+    return "\n".join(_line(lane) for lane in lanes)
 
 
-def _said(lane: Lane) -> str:
+def _line(lane: Lane) -> str:
     parts = []
     for place, stage in enumerate(lane.stages):
         killed = "\u2717 " if place == lane.killed else ""
-        text = f"[{stage.said}]" if stage.decides else stage.said
+        text = f"[{stage.label}]" if stage.decides else stage.label
         parts.append(f"{killed}{text}")
     end = f"  {lane.verdict}" if lane.verdict else ""
     return f"{lane.name}: {' > '.join(parts)}{end}"
@@ -89,7 +89,7 @@ def _box(stage: Stage, left: float, top: float) -> str:
     frame = f'<rect class="{kind}" x="{number(left)}" y="{number(top)}" width="{BOX}" height="{HIGH}" rx="6"{thick}/>'
     sign = Kind.COMMITTED if stage.decides else Kind.VISIBLE if stage.shows else Kind.OPEN
     icon = f'<path class="i" d="{ICONS[sign]}" transform="translate({number(left + 8)} {number(top + 8)})"/>'
-    label = words(left + 26, top + 18, stage.said).replace("<text", '<text style="font-weight:bold"')
+    label = words(left + 26, top + 18, stage.label).replace("<text", '<text style="font-weight:bold"')
     return f"{frame}{icon}{label}{words(left + 8, top + 40, _short(stage.by), 'dim')}"
 
 

@@ -298,11 +298,11 @@ def _room(
     """Return for each pair of columns the room after the knees, so that no slanting line crosses another channel's
     tokens.
     """
-    rooms: dict[tuple[int, int], float] = {}
+    widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
         way = _way(channel, boxes)
-        rooms[way] = max(rooms.get(way, 0.0), *queues[name])
-    return rooms
+        widths[way] = max(widths.get(way, 0.0), *queues[name])
+    return widths
 
 
 def _gutters(

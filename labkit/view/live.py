@@ -42,7 +42,7 @@ class Explorer(anywidget.AnyWidget):
         self._beside: tuple[Story | None, int] = None, 0
         super().__init__()
         self.scenarios = session.scenarios
-        self.on_msg(lambda _widget, message, _buffers: self.hear(message))
+        self.on_msg(lambda _widget, message, _buffers: self.handle(message))
 
     def do(self, action: str) -> None:
         """Take an enabled action, as a click on it does. Raises `InvalidAction`."""
@@ -69,7 +69,7 @@ class Explorer(anywidget.AnyWidget):
         """The whole run as text for `labkit.lab.show`."""
         return str(self.session.trace)
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def handle(self, message: Mapping[str, Any]) -> None:
         """Handle a message of the browser; if it cannot be carried out, answer with the sentence of its error."""
         if "again" in message:
             self.send_state("shown")

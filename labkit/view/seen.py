@@ -33,7 +33,7 @@ def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
     return key if key is not None and 2 <= values[key] <= MOST_POINTS else None
 
 
-def said(steps: Sequence[Step]) -> str:
+def in_words(steps: Sequence[Step]) -> str:
     """Return the values as text, such as `1 2 | killed | 1 2`."""
     words = [
         "| killed |" if step.value is None else str(step.value)
@@ -46,7 +46,7 @@ def said(steps: Sequence[Step]) -> str:
 def line(steps: Sequence[Step], key: str) -> Html:
     """Return the values of one key in the order of visibility, as a picture with alternative text."""
     track = tracks({key: steps})[key]
-    alt = f"what a reader saw of {key:.40}: {said(steps)}"
+    alt = f"what a reader saw of {key:.40}: {in_words(steps)}"
     return tag(
         "svg",
         tag("title", alt),

@@ -117,23 +117,23 @@ def _aside(moment: Moment) -> str:
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
     """Return the strip for names that a user types. Raises `InvalidInput`."""
-    strategy = taken = None
+    strategy = chosen = None
     if sink is not None:
-        strategy = Strategy(_known("sink", sink, [each.value for each in Strategy]))
-        known = [each.value for each in orders(strategy)]
-        taken = orders(strategy)[0] if order is None else Order(_known("order", order, known))
+        strategy = Strategy(_check_name("sink", sink, [each.value for each in Strategy]))
+        names = [each.value for each in orders(strategy)]
+        chosen = orders(strategy)[0] if order is None else Order(_check_name("order", order, names))
     elif order is not None:
         raise InvalidInput(
             'An order belongs to a sink: name it, too, as in lab.strip(sink="two_phase", order="engine").'
         )
     if killed is None:
-        return Strip(None, strategy, taken)
+        return Strip(None, strategy, chosen)
     point = _point(killed)
     if point.in_recovery:
         raise InvalidInput(f"{point.value} lies in recovery, before a batch begins; the strip shows a batch.")
-    if strategy is not None and taken is not None:
-        check_crash(Crash(point, 0), strategy, taken)
-    return Strip(point, strategy, taken)
+    if strategy is not None and chosen is not None:
+        check_crash(Crash(point, 0), strategy, chosen)
+    return Strip(point, strategy, chosen)
 
 
 def _point(killed: str) -> FailPoint:
@@ -145,13 +145,13 @@ def _point(killed: str) -> FailPoint:
         raise InvalidInput(
             f'lab.strip(): {name} is a sink, and a failpoint comes first; write lab.strip(sink="{name}").'
         )
-    point = FailPoint(_known("failpoint", name, [each.value for each in FailPoint]))
+    point = FailPoint(_check_name("failpoint", name, [each.value for each in FailPoint]))
     if at:
         raise InvalidInput(f'lab.strip(): the strip shows any batch, so leave the number out: lab.strip("{name}").')
     return point
 
 
-def _known(what: str, name: str, names: list[str]) -> str:
+def _check_name(what: str, name: str, names: list[str]) -> str:
     if name_in(name, EXAMPLE) not in names:
         raise InvalidInput(f"lab.strip(): there is no {what} {name[:40]!r}; {nearest(name[:40], names)}")
     return name

@@ -54,9 +54,9 @@ class Totals:
     def __str__(self) -> str:
         rows: list[Sequence[str]] = []
         for name, run in self.runs.items():
-            rows.append([name, *(_said(each) for each in run)])
+            rows.append([name, *(_message(each) for each in run)])
             rows.append(["  batch query", *(str(each.records) for each in run)])
-            rows.append(["  reader", *(_found(each) for each in run)])
+            rows.append(["  reader", *(_reader_total(each) for each in run)])
         most = max(map(len, rows))
         return columns([[*row, *[""] * (most - len(row))] for row in rows])
 
@@ -80,11 +80,11 @@ class Totals:
         return {"text/html": page, "text/plain": str(self)}
 
 
-def _said(total: Total) -> str:
+def _message(total: Total) -> str:
     return f"{total.message}{' (lost)' * total.is_lost}"
 
 
-def _found(total: Total) -> str:
+def _reader_total(total: Total) -> str:
     """Return the reader's total, and whether it is wrong, or only half of a change has arrived."""
     if total.differs:
         return f"{total.found} wrong"

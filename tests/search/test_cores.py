@@ -116,7 +116,7 @@ def test_portions_are_admitted_in_their_order_whoever_was_faster():
         collect = shared._collect
 
         def late(seconds: float) -> bool:
-            if shared._given < len(shared._portions):
+            if shared._sent < len(shared._portions):
                 return False
             return collect(seconds)
 

@@ -26,7 +26,7 @@ from labkit.sim.models.snapshot.state import (
     beginning,
     money,
     numbers,
-    stray,
+    orphans_and_missing,
 )
 from labkit.sim.trace import make, parse, replay
 
@@ -180,7 +180,7 @@ def test_the_criterion_of_the_cut_says_what_a_search_finds(chosen: dict, sent: i
     held = {state.completed for state in reachable(model) if state.completed}
     for completed in held:
         state = recorded(told_snapshot(completed, model.ends))
-        assert (stray(completed) == (0, 0)) == (freeze(state) in can_be)
+        assert (orphans_and_missing(completed) == (0, 0)) == (freeze(state) in can_be)
     assert held
 
 
@@ -203,8 +203,8 @@ def test_the_recorded_state_lies_between_the_beginning_and_the_end_of_its_snapsh
 def test_money_can_be_conserved_and_the_state_yet_be_unreachable():
     chosen = {"algorithm": NAIVE, "processes": 2, "transfers": 2, "crashes": 0}
     held = {state.completed for state in reachable(build(**chosen)) if state.completed}
-    assert any(money(completed) == 400 and stray(completed) != (0, 0) for completed in held)
-    assert all(stray(completed) != (0, 0) for completed in held if money(completed) != 400)
+    assert any(money(completed) == 400 and orphans_and_missing(completed) != (0, 0) for completed in held)
+    assert all(orphans_and_missing(completed) != (0, 0) for completed in held if money(completed) != 400)
 
 
 def test_only_stopping_the_world_ever_stops_it():
@@ -312,4 +312,4 @@ def test_numbers_of_transfers_do_not_collide():
     """No channel carries as many transfers as it has numbers for, whatever may be chosen."""
     with pytest.raises(InvalidInput):
         rules.PARAMETERS["transfers"].check("transfers", PER_CHANNEL)
-    assert claims.stray(beginning(5)) == (0, 0)
+    assert claims.orphans_and_missing(beginning(5)) == (0, 0)

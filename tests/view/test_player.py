@@ -252,7 +252,7 @@ def live(page, tmp_path, monkeypatch):
             sent.clear()
             if not text:
                 return json.dumps([{**fixed, "shown": explorer.everything(), "scenarios": explorer.scenarios}])
-            explorer.hear(json.loads(text))
+            explorer.handle(json.loads(text))
             return json.dumps(sent)
 
         page.page.expose_function("ask", ask)

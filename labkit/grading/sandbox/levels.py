@@ -64,14 +64,14 @@ def _tried(job: Job, lab: Path) -> str | None:
     return None if answer == "works" else answer
 
 
-def choose(asked: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
+def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return the requested level, or the best one for `best`, with the reason why each better level is missing.
 
     Raises `InvalidInput` if the machine does not offer the level, or if `plain` would be used without `trust`.
     """
     absent: dict[str, str] = {}
-    if asked != "best":
-        level = Level(asked)
+    if wanted != "best":
+        level = Level(wanted)
         if level is Level.PLAIN and not trust:
             raise InvalidInput(
                 "--isolation plain: submitted code could read your files and use the network; add --trust."

@@ -145,9 +145,9 @@ class Watch:
                     self._receive(linger)
                 elif not event & select.POLLIN:  # no thread has the filter any more
                     poll.unregister(listener)
-                elif (held := self._answer()) is not None:
+                elif (stop := self._answer()) is not None:
                     self._kill()
-                    return held
+                    return stop
             now = time.monotonic()
             if now >= tick_at:
                 tick_at = now + TICK_SECONDS

@@ -98,7 +98,7 @@ class Row(NamedTuple):
 
     name: str
     should: str
-    found: str
+    actual: str
     is_wrong: bool
 
 
@@ -241,5 +241,5 @@ def _plain(
     if len(rows) <= 6:
         lines += [f"  {name}: should be {should}, found {count}" for name, should, count, _ in rows]
     if tracks and key is not None:
-        lines.append(f"  a reader saw of {_short(key)}: {seen.said(tracks[key])}")
+        lines.append(f"  a reader saw of {_short(key)}: {seen.in_words(tracks[key])}")
     return [*lines, f"  {_reason(record)}"]

@@ -47,7 +47,7 @@ def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
 
     Only the rows that are kept are held in memory.
     """
-    begun = skipped = held = 0
+    begun = skipped = rows = 0
     end: deque[Seen] = deque()
     for event in events:
         is_row = isinstance(event, Observation)
@@ -56,12 +56,12 @@ def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
             yield event
             continue
         end.append(event)
-        held += is_row
+        rows += is_row
         # Only rows are left out: readings and crashes are what the picture is about.
-        while held > MOST_EVENTS // 2:
+        while rows > MOST_EVENTS // 2:
             first = end.popleft()
             if isinstance(first, Observation):
-                skipped, held = skipped + 1, held - 1
+                skipped, rows = skipped + 1, rows - 1
                 continue
             if skipped:
                 yield _left_out(skipped)

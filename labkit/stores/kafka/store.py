@@ -279,12 +279,12 @@ class KafkaStore:
         description = coordinators.settled(name)
         # The producer is compared, too: what is open under the name may be another
         # writer's, and is not ours to commit.
-        asked = _is(description, Stage.ONGOING, vote.producer)
-        if asked:
+        is_ongoing = _is(description, Stage.ONGOING, vote.producer)
+        if is_ongoing:
             coordinators.end(name, vote.producer, commit=True)
             description = coordinators.settled(name)
         if _is(description, Stage.COMPLETE_COMMIT, vote.producer):
-            return Outcome.COMMITTED if asked else Outcome.ALREADY_COMMITTED
+            return Outcome.COMMITTED if is_ongoing else Outcome.ALREADY_COMMITTED
         if description is not None and description.stage in ABORTED:
             return Outcome.LOST
         return self._fate_in_log(Owner(str(handle), vote.producer))

@@ -72,8 +72,8 @@ class TimeoutTrial:
 
     def __str__(self) -> str:
         """Return the trial as text: the verdict, then one line per step."""
-        held = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
-        return "\n".join([f"{self.traffic}{held}", *(f"  {step}" for step in self.steps)])
+        verdict = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
+        return "\n".join([f"{self.traffic}{verdict}", *(f"  {step}" for step in self.steps)])
 
     def to_json(self) -> dict[str, object]:
         """Return the trial as plain data for JSON."""

@@ -182,7 +182,7 @@ class Answer(Protocol):
         """
         ...
 
-    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request of the learner's sink to its store (`teach.exercises.steps.step`). Raises as
         `call`.
         """

@@ -48,11 +48,11 @@ class InNotebook:
         given = [deepcopy(each) for each in arguments]
         return self._called(asked, lambda function: function(*given))
 
-    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request of the learner's sink. Raises `MissingSolution`, `AnswerFailed`."""
-        assert isinstance(known, list)
+        assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
-        so_far: list[Any] = deepcopy(known)
+        so_far: list[Any] = deepcopy(exchanges)
         given = deepcopy(arguments)
         return self._called(self._name, lambda function: step(function, kind, so_far, given))
 

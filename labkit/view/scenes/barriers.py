@@ -87,13 +87,13 @@ def _source(model: Barriers, which: int, source: Source, *, down: bool) -> Box:
     return Box(f"source{which}", 0, f"source {which}", says, rows, (Mark.DOWN,) * down)
 
 
-def _held(model: Barriers, held: int) -> tuple[Token, ...]:
-    return tuple(_word(model, item) for item in records_in(held))
+def _tokens(model: Barriers, counts: int) -> tuple[Token, ...]:
+    return tuple(_word(model, item) for item in records_in(counts))
 
 
 def _count(model: Barriers, which: int, operator: Operator, *, down: bool) -> Box:
     counted = model.settings.totals(operator.state) if operator.state else ""
-    rows = [field(operator, "state", "counted", *_gone(counted, _held(model, operator.state), down=down))]
+    rows = [field(operator, "state", "counted", *_gone(counted, _tokens(model, operator.state), down=down))]
     rows.append(field(operator, "done", "copied for", *_gone(f"checkpoint {operator.done}", (), down=down)))
     blocked = not down and any(_is_held(model, operator, into) for into in range(len(operator.inputs)))
     marks = (Mark.DOWN,) * down + (Mark.BLOCKED,) * blocked
@@ -109,23 +109,23 @@ def _gone(value: str, tokens: tuple[Token, ...], *, down: bool) -> tuple[str, tu
 def _waits(operator: Operator, *, down: bool) -> str:
     if down:
         return "down: its memory is gone"
-    came = ", ".join("end" if at == ENDED else str(at) for at in operator.at)
-    return f"newest barriers by input: {came}"
+    barriers = ", ".join("end" if at == ENDED else str(at) for at in operator.at)
+    return f"newest barriers by input: {barriers}"
 
 
 def _sink(model: Barriers, operator: Operator, *, down: bool) -> Box:
-    rows = [field(operator, "state", "put out", *_gone("", _held(model, operator.state), down=down))]
+    rows = [field(operator, "state", "put out", *_gone("", _tokens(model, operator.state), down=down))]
     if model.settings.transactional:
         unsealed = operator.state - operator.sealed if not down else 0
-        rows.append(Row(Kind.OPEN, "open transaction", "" if unsealed else "empty", _held(model, unsealed)))
+        rows.append(Row(Kind.OPEN, "open transaction", "" if unsealed else "empty", _tokens(model, unsealed)))
     rows.append(field(operator, "done", "copied for", *_gone(f"checkpoint {operator.done}", (), down=down)))
     kind = "two-phase commit" if model.settings.transactional else "append"
     return Box("sink", 2, f"sink: {kind}", _waits(operator, down=down), tuple(rows), (Mark.DOWN,) * down)
 
 
 def _outside(model: Barriers, state: State) -> Box:
-    rows = [Row(Kind.PREPARED, f"sealed for {number}", tokens=_held(model, rows)) for number, rows in state.prepared]
-    visible = _held(model, state.visible)
+    rows = [Row(Kind.PREPARED, f"sealed for {number}", tokens=_tokens(model, rows)) for number, rows in state.prepared]
+    visible = _tokens(model, state.visible)
     rows.append(Row(Kind.VISIBLE, "rows", "" if visible else "nothing yet", visible))
     return Box("outside", 2, "outside table", "what readers find", tuple(rows), (Mark.IN_DOUBT,) * bool(state.prepared))
 

@@ -22,7 +22,7 @@ def scene(model: Orders, state: State) -> Scene:
     """Return a scene with input, process with the engine's notes, store and reader from left to right."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
-        boxes.append(_told(state))
+        boxes.append(_notice_box(state))
     boxes += [_store(model, state), _reader(model, state)]
     arrows = [
         Channel("reads", "input", "process"),
@@ -85,7 +85,7 @@ def _next_write(model: Orders, state: State) -> str:
     return " + ".join(model.design.steps[process.at])
 
 
-def _told(state: State) -> Box:
+def _notice_box(state: State) -> Box:
     rows = (field(state.process, "notice", "was told of", _note(state.process.notice)),)
     return Box("told", 1, "somebody else", "keeps its own note", rows, lane=False)
 

@@ -66,8 +66,8 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def job_of(told: dict[str, Any]) -> Job:
+def job_of(fields: dict[str, Any]) -> Job:
     """Return the job in a parsed JSON message."""
-    shown = told["place"]
+    shown = fields["place"]
     place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
-    return Job(Level(told["level"]), place, Limits(**told["limits"]), tuple(told["names"]), told["environment"])
+    return Job(Level(fields["level"]), place, Limits(**fields["limits"]), tuple(fields["names"]), fields["environment"])

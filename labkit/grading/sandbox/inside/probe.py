@@ -18,12 +18,12 @@ from labkit.host.processes.own_python import own_python
 _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
-def main(number: str, told: str) -> int:
+def main(number: str, job: str) -> int:
     """Build the sandbox in a child process, which sends the result."""
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
     if pid == 0:
-        send(connection, _tried(job_of(json.loads(told))).encode())
+        send(connection, _tried(job_of(json.loads(job))).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     return 0

@@ -46,10 +46,10 @@ class Telling:
             self.executed = nbformat.writes(nbformat.from_dict(answered))
         self.tell({"cell": cell_index})
 
-    def tell(self, said: dict[str, object]) -> None:
+    def tell(self, message: dict[str, object]) -> None:
         """Send a message; end this process if the grader has closed the connection."""
         try:
-            send(self.connection, json.dumps(said).encode())
+            send(self.connection, json.dumps(message).encode())
         except FrameError:
             os._exit(1)
 

@@ -85,21 +85,21 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
         if name not in names:
             return {"failed": f"{name} is not defined: its cell failed, or gives it another name"}
         answer = names[name]
-        asked = question.get("arguments", question.get("steps"))
-        if answer is not ... and asked is not None:
+        arguments = question.get("arguments", question.get("steps"))
+        if answer is not ... and arguments is not None:
             if not callable(answer):
                 raise NotPlain(f"is no function: it is of type {type(answer).__name__[:60]}")
-            answer = step(answer, *asked) if "steps" in question else answer(*asked)
+            answer = step(answer, *arguments) if "steps" in question else answer(*arguments)
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
         return {"missing": True}
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
     except BaseException as error:  # whatever the learner's code raises is an answer, SystemExit too
-        return {"failed": f"{name} raised {_said(error)}", "kind": _kind(error)}
+        return {"failed": f"{name} raised {_error_text(error)}", "kind": _kind(error)}
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:  # its own __str__ fails

@@ -67,14 +67,14 @@ class Steps:
         """Return the constant, although a sink is none."""
         return self.answer.value()
 
-    def step(self, kind: str, known: Plain, arguments: Plain) -> Plain:
+    def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the sink's next request."""
-        return self.answer.step(kind, known, arguments)
+        return self.answer.step(kind, exchanges, arguments)
 
     def call(self, *arguments: Plain) -> Plain:
         """Return the sink's next request, through the interface that `Asker` uses."""
-        kind, known, given = arguments
-        return self.answer.step(str(kind), known, given)
+        kind, exchanges, batch = arguments
+        return self.answer.step(str(kind), exchanges, batch)
 
 
 class Broken(Exception):
