@@ -69,7 +69,7 @@ def test_running_and_each(tmp_path: Path):
 
 BAD = {
     b"": "the input is empty; give a text",
-    b"!!\n\n--\n": "there is no word in it",
+    b"!!\n\n--\n": "contains no word",
     b"fine\n\xff\n": "line 2: not UTF-8 (byte 1 of the line); save the text as UTF-8",
     b"fine\n\0\n": "line 2: binary data, not text",
     b"fine\n" + b"a" * (MAX_LINE + 1) + b"\n": "line 2: longer than 16 MB; split it",

@@ -87,13 +87,18 @@ class Archive:
         ]
         counts = Counter(_owner(path) for path, _ in wanted)
         if counts[""] > MOST_ENTRIES:
-            raise InvalidInput(f"{self.name}: {counts['']:,} entries, and {MOST_ENTRIES:,} are allowed; split it.")
+            raise InvalidInput(
+                f"{self.name}: the archive has {counts['']:,} entries, but at most {MOST_ENTRIES:,} are allowed; "
+                "split it."
+            )
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
                 yield from self._entry(path, member)
         for folder, count in counts.items():
             if folder and count > MOST_ENTRIES:
-                problem = f"{count:,} files lie in it, and {MOST_ENTRIES:,} are allowed; hand in fewer."
+                problem = (
+                    f"This submission has {count:,} files, but at most {MOST_ENTRIES:,} are allowed; submit fewer."
+                )
                 yield Entry(PurePosixPath(folder, "all"), _NEVER, problem=problem)
 
     def _is_archive(self, path: PurePosixPath) -> bool:
@@ -110,16 +115,16 @@ class Archive:
             with self._file.open(member) as file:
                 content = file.read(most + 1)
         except _READING as error:
-            why = f"It cannot be read out of the archive ({error})."
+            why = f"The file cannot be unpacked from the archive ({error})."
             yield Entry(path, when, problem=why)
             return
         except Exception as error:  # noqa: BLE001 - each method of compression has errors of its own
-            yield Entry(path, when, problem=f"It is damaged ({type(error).__name__}).")
+            yield Entry(path, when, problem=f"The file is damaged ({type(error).__name__}).")
             return
         owner = "" if self._within else _owner(path)
         self._read[owner] += len(content)
         if (self._within or owner) and self._read[owner] > MOST_EACH:
-            why = f"With what lies beside it, it has more than {MOST_EACH // 1024**2:,} MB."
+            why = f"The student's files in this archive have more than {MOST_EACH // 1024**2:,} MB together."
             yield Entry(path, when, problem=why)
         elif self._is_archive(path):
             yield from _nested(content, path, when)
@@ -135,12 +140,15 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
             raise InvalidInput(
-                f"{name}: its list of contents is longer than {MOST_DIRECTORY // 1024**2} MB; hand in fewer files."
+                f"{name}: the archive's list of contents is longer than {MOST_DIRECTORY // 1024**2} MB; submit "
+                "fewer files."
             )
         with zipfile.ZipFile(source) as file:
             yield Archive(file, name, within=within)
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, MemoryError) as error:
-        raise InvalidInput(f"{name}: not a ZIP archive that can be read ({error}); download it again.") from None
+        raise InvalidInput(
+            f"{name}: this is not a ZIP archive that can be read ({error}); download it again."
+        ) from None
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
@@ -155,7 +163,7 @@ def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Ent
         yield Entry(path, when, problem=str(error), place=path)
         return
     if count == 0:
-        yield Entry(path, when, problem="There is no notebook in it.", place=path)
+        yield Entry(path, when, problem="The archive contains no notebook.", place=path)
 
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
@@ -215,11 +223,14 @@ def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | N
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (
-        (path.is_absolute() or ".." in path.parts, "Its path leads out of the archive."),
-        (len(path.parts) > MOST_DEPTH, f"It lies more than {MOST_DEPTH} folders deep."),
-        (kind not in {0, stat.S_IFREG}, "It is a link or a device, and not a file."),
-        (bool(member.flag_bits & 1), "It is encrypted."),
+        (path.is_absolute() or ".." in path.parts, "Its path points outside the archive."),
+        (len(path.parts) > MOST_DEPTH, f"It is nested more than {MOST_DEPTH} folders deep."),
+        (kind not in {0, stat.S_IFREG}, "It is a link or a device, not a file."),
+        (bool(member.flag_bits & 1), "It is encrypted; submit it without a password."),
         (size > most, f"It is larger than {most // 1024**2} MB."),
-        (size > max(1024**2, MOST_RATIO * packed), f"It is compressed more than {MOST_RATIO} to 1, as no notebook is."),
+        (
+            size > max(1024**2, MOST_RATIO * packed),
+            f"It is compressed more than {MOST_RATIO} to 1, which no real notebook is.",
+        ),
     )
     return next((reason for refused, reason in reasons if refused), None)

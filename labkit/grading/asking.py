@@ -77,7 +77,7 @@ class RemoteAnswer:
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
-            raise Unanswered("what its answers lead to could not be searched in time", "led to a search without end")
+            raise Unanswered("testing its answers took too long", "made the search too long")
         if question in self._replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
@@ -99,9 +99,11 @@ class RemoteAnswer:
         """Return the reply to a question as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         patience = self._patience
         if self.lost is not None:
-            raise Unanswered(self.lost, "ended its process or broke off")
+            raise Unanswered(self.lost, "ended its process or broke the connection")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
-            raise Unanswered(f"it needed more than {patience.calls:,} questions", "needed too many questions")
+            raise Unanswered(
+                f"the judge had to ask more than {patience.calls:,} questions", "needed too many questions"
+            )
         self.calls += 1
         begun = time.monotonic()
         # The judge's own time is not taken from the learner's.
@@ -112,13 +114,13 @@ class RemoteAnswer:
             raw = receive(self._connection, patience.value_bytes, begun + left)
         except FrameError as error:
             self.lost = f"it did not answer a question: {error}"
-            kind = "took too long" if "in time" in str(error) else "ended its process or broke off"
+            kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
             raise Unanswered(self.lost, kind) from None
         finally:
             self.waited += time.monotonic() - begun
         self._received += len(raw)
         if self._received > patience.total_bytes:
-            raise Unanswered("its answers are too large in all", "gave too much")
+            raise Unanswered("its answers are too large in all", "returned too much data")
         return _reply(raw)
 
 
@@ -126,11 +128,13 @@ def _reply(raw: bytes) -> bytes:
     try:
         reply = msgspec.json.decode(raw, type=_Reply)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise Unanswered("what came back is no answer", "broke the connection it was asked by") from None
+        raise Unanswered("its reply is not in the expected format", "broke the connection to the judge") from None
     if reply.missing:
         raise MissingSolution("not attempted")
     if isinstance(reply.plain, msgspec.UnsetType):
-        raise Unanswered((reply.failed or "it gave nothing")[:500], "failed with an error or gave no plain value")
+        raise Unanswered(
+            (reply.failed or "it returned nothing")[:500], "failed with an error or returned no plain value"
+        )
     return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
 
 
@@ -138,7 +142,7 @@ def _plain(raw: bytes) -> Plain:
     try:
         value: Plain = plain(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
-        raise Unanswered("what came back is not plain JSON", "gave no plain value") from None
+        raise Unanswered("its reply is not plain JSON", "returned no plain value") from None
     except NotPlain as error:
-        raise Unanswered(f"it {error}", "gave no plain value") from None
+        raise Unanswered(f"it {error}", "returned no plain value") from None
     return value

@@ -123,10 +123,11 @@ def _called(name: str, submissions: Sequence[Submission]) -> str:
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
     if not keys:
         raise InvalidInput(
-            f"--only {name}: nobody of this name has handed in; look at the columns student and id of grades.csv."
+            f"--only {name}: no student of this name has submitted anything; use a name from the columns "
+            "student and id of grades.csv."
         )
     if len(keys) > 1:
-        raise InvalidInput(f"--only {name}: {len(keys)} students are called so; name one of {', '.join(keys)}.")
+        raise InvalidInput(f"--only {name}: {len(keys)} students have this name; name one of {', '.join(keys)}.")
     return keys[0]
 
 
@@ -134,7 +135,8 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
     for name in order.exercises:
         if name not in course.exercises:
             raise InvalidInput(
-                f"--exercise {name}: {course.name} has none of this name; there are {', '.join(course.exercises)}."
+                f"--exercise {name}: {course.name} has no exercise of this name; choose from "
+                f"{', '.join(course.exercises)}."
             )
 
 
@@ -245,7 +247,7 @@ class _WorkerThread(threading.Thread):
             self._end()
             name = records.file_name(one.key, one.notebook)
             return tasks.SubmissionOutcome(
-                name, graded=False, error=f"The worker that graded it died or hung ({error})."
+                name, graded=False, error=f"The worker process that graded it died or hung ({error})."
             )
         return outcome
 

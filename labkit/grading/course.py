@@ -44,7 +44,7 @@ class Course:
         """Return the path of the released copy of a notebook. Raises `InvalidInput` if it is missing."""
         path = self.notebooks / f"{notebook}.ipynb"
         if not path.is_file():
-            raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run make notebooks.")
+            raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run `make notebooks`.")
         return path
 
 
@@ -73,7 +73,7 @@ def _of_file(file: Path) -> Course:
     module = _loaded(file)
     missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
     if missing:
-        raise InvalidInput(f"{file}: it does not define {', '.join(missing)}; see docs/reference/exercises.md.")
+        raise InvalidInput(f"{file}: the file does not define {', '.join(missing)}; see docs/reference/exercises.md.")
     exercises = {exercise.name: exercise for exercise in module.EXERCISES}
     notebooks = file.parent / module.NOTEBOOKS
     name = getattr(module, "COURSE", file.stem)
@@ -83,15 +83,15 @@ def _of_file(file: Path) -> Course:
 
 def _loaded(file: Path) -> ModuleType:
     if not file.is_file():
-        raise InvalidInput(f"{file}: there is no such file; name a Python file with exercises.")
+        raise InvalidInput(f"{file}: there is no such file; name a Python file that defines exercises.")
     spec = importlib.util.spec_from_file_location(f"labkit_course_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise InvalidInput(f"{file}: this is no Python file; name one with exercises.")
+        raise InvalidInput(f"{file}: this is not a Python file; name one that defines exercises.")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # an instructor's file, whatever is wrong with it
-        raise InvalidInput(f"{file}: {type(error).__name__}: {error}; mend the file.") from error
+        raise InvalidInput(f"{file}: importing it raised {type(error).__name__}: {error}; fix the file.") from error
     return module
 
 

@@ -28,7 +28,7 @@ _SHOWN = {
     "output": "printed or showed too much",
     "memory": "used too much memory",
     "processes": "started too many processes",
-    "too long": "was not reached: the notebook as a whole ran too long",
+    "too long": "was not reached, because the notebook as a whole ran too long",
 }
 
 
@@ -107,7 +107,7 @@ class Examination:
             if exercise.name == owner:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
         if owner is None:
-            self.result.notes.append(f"A cell of its own {_SHOWN[ended.how]} and was left out.")
+            self.result.notes.append(f"A cell that belongs to no exercise {_SHOWN[ended.how]}, so it was left out.")
 
     def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
         item = self.result.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
@@ -140,7 +140,9 @@ class Examination:
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)
-        self._failed(exercise, "it could not be asked: the code before it ended or broke the kernel", _SHOWN[how])
+        self._failed(
+            exercise, "the judge could not ask it, because earlier code ended or broke the kernel", _SHOWN[how]
+        )
 
     def _keep(self, exercise: Exercise, answer: RemoteAnswer) -> None:
         try:
@@ -176,7 +178,7 @@ def _question_order(exercise: Exercise) -> int:
 def _at_length(how: str, limits: Limits) -> str:
     exact = {
         "timeout": f"its cell ran longer than {limits.cell_seconds:g} seconds",
-        "output": f"its cell, with those before it, put out more than {limits.output // 1024**2} MB",
+        "output": f"its cell and those before it printed or showed more than {limits.output // 1024**2} MB",
     }
     return exact.get(how, f"its cell {_SHOWN[how]}")
 

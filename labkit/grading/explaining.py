@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise
 _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
-_SILENT = ("failed with an error", "no plain value", "gave no function")
+_SILENT = ("failed with an error", "no plain value", "is no function")
 """Phrases in the reason shown to the learner that mark a failure without an error message of its own."""
 
 
@@ -59,7 +59,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
     except (ValueError, RecursionError, MemoryError):
         return ""
     if source and exercise.answer not in names:
-        return f"The cell does not give anything the name {exercise.answer}."
+        return f"The cell does not define {exercise.answer}."
     return ""
 
 

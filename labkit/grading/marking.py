@@ -19,7 +19,7 @@ JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
 """Judges an answer by one variant, in this process or in another one."""
 
 
-_HIDDEN = "A hidden variant of the question was not passed."
+_HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
@@ -47,7 +47,7 @@ class KnownAnswer:
 
     def call(self, *arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a function."""
-        raise Unanswered("it is a constant, and not a function", "gave no function")
+        raise Unanswered("it is a constant, not a function", "is no function")
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a sink."""
@@ -74,7 +74,7 @@ def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judg
         else:
             _judge_all(item, exercise, answer, hidden, judge)
     except MissingSolution:
-        not_attempted(item, "nothing is written in its cell")
+        not_attempted(item, "its cell is still empty")
     except AnswerFailed as error:
         failed(item, f"{exercise.answer}: {error}", getattr(error, "kind", "failed"))
     item.seconds = round(time.monotonic() - begun, 3)
@@ -86,7 +86,7 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
     written = answer.value()
     item.written = written if isinstance(written, str) else str(written)
     item.points, item.status = None, "by hand"
-    item.reason = item.shown = "for the instructor to read"
+    item.reason = item.shown = "your instructor reads and grades this text"
 
 
 def _judge_all(
@@ -146,7 +146,7 @@ def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
     except Exception as error:
         raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
     if type(finding) is not Finding or finding.passed not in {True, False}:
-        raise GradingError(f"The judge of {exercise.name} gave no finding.")
+        raise GradingError(f"The judge of {exercise.name} returned something else than a Finding.")
     return finding
 
 
@@ -179,4 +179,4 @@ def failed(item: ItemRecord, reason: str, kind: str) -> None:
 def not_graded(item: ItemRecord, why: str) -> None:
     """Mark an item as not graded because grading itself failed; its points are unknown, not zero."""
     item.points, item.status, item.reason = None, "not graded", why
-    item.shown = "It could not be graded; your instructor knows."
+    item.shown = "Grading itself failed, so the points are unknown; your instructor knows."

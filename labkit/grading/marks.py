@@ -49,12 +49,14 @@ def read(path: Path, course: Course) -> list[Mark]:
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
-        raise InvalidInput(f"{path}: the marks have no column {missing[0]}; the titles are {', '.join(TITLES)}.")
+        raise InvalidInput(
+            f"{path}: the table of marks has no column {missing[0]}; it needs the titles {', '.join(TITLES)}."
+        )
     marks = []
     for row in rows:
         exercise = row.cells.get("exercise", "")
         if exercise not in course.exercises:
-            raise InvalidInput(f"{row.place}: {exercise or 'nothing'} is no exercise of {course.name}.")
+            raise InvalidInput(f"{row.place}: {exercise or 'an empty text'} is not an exercise of {course.name}.")
         mark = Mark(
             row.place,
             row.cells.get("student", ""),
@@ -64,7 +66,7 @@ def read(path: Path, course: Course) -> list[Mark]:
             row.cells.get("comment", ""),
         )
         if not mark.student:
-            raise InvalidInput(f"{row.place}: it does not say which student.")
+            raise InvalidInput(f"{row.place}: the column student is empty; enter the student's id.")
         if mark.points is not None or mark.comment:
             marks.append(mark)
     return marks
@@ -79,7 +81,7 @@ def _points(row: tables.Row) -> float | None:
     except ValueError:
         points = math.nan
     if not 0 <= points <= _MOST_POINTS:
-        raise InvalidInput(f"{row.place}: {written} points; write a number from 0 to {_MOST_POINTS:g}.")
+        raise InvalidInput(f"{row.place}: the points are {written}; write a number from 0 to {_MOST_POINTS:g}.")
     return points
 
 

@@ -26,7 +26,8 @@ SHARDS = 8
 _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(
     lambda order: order.shard is None and order.master is None and not order.parts,
-    "--only and --exercise grade anew what shards would leave as it is; leave --shard, --records or --master out.",
+    "--only and --exercise grade again, but --shard, --records and --master take over existing grades; leave "
+    "one side out.",
 )
 
 
@@ -56,7 +57,9 @@ class Shard:
         """Parse a shard such as `2/8`. Raises `InvalidInput`."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
-            raise InvalidInput(f"--shard {written[:40]}: write the number of the shard and how many there are, as 2/8.")
+            raise InvalidInput(
+                f"--shard {written[:40]}: write the number of the shard and the number of all shards, for example 2/8."
+            )
         return cls(int(match[1]), int(match[2]))
 
     def has(self, one: "Submission") -> bool:
@@ -77,7 +80,7 @@ class Part(Kind[Shard]):
     def read(self, word: object) -> Shard:
         """Return the shard. Raises `Unfit` or `InvalidInput` for any other form."""
         if not isinstance(word, str):
-            raise Unfit("write the number of the shard and how many there are, as 2/8.")
+            raise Unfit("write the number of the shard and the number of all shards, for example 2/8.")
         return Shard.parse(word)
 
     def word(self, value: Shard) -> Word:
@@ -95,71 +98,83 @@ class Order(Options):
         Many(AnyPath()), (), "Folders, single notebooks, or ZIP downloads.", argument="SUBMISSIONS", required=True
     )
     out: Path = option(
-        AnyPath(), Path(), "The folder with the grades; the same again grades only what has changed.", required=True
+        AnyPath(),
+        Path(),
+        "The folder for the grades. The same command again grades only changed submissions.",
+        required=True,
     )
-    course: Path | None = option(AnyPath(), None, "A Python file with exercises of your own; default: the lab's.")
-    seed: int | None = option(Number(), None, "Of the hidden variants; default: a new one for a new folder.")
+    course: Path | None = option(
+        AnyPath(), None, "A Python file with your own exercises; default: the exercises of the lab."
+    )
+    seed: int | None = option(
+        Number(), None, "The seed of the hidden variants; default: a random one for each new folder."
+    )
     due: str | None = option(
         Text(),
         None,
-        "Mark what was changed later as late, as 2027-01-31T18:00; this machine's time.",
+        "Submissions changed after this time are late, for example 2027-01-31T18:00; local time of this machine.",
         keyword="deadline",
     )
-    isolation: str = option(Key(LEVELS), "best", "best, namespaces, user-namespaces or plain, which needs --trust.")
-    trust: bool = option(Switch(), default=False, help="Where code cannot be kept apart, run it all the same.")
-    workers: int = option(
-        Number(0, 256, "choose 0 to 256."), 0, "How many submissions at a time; 0: one for each core."
+    isolation: str = option(
+        Key(LEVELS),
+        "best",
+        "How to isolate submitted code: best, namespaces, user-namespaces, or plain, which needs --trust.",
     )
-    cell_seconds: float = option(_SECONDS, 10.0, "What one cell may take.")
-    total_seconds: float = option(_SECONDS, 120.0, "What one submission may take.")
+    trust: bool = option(Switch(), default=False, help="Run submitted code even if this machine cannot isolate it.")
+    workers: int = option(
+        Number(0, 256, "choose 0 to 256."), 0, "How many submissions to grade at the same time; 0: one for each core."
+    )
+    cell_seconds: float = option(_SECONDS, 10.0, "The time limit of one cell.")
+    total_seconds: float = option(_SECONDS, 120.0, "The time limit of one submission.")
     roster: Path | None = option(
         AnyPath(),
         None,
-        "A CSV file with the class: id, name, email, group, deadline, extension; or a platform's own list.",
+        "A CSV file of the class with the columns id, name, email, group, deadline, extension, or a platform's "
+        "own export.",
     )
     marks: Sequence[Path] = option(
         Many(AnyPath()),
         (),
-        "A CSV file with points and comments by hand, which is read and never written; may be repeated.",
+        "A CSV file with points and comments that you give by hand; labkit only reads it. May be repeated.",
     )
     rules: Path | None = option(
         AnyPath(), None, "A TOML file with weights, late penalties, partial credit and rubrics."
     )
     only: Sequence[str] = option(
-        Many(Text()), (), "Grade this student anew and nobody else; may be repeated.", needs=[_ALL]
+        Many(Text()), (), "Grade this student again, and nobody else; may be repeated.", needs=[_ALL]
     )
     exercises: Sequence[str] = option(
         Many(Text()),
         (),
-        "Grade this exercise anew and no other one; may be repeated.",
+        "Grade this exercise again, and no other one; may be repeated.",
         needs=[_ALL],
         flag_name="exercise",
     )
     shard: Shard | None = option(
         Part(),
         None,
-        "Grade only this part of a batch, as 2/8, into an --out of its own; needs --seed.",
+        "Grade only this part of a batch, for example 2/8, into its own --out; needs --seed.",
         needs=[
             Need(
                 lambda order: order.seed is not None,
-                "{written}: give it --seed as well, the same for all shards: they would draw different variants.",
+                "{written}: add --seed with the same number for all shards; otherwise each shard draws other variants.",
             ),
             Need(
                 lambda order: order.master is None,
-                "--shard and --master: Spark cuts the batch up itself; leave one of them out.",
+                "--shard and --master: Spark splits the batch itself; leave one of the two out.",
             ),
         ],
     )
     parts: Sequence[Path] = option(
         Many(AnyPath()),
         (),
-        "Take over what a shard has graded: its --out, or the folder around several; may be repeated.",
+        "Take over the grades of a shard: its --out, or the folder that contains several; may be repeated.",
         flag_name="records",
     )
     master: str | None = option(
         Text(),
         None,
-        "Have Spark run the shards: local[4], or spark://HOST:PORT with shared folders.",
+        "Let Spark run the shards: local[4], or spark://HOST:PORT with shared folders.",
         check=lambda order: order.check_master(),
     )
     shards: int | None = option(
@@ -169,7 +184,7 @@ class Order(Options):
         needs=[
             Need(
                 lambda order: order.master is not None,
-                "{written}: only --master cuts a batch up itself; name one, or one part with --shard.",
+                "{written}: only --master splits a batch into shards; add --master, or grade one part with --shard.",
             )
         ],
     )

@@ -73,7 +73,9 @@ def _locked(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InvalidInput(f"{out}: another labkit grade writes there; wait, or name another --out.") from None
+            raise InvalidInput(
+                f"{out}: another labkit grade writes there; wait until it ends, or name another --out."
+            ) from None
         yield
     finally:
         os.close(descriptor)
@@ -92,17 +94,19 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
     """Return the head of an output folder, new or stored. Raises `InvalidInput` if the folder has another purpose."""
     path = out / HEAD
     if out.exists() and not out.is_dir():
-        raise InvalidInput(f"{out}: this is a file; name a folder with --out.")
+        raise InvalidInput(f"{out}: this is a file, but --out must name a folder.")
     if not path.exists():
         if out.exists() and any(not _is_ours(one) for one in out.iterdir()):
-            raise InvalidInput(f"{out}: there is something else in this folder; name a new one with --out.")
+            raise InvalidInput(f"{out}: the folder contains other files; name a new folder with --out.")
         return Head(course, secrets.randbits(32) if seed is None else seed, records.FORMAT)
     try:
         head: Head = msgspec.json.decode(path.read_bytes(), type=Head)
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"{path}: damaged ({error}); name a new folder with --out.") from None
+        raise InvalidInput(f"{path}: the file is damaged ({error}); name a new folder with --out.") from None
     if head.course != course:
-        raise InvalidInput(f"{out}: it holds grades of the course {head.course}, not of {course}; name another --out.")
+        raise InvalidInput(
+            f"{out}: the folder contains grades of the course {head.course}, not of {course}; name another --out."
+        )
     if head.format != records.FORMAT and any((out / "records").glob("*.json")):
         raise InvalidInput(f"{out}: another version of labkit wrote these records; name a new folder with --out.")
     if seed is not None and seed != head.seed:

@@ -48,7 +48,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
     taken = row.penalties.get(record.notebook, 0.0)
     scores = [row.scores[item.name] for item in record.items if item.name in row.scores]
     return {
-        "name": record.notebook or "no notebook of the course",
+        "name": record.notebook or "not a notebook of the course",
         "file": record.file,
         "late": row.late and (record.late or record.marked_late or bool(taken)),
         "taken": f"{amount(100 * taken)} %" if taken else "",
@@ -193,8 +193,8 @@ def _named(groups: Sequence[Alike], book: Gradebook) -> list[dict[str, object]]:
 
 def _times(seconds: Sequence[float]) -> str:
     if not seconds:
-        return "nothing was run"
-    return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s in all"
+        return "no code was run"
+    return f"median {median(seconds):.1f} s, longest {max(seconds):.1f} s, {sum(seconds):.0f} s together"
 
 
 def _distribution(name: str, items: Sequence[ItemRecord], exercise: Exercise | None) -> Mapping[str, object]:

@@ -33,7 +33,9 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
     try:
         return datetime.fromisoformat(written).astimezone()
     except ValueError:
-        raise InvalidInput(f"--deadline {written}: not a date and time; write it as 2027-01-31T18:00.") from None
+        raise InvalidInput(
+            f"--deadline {written}: this is not a date and time; write it as 2027-01-31T18:00."
+        ) from None
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:

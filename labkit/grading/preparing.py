@@ -76,7 +76,8 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
     prepared.notes += [
-        f"A cell says that it answers {name}, which is no exercise of this notebook." for name in chosen.strangers
+        f"The mark of a cell says that it answers {name}, which is not an exercise of this notebook."
+        for name in chosen.strangers
     ]
     owners: dict[int, str] = {}
     for name, place in chosen.counts.items():
@@ -92,7 +93,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
             troubles = marks.troubles(place, submitted.cells, released.cells, chosen)
             prepared.troubles |= {name: " ".join(troubles)} if troubles else {}
         elif name in chosen.said:
-            prepared.missing[name] = "its cell is as it was released"
+            prepared.missing[name] = "its cell has not been changed since the release"
         else:
             prepared.missing[name] = "its cell is missing from the notebook"
     prepared.notes += _elsewhere(chosen, answers)
@@ -108,10 +109,11 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
             continue
         if name in chosen.said:
             notes.append(
-                f"{name}: the answer is in another cell than the marked one and was found by the name {answers[name]}."
+                f"{name}: the marked cell does not define {answers[name]}, so the answer was taken from another "
+                "cell that does."
             )
         else:
-            notes.append(f"{name}: its cell has lost its mark and was found by the name {answers[name]}.")
+            notes.append(f"{name}: its cell has lost its mark, so the answer was found by the name {answers[name]}.")
     return notes
 
 
@@ -125,14 +127,14 @@ def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, 
     released_order = [name for name in map(marks.said_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.said, chosen.changed, strict=True) if name is not None and changed]
     notes = [
-        f"{name}: {order.count(name)} cells answer it, and the last one counts."
+        f"{name}: {order.count(name)} cells answer it; the last one counts."
         for name in dict.fromkeys(order)
         if order.count(name) > 1
     ]
     marked = [name for name in chosen.said if name is not None]
     answered = [name for name in dict.fromkeys(reversed(marked)) if name in released_order][::-1]
     if answered != [name for name in released_order if name in answered]:
-        notes.append("Its exercises are in another order than they were released in.")
+        notes.append("Its exercises are not in the order of the release.")
     owned = set(chosen.counts.values())
     added = sum(
         chosen.changed[place] and chosen.said[place] is None and place not in owned and bool(cell.source.strip())

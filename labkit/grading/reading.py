@@ -111,7 +111,7 @@ def read_file(path: Path) -> Notebook:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise NotANotebook(f"It cannot be read ({error.strerror}).") from None
+        raise NotANotebook(f"The file cannot be read ({error.strerror}).") from None
     return read(raw)
 
 
@@ -129,7 +129,7 @@ def read(raw: bytes) -> Notebook:
     if decoded.cells is None or decoded.nbformat != 4:
         raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
     if len(decoded.cells) > MOST_CELLS:
-        raise NotANotebook(f"It has {len(decoded.cells):,} cells, and {MOST_CELLS:,} are allowed.")
+        raise NotANotebook(f"It has {len(decoded.cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
         tuple(_cell(cell) for cell in decoded.cells if cell.cell_type == "code"),
@@ -144,7 +144,7 @@ def read(raw: bytes) -> Notebook:
 def _cell(cell: _Cell) -> Cell:
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     if len(source) > MOST_SOURCE:
-        raise NotANotebook(f"A cell has {len(source):,} characters, and {MOST_SOURCE:,} are allowed.")
+        raise NotANotebook(f"A cell has {len(source):,} characters, but at most {MOST_SOURCE:,} are allowed.")
     try:
         metadata = _typed(cell.metadata, _Tags)
     except (msgspec.DecodeError, RecursionError):

@@ -149,7 +149,10 @@ def read(path: Path) -> Record | None:
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not a record of this version ({error}); delete it to grade anew.") from None
+        raise InvalidInput(
+            f"{path}: this is not a record of this version of labkit ({error}); delete it, and the submission is "
+            "graded again."
+        ) from None
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:

@@ -58,11 +58,13 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
 
 def _refuse(folder: Path) -> None:
     if not (ROOT / "notebooks" / "src").is_dir():
-        raise ServiceUnavailable("labkit release: the notebooks' sources are missing; run it in a checkout.")
+        raise ServiceUnavailable(
+            "labkit release: the sources of the notebooks are missing; run it in a checkout of the repository."
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
+        raise InvalidInput(f"{folder}: the folder is not empty; name a new one.")
     if folder.absolute().is_relative_to(PACKAGE):
-        raise InvalidInput(f"{folder}: it lies within the package; name a folder elsewhere.")
+        raise InvalidInput(f"{folder}: the folder is inside the package; name one elsewhere.")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -106,7 +108,10 @@ def _build_tool() -> ModuleType:
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
-        raise ServiceUnavailable(f"{path}: the tool that builds notebooks is missing; run it in a checkout.")
+        raise ServiceUnavailable(
+            f"{path}: the tool that builds the notebooks is missing; run labkit release in a checkout of the "
+            "repository."
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(path.parent))  # it has parts beside it
@@ -114,7 +119,7 @@ def _build_tool() -> ModuleType:
         spec.loader.exec_module(module)
     except ImportError as error:
         raise ServiceUnavailable(
-            f"labkit release needs the development packages ({error}); run make install."
+            f"labkit release needs the development packages ({error}); run `make install`."
         ) from None
     finally:
         sys.path.remove(str(path.parent))
@@ -128,10 +133,12 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:
             for line, name in lines.items():
                 if line in _text(path):
-                    raise GradingError(f"{path}: it holds a line of the solution of {name}: {line!r}.")
+                    raise GradingError(
+                        f"{path}: it holds a line of the solution of {name}, which learners must not see: {line!r}."
+                    )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():
-            raise GradingError(f"{folder / name}: this is not for learners.")
+            raise GradingError(f"{folder / name}: learners must not get this file, but the release contains it.")
 
 
 def _telling(source: str) -> Iterator[str]:

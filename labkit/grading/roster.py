@@ -59,16 +59,16 @@ def read(path: Path) -> list[Member]:
     rows = tables.read(path, "the roster")
     members = [_member(row) for row in rows if not _is_note(row)]
     if not members:
-        raise InvalidInput(f"{path}: there is nobody in the roster; it needs a line for each student.")
+        raise InvalidInput(f"{path}: the roster is empty; add a line for each student.")
     by_id: dict[str, Member] = {}
     for member in members:
         if not (member.name or member.ids or member.email):
-            raise InvalidInput(f"{member.place}: nobody is named; the roster needs a column id, name or email.")
+            raise InvalidInput(f"{member.place}: this line names no student; fill in a column id, name or email.")
         for id_ in member.ids[:1]:
             if id_.casefold() in by_id:
                 raise InvalidInput(
-                    f"{member.place}: {id_} is also in {by_id[id_.casefold()].place}; give each "
-                    "student an id of their own."
+                    f"{member.place}: the id {id_} is also in {by_id[id_.casefold()].place}; give each student "
+                    "a unique id."
                 )
             by_id[id_.casefold()] = member
     return members
@@ -166,7 +166,9 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
         numbers = _by_account(members, group[0])
         if len(numbers) > max(1, len(group[0].people)):
             lines = ", ".join(members[number].place for number in numbers)
-            doubts.append(f"{group[0].student} ({key}) could be any of {lines}; give each student ids of their own.")
+            doubts.append(
+                f"{group[0].student} ({key}) could be any of {lines}; give each student unique ids in the roster."
+            )
         elif numbers := numbers or _by_group(members, group[0]):
             members_of[key] = numbers
     doubts += _by_name(members, by_key, members_of)
@@ -227,14 +229,13 @@ def _by_name(
         shown = by_key[keys[0]][0].student
         if len(numbers) > 1 or len(set(notebooks)) < len(notebooks):
             doubts.append(
-                f"{shown}: {len(numbers)} in the roster and {len(keys)} submissions have this name "
-                f"({', '.join(keys)}); "
-                "add the platform's number or account to the roster."
+                f"{shown}: {len(numbers)} students in the roster and {len(keys)} submissions "
+                f"({', '.join(keys)}) have this name; add the platform's number or account to the roster."
             )
         elif numbers[0] in matched:
             doubts.append(
-                f"{shown} ({', '.join(keys)}) has the name of somebody in the roster who handed in otherwise; "
-                "if it is the same person, add the account to the roster."
+                f"{shown} ({', '.join(keys)}) has the same name as a student in the roster who submitted from "
+                "another account; if it is the same person, add this account to the roster."
             )
         else:
             for key in keys:

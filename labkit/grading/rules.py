@@ -68,13 +68,13 @@ def read(path: Path, course: Course) -> Rules:
     except OSError as error:
         raise InvalidInput(f"{name}: the rules cannot be read ({error.strerror}); name a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{name}: the rules are no TOML ({error}).") from None
+        raise InvalidInput(f"{name}: the rules are not valid TOML ({error}).") from None
     if unknown := sorted(set(sections) - _SECTIONS):
-        raise InvalidInput(f"{name}: unknown section [{unknown[0]}]; there are {', '.join(sorted(_SECTIONS))}.")
+        raise InvalidInput(f"{name}: unknown section [{unknown[0]}]; choose from {', '.join(sorted(_SECTIONS))}.")
     late = _numbers(sections, "late", name, _LATE)
     rubric = sections.get("rubric", {})
     if not isinstance(rubric, dict):
-        raise InvalidInput(f"{name}: [rubric] needs a table for each exercise.")
+        raise InvalidInput(f"{name}: [rubric] must contain a table for each exercise.")
     rules = Rules(
         _of_exercises(sections, "weights", name, course),
         late.get("percent_a_day", 0.0),
@@ -96,7 +96,7 @@ def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
         or not all(isinstance(title, str) and title for title in titles.values())
     ):
         raise InvalidInput(
-            f"{name}: [export] has the titles of columns, in quotes, for {' and '.join(sorted(_EXPORT))}."
+            f"{name}: [export] must contain column titles in quotes, and only for {' and '.join(sorted(_EXPORT))}."
         )
     return titles
 
@@ -112,10 +112,10 @@ def _numbers(
 ) -> dict[str, float]:
     table = sections.get(section, {})
     if not isinstance(table, dict):
-        raise InvalidInput(f"{name}: [{section}] is a table of numbers.")
+        raise InvalidInput(f"{name}: [{section}] must be a table of numbers.")
     for key, value in table.items():
         if most is not None and key not in most:
-            raise InvalidInput(f"{name}: [{section}] has no {key}; there are {', '.join(most)}.")
+            raise InvalidInput(f"{name}: [{section}] does not have the key {key}; choose from {', '.join(most)}.")
         limit = 10_000.0 if most is None else most[key]
         if type(value) not in {int, float} or not 0 <= value <= limit:
             raise InvalidInput(f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}.")
@@ -126,7 +126,7 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
     for exercise in names:
         if exercise not in course.exercises:
             raise InvalidInput(
-                f"{file}: {exercise} is no exercise of {course.name}; look at the table in docs/reference/exercises.md."
+                f"{file}: {exercise} is not an exercise of {course.name}; see the table in docs/reference/exercises.md."
             )
 
 
@@ -137,10 +137,12 @@ def _check(rules: Rules, name: str, course: Course) -> None:
         most = course.exercises[exercise].points
         if parts and round(sum(parts.values()), 6) != most:
             raise InvalidInput(
-                f"{name}: the parts of {exercise} come to {sum(parts.values()):g} points, and it has {most}."
+                f"{name}: the parts of {exercise} add up to {sum(parts.values()):g} points, but the exercise "
+                f"has {most}."
             )
     for exercise, points in rules.partial.items():
         if points > course.exercises[exercise].points:
             raise InvalidInput(
-                f"{name}: {points:g} points for a part of {exercise}, which has {course.exercises[exercise].points}."
+                f"{name}: partial credit of {points:g} points for {exercise}, but the exercise has only "
+                f"{course.exercises[exercise].points}."
             )

@@ -97,7 +97,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
         _score(row, exercises, marks.get(row.key, {}), policy, doubts)
     if policy.members:
         doubts += [
-            f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore it."
+            f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore this."
             for row in unknown
         ]
     return Gradebook(rows, exercises, missing, unknown, doubts)
@@ -156,7 +156,9 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
         if (earlier := chosen.get(record.notebook)) is not None:
-            notes.append(f"{record.file[:300]} counts for all of the group, and not {earlier.file[:300]}.")
+            notes.append(
+                f"{record.file[:300]} counts for the whole group; {earlier.file[:300]} is older and does not count."
+            )
         chosen[record.notebook] = record
     return [chosen[name] for name in sorted(chosen)], notes
 
@@ -170,7 +172,8 @@ def _alike(rows: Sequence[Row]) -> list[str]:
         named[roster.same_name(row.name)].append(row)
     return [
         f"{rows_[0].name}: {len(rows_)} students have this name ({', '.join(_apart(row) for row in rows_)}), "
-        "and each has a row; if two of them are one, give both the same folder or account, or name them in --roster."
+        "and each has a row. If two of them are one person, give both the same folder or account, or name them "
+        "in --roster."
         for name, rows_ in sorted(named.items())
         if len(rows_) > 1 and not all(map(_is_settled, rows_))
     ]
@@ -230,8 +233,8 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
         else:
             who = "nobody" if not keys else f"{len(keys)} students"
             doubts.append(
-                f"{mark.place}: {who} here can be called {mark.student}, so these points are not counted; "
-                "write the id that stands in grades.csv or in the file to fill in."
+                f"{mark.place}: {who} here has the name or id {mark.student}, so these points do not count; "
+                "write an id from grades.csv or from the file to fill in."
             )
     return by_row
 
@@ -256,8 +259,8 @@ def _score(
             row.open += exercise.points * weight
         if (score.points or 0) > exercise.points:
             doubts.append(
-                f"{score.hand.place}: {score.points:g} points for {exercise.name}, "
-                f"which has {exercise.points}; they are counted."
+                f"{score.hand.place}: {score.points:g} points for {exercise.name}, although the exercise has "
+                f"{exercise.points}; they count in full."
             )
     row.total = round(row.total, 4)
 
@@ -299,7 +302,7 @@ def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> fl
     share = min(policy.rules.percent_a_day, policy.rules.most_percent) / 100
     if share:
         doubts.append(
-            f"{row.name}: {record.file[:300]} is late, and nobody says by how much; one day is taken. "
-            "Give the points by hand where it should be another."
+            f"{row.name}: {record.file[:300]} is late by an unknown time, so one day is deducted. If that is "
+            "wrong, give the points by hand."
         )
     return share

@@ -37,7 +37,9 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
                 f"--records {part / HEAD}: it cannot be read ({error}); leave this folder out."
             ) from None
         if head.course != course.name:
-            raise InvalidInput(f"--records {part}: it holds grades of the course {head.course}, not of {course.name}.")
+            raise InvalidInput(
+                f"--records {part}: the folder contains grades of the course {head.course}, not of {course.name}."
+            )
         if seed is not None and head.seed != seed:
             raise InvalidInput(
                 f"--records {part}: its seed is {head.seed}, not {seed}; give all shards of a batch the same --seed."
@@ -103,8 +105,8 @@ def _check_ours(parts: Path) -> None:
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
-                f"{path}: this is no shard of labkit grade, and the folder around it is removed in the end; "
-                "move it, or name another --out."
+                f"{path}: this is not a shard of labkit grade, but the folder that contains it is deleted at "
+                "the end; move it away, or name another --out."
             )
 
 
@@ -118,7 +120,8 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
     for path in paths:
         if not path.is_dir():
             raise InvalidInput(
-                f"--records {path}: there is no such folder; name the --out of a shard, or the folder around them."
+                f"--records {path}: there is no such folder; name the --out of a shard, or the folder that "
+                "contains several."
             )
         outputs = [one for one in (path, *sorted(path.iterdir())) if one.is_dir() and (one / HEAD).exists()]
         if alone and not outputs:

@@ -92,7 +92,7 @@ def collect(
             reader.add(upload)
     if not reader.candidates and not reader.others:
         raise InvalidInput(
-            f"{', '.join(text(str(path)) for path in places)}: no submission there; name folders, "
+            f"{', '.join(text(str(path)) for path in places)}: there is no submission there; name folders, "
             "notebooks or ZIP archives."
         )
     return [
@@ -135,18 +135,18 @@ class _Reader:
                 return None
             return _Candidate(bare, by_name, problem=str(error))
         except Exception as error:  # noqa: BLE001 - whatever a file does to its reader, the batch goes on
-            why = f"It cannot be read ({type(error).__name__})."
+            why = f"The file cannot be read ({type(error).__name__})."
             return _Candidate(bare, by_name, problem=why)
         return self._readable(bare, notebook, by_name)
 
     def _readable(self, bare: Upload, notebook: Notebook, by_name: str) -> _Candidate:
         name = _by_exercises(notebook, self._course) or by_name or _of_course(notebook.name, self._course)
         if not name:
-            why = "It is none of the course's notebooks, for it answers none of its exercises."
+            why = "It is not a notebook of the course, because it answers none of the exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
         touched = self._released.touched(notebook, name)
         if self._stored[bare.origin.key] > MOST_STORED:
-            why = f"This student's notebooks have more than {MOST_STORED // 1024**2} MB; hand in fewer."
+            why = f"This student's notebooks have more than {MOST_STORED // 1024**2} MB together; submit fewer."
             return _Candidate(bare, name, sha256=notebook.sha256, problem=why)
         path = store(notebook, self._work)
         self._stored[bare.origin.key] += path.stat().st_size
@@ -178,7 +178,7 @@ def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list
 def _released_note(names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    return [f"As released, and not graded: {_listed(names)}."]
+    return [f"Not graded, because unchanged since the release: {_listed(names)}."]
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
@@ -186,7 +186,7 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)
-    more = f" So were {len(unknown_files) - 1:,} others." if len(unknown_files) > 1 else ""
+    more = f" {len(unknown_files) - 1:,} other files were not graded either." if len(unknown_files) > 1 else ""
     return [f"{last.upload.file[:300]} was not graded. {last.problem}{more}"]
 
 
@@ -195,7 +195,7 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
     if unknown_files:
         return _submission(unknown_files, "", ())
     newest = max(others, key=lambda upload: (upload.when, upload.file))
-    why = f"There is no notebook among what was handed in: {_listed([one.file for one in others])}."
+    why = f"There is no notebook among the submitted files: {_listed([one.file for one in others])}."
     return _submission([_Candidate(newest, "", problem=why)], "", ())
 
 
@@ -205,7 +205,9 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
     upload, whose = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
     choice = (
-        [f"{len(files)} files; the newest, {upload.file[:300]}, counts, and not {_listed(passed)}."] if older else []
+        [f"{len(files)} files for one notebook; the newest counts ({upload.file[:300]}), not {_listed(passed)}."]
+        if older
+        else []
     )
     return Submission(
         key=whose.key,
@@ -237,19 +239,20 @@ def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
     folders = {PurePath(one.upload.file).parent for one in (*older, last)}
     if chosen.origin.platform is Platform.PLAIN and len(folders) > 1 and _differ(older, last):
         yield (
-            f"{len(older) + 1} files for one notebook lie in different folders, and one counts: {chosen.file[:300]}; "
-            f"if they are of several students, name the folder that holds theirs."
+            f"{len(older) + 1} files for one notebook are in different folders, but only one counts: "
+            f"{chosen.file[:300]}; if they belong to several students, name the folder that contains the "
+            "students' folders."
         )
     for one in older:
         if chosen.named and not one.upload.named:
             yield (
-                f"{one.upload.file[:300]} lies in an archive that nobody has named, and does not count; "
-                "if the platform made it, name it on the command line."
+                f"{one.upload.file[:300]} is in an archive that the command line does not name, so it does not "
+                "count; if the platform made this archive, name it on the command line."
             )
         elif one.order()[:4] == last.order()[:4] and one.sha256 != last.sha256:
             yield (
-                f"{one.upload.file[:300]} and {chosen.file[:300]} are of the same date, and the latter counts; "
-                "if it should be the other, take this one away."
+                f"{one.upload.file[:300]} and {chosen.file[:300]} have the same date, and the second one "
+                "counts; if the first should count, move the second away."
             )
 
 

@@ -48,15 +48,15 @@ def read(path: Path, what: str) -> list[Row]:
         raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB.")
     written = _decoded(raw)
     if "\0" in written:
-        raise InvalidInput(f"{name}: {what} is no text; save it as CSV.")
+        raise InvalidInput(f"{name}: {what} is not text; save it as CSV.")
     first = written.split("\n", 1)[0]
     separator = max(_SEPARATORS, key=first.count)
     try:
         lines = list(csv.reader(io.StringIO(written, newline=""), delimiter=separator))
     except csv.Error as error:
-        raise InvalidInput(f"{name}: {what} is no CSV ({error}); save it again.") from None
+        raise InvalidInput(f"{name}: {what} is not valid CSV ({error}); save it again.") from None
     if not lines or not any(lines[0]):
-        raise InvalidInput(f"{name}: {what} is empty; its first line has the titles.")
+        raise InvalidInput(f"{name}: {what} is empty; its first line must contain the column titles.")
     titles = [title.strip().casefold() for title in lines[0]]
     return [
         Row(

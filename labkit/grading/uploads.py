@@ -68,9 +68,11 @@ class Uploads:
         exist.
         """
         if place.is_symlink() or not place.exists():
-            raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name what was submitted.")
+            raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
         if self._is_skipped(place):
-            raise InvalidInput(f"{text(str(place))}: this is the folder of the grades; name what was submitted.")
+            raise InvalidInput(
+                f"{text(str(place))}: this is the folder of the grades; name the folder of the submissions."
+            )
         if place.is_dir():
             yield from self._in_folder(place)
         elif place.suffix.lower() == ".zip":
@@ -93,7 +95,7 @@ class Uploads:
             path = folder / inside
             whose = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
-                why = "It is a link or no file, and is not followed."
+                why = "It is a link or a special file, which labkit does not read."
                 yield Upload(whose, text(str(inside)), _NEVER, problem=why)
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
@@ -168,8 +170,8 @@ class Uploads:
 
 
 _ONE_FOLDER = (
-    "{file} holds one folder, {folder}, and is taken as what one student, {student}, handed in; "
-    "if it is a class, unpack it and name that folder."
+    "{file} contains a single folder, {folder}, so labkit takes it as the submission of one student, "
+    "{student}; if it is a whole class, unpack it and name that folder."
 )
 
 
@@ -198,7 +200,7 @@ def _read(path: Path, whose: Origin, shown: str) -> Upload:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        why = f"It cannot be read ({error.strerror}); mend its permissions and run the same command again."
+        why = f"It cannot be read ({error.strerror}); correct its permissions and run the same command again."
         return Upload(whose, shown, _NEVER, problem=why)
     return Upload(whose, shown, whose.when or when, content, changed=when)
 
@@ -266,9 +268,9 @@ class _Walk:
         place = Path(error.filename or self._folder)
         if place == self._folder:
             raise InvalidInput(
-                f"{text(str(place))}: the folder cannot be read ({error.strerror}); mend its permissions."
+                f"{text(str(place))}: the folder cannot be read ({error.strerror}); correct its permissions."
             )
-        why = f"The folder cannot be read ({error.strerror}); mend its permissions and run the same command again."
+        why = f"The folder cannot be read ({error.strerror}); correct its permissions and run the same command again."
         self.unreadable.append((place.relative_to(self._folder), why))
 
     @cached_property

@@ -113,7 +113,7 @@ class Grader:
         prepared.attempted = [one for one in prepared.attempted if one.name not in kept]
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted and not kept:
-            record.notes.append("It holds no answer.")
+            record.notes.append("It contains no answer.")
         examination = Examination(prepared, self._variants, self.sandbox, self.setting.patience, self._spark)
         examined = examination.run()
         items = unattempted(prepared, exercises) | examined.items | dict(kept)
@@ -200,16 +200,18 @@ def versions() -> dict[str, str]:
 def _foreign(notebook: Notebook) -> str:
     """Return the reason why a notebook cannot run here, as a sentence, or an empty string if it can."""
     if notebook.language and notebook.language.lower() != "python":
-        return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), and the exercises are in Python."
+        return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in Python."
     return ""
 
 
 def _versions(notebook: Notebook) -> list[str]:
     notes = []
     if notebook.lab_version and notebook.lab_version != __version__:
-        notes.append(f"It was made with version {notebook.lab_version} of the lab, and this is {__version__}.")
+        notes.append(
+            f"It was made with version {notebook.lab_version} of the lab and graded with version {__version__}."
+        )
     if notebook.kernel not in {"", "python3"}:
-        notes.append(f"It names the kernel {notebook.kernel}; it was run with Python {platform.python_version()}.")
+        notes.append(f"It names the kernel {notebook.kernel}, but was run with Python {platform.python_version()}.")
     return notes
 
 
@@ -249,12 +251,12 @@ def settle(record: Record, before: Record | None, requested: Collection[str]) ->
     for item in record.items:
         if item.status == "not graded":
             why = item.reason
-            failed(item, f"grading it broke off in {record.tries} batches: {why}", "could not be graded")
-            item.shown = "It could not be graded; your instructor knows, and can give points by hand."
+            failed(item, f"grading failed in {record.tries} batches: {why}", "could not be graded")
+            item.shown = "Grading itself failed several times; your instructor knows, and can give points by hand."
             names.append(item.name)
     record.doubts.append(
-        f"{records.GIVEN_UP} {record.tries} times at {', '.join(names)}, which now count nothing; "
-        "look at the executed notebook and give points with --marks, or try again with --only."
+        f"{records.GIVEN_UP} {record.tries} times at {', '.join(names)}, so these exercises have 0 points; look "
+        "at the executed notebook and give points with --marks, or try again with --only."
     )
 
 

@@ -41,8 +41,8 @@ class Mark(StrEnum):
     WAITING = "not yet"
     NOW = "now"
     DONE = "done"
-    PART = "in part before the kill"
-    SKIPPED = "not before the kill"
+    PART = "partly, then killed"
+    SKIPPED = "not reached before the kill"
     STOPPED = "stopped here"
 
 
@@ -119,7 +119,7 @@ class BackgroundRun:
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
         self.stages: Stages | None = None
-        self.status = "looking at the input and for Java"
+        self.status = "checking the input and Java"
         self.outcome: Outcome | None = None
         self.error: LabError | None = None
         self._folder = fresh_folder(scenario.name) if folder is None else folder.absolute()
@@ -135,7 +135,9 @@ class BackgroundRun:
         # Not waited for: somebody who clicks twice wants a sentence at once and not a
         # second crash in a minute.
         if not _ONE.acquire(blocking=False):
-            raise InvalidAction("Another crash is under way in this kernel: wait for its verdict, or cancel it there.")
+            raise InvalidAction(
+                "Another crash is running in this kernel. Wait for its verdict, or cancel it in its own panel."
+            )
         self._thread.start()
 
     def cancel(self) -> None:
@@ -155,7 +157,7 @@ class BackgroundRun:
         `TimeoutError`.
         """
         if not self._over.wait(seconds):
-            raise TimeoutError(f"The crash is still under way after {seconds} seconds: {self.status}.")
+            raise TimeoutError(f"The crash is still running after {seconds} seconds: {self.status}.")
         if self.error is not None:
             raise self.error
         assert self.outcome is not None
@@ -170,7 +172,7 @@ class BackgroundRun:
         except LabError as error:
             self._fail(error)
         except Exception as error:  # nobody above this thread would hear of it
-            self._fail(JobFailed(f"the run was ended by {error!r}; {self._folder} has what there is of it."))
+            self._fail(JobFailed(f"the run ended with {error!r}; see the files in {self._folder}."))
         finally:
             # Released before anybody hears of the end: whoever waited for it may begin
             # the next crash at once.

@@ -85,8 +85,7 @@ def choose(**words: object) -> Choice:
             _check(name, word, chosen.names[name])
         elif word not in chosen.names.get(name, [word]):
             raise InvalidInput(
-                f"{name} {word!r}: {chosen[decisive]} has none of that name; "
-                f"choose one of {', '.join(chosen.names[name])}."
+                f"{name} {word!r}: not possible with {chosen[decisive]}; choose one of {', '.join(chosen.names[name])}."
             )
     return chosen
 

@@ -26,9 +26,13 @@ from labkit.spark.options import CheckpointFate, Job
 from labkit.stores.contract import ServerBacked, Store
 
 LEADS = {
-    Victim.DRIVER: "One real Spark job, killed by SIGKILL and restarted from its checkpoint; read from outside.",
-    Victim.EXECUTOR: "One real Spark job; an executor was killed by SIGKILL, and its driver tried the task again; "
-    "read from outside.",
+    Victim.DRIVER: (
+        "One real Spark job, killed by SIGKILL and restarted from its checkpoint. A separate process read the results."
+    ),
+    Victim.EXECUTOR: (
+        "One real Spark job. An executor was killed by SIGKILL, and the driver ran the task again. A separate process "
+        "read the results."
+    ),
 }
 """The first sentence of a report, by the process that was killed."""
 

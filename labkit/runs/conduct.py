@@ -110,7 +110,10 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
 
 def _refuse_standby(run: Run) -> None:
     if run.scenario.master is not None:
-        raise InvalidInput("--standby: it would take the cluster's cores from the driver it waits for; leave it out.")
+        raise InvalidInput(
+            "--standby: a standby driver would take the cluster's cores, and the first driver would wait for them; "
+            "leave it out."
+        )
 
 
 def _run_all(

@@ -117,7 +117,7 @@ class Totals(Count):
             lines += 1
             number = number or len(words(line))
         if not number:
-            raise InvalidInput(f"{self.path}: there is no word in it; a word is made of letters, numbers and '.")
+            raise InvalidInput(f"{self.path}: the input contains no word; a word consists of letters, numbers and '.")
         return lines
 
     def expected(self) -> Iterator[Record]:

@@ -136,7 +136,8 @@ class DriverEvents:
             # failpoint must not look like one that survived it.
             run.ended = False
             raise JobFailed(
-                f"the failpoint {run.next_crash} was never reached: the run ended without a crash, and proves nothing."
+                f"the run ended without reaching the failpoint {run.next_crash}, so nothing crashed, and the "
+                "run proves nothing."
             )
 
 
@@ -149,14 +150,14 @@ def _full(run: Run) -> LabError | None:
     """Return an error that names the full disk of a failed run, or None if no disk is full."""
     for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
-            return InvalidInput(f"{place}: the disk is full; make room or name another folder with --out.")
+            return InvalidInput(f"{place}: the disk is full; free some space, or name another folder with --out.")
     return None
 
 
 def _ended_early(run: Run) -> LabError:
     if full := _full(run):
         return full
-    return JobFailed(f"the driver ended by itself; {run.folder.driver_log(run.drivers)} says why.")
+    return JobFailed(f"the driver ended without being killed; see the reason in {run.folder.driver_log(run.drivers)}.")
 
 
 def note_committed(run: Run) -> None:
@@ -221,7 +222,9 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     """Check the proof that an executor was killed, and add it to the run; its driver goes on. Raises `JobFailed`."""
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
-        raise JobFailed(f"the executor at {crash} did not die with its task (proof: {killed}); the run proves nothing.")
+        raise JobFailed(
+            f"the executor at {crash} did not die with its task (killed were: {killed}), so the run proves nothing."
+        )
     expected = engine_logs(crash.point, run.scenario.order)
     if expected is not None:
         # The driver lives on and may have committed the batch by now, so the time of each file is compared with that
@@ -248,9 +251,11 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
         crash = Crash(FailPoint(content["point"]), content["batch"])
         reached = Reached(content["pid"], content["session"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise JobFailed(f"{path}: damaged ({error!r}), so the run proves nothing; start it anew.") from None
+        raise JobFailed(
+            f"{path}: the evidence is damaged ({error!r}), so the run proves nothing; start the run again."
+        ) from None
     if crash != due:
-        raise JobFailed(f"the evidence {path} is not of {due}; the run proves nothing.")
+        raise JobFailed(f"{path}: this evidence belongs to another crash than {due}, so the run proves nothing.")
     return crash, reached
 
 

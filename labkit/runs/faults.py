@@ -35,9 +35,7 @@ def check_between(scenario: Scenario) -> None:
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
-            remedy = (
-                f"start one with labkit services up {scenario.store}, and leave LABKIT_{scenario.store.upper()} unset"
-            )
+            remedy = f"start one with `labkit services up {scenario.store}`, and unset LABKIT_{scenario.store.upper()}"
             raise ServiceUnavailable(f"--between {scenario.between} needs a server of the lab's own: {remedy}.")
 
 
@@ -75,7 +73,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     after = server.up()
     # The same process id would mean that the old server has gone on.
     if after.state != "up" or after.pid in ended:
-        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed; the run proves nothing.")
+        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed, so the run proves nothing.")
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 
 
@@ -86,6 +84,9 @@ def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
         deadline = time.monotonic() + _PATIENCE
         while names := store.unfinished():
             if time.monotonic() > deadline:
-                raise JobFailed(f"the server kept {names[0]} open for {_PATIENCE:.0f} s; the run proves nothing.")
+                raise JobFailed(
+                    f"the server kept the transaction {names[0]} open for {_PATIENCE:.0f} s although it should have "
+                    "expired, so the run proves nothing."
+                )
             time.sleep(0.1)
         return store.expired()

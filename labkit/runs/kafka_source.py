@@ -143,4 +143,8 @@ class GroupCommits:
             with opened(self._folder) as topic:
                 topic.commit_offsets(offsets_of(self._checkpoint, finished))
         except LabError as error:
-            print(f"labkit: the group does not know of batch {finished}: {error}", file=sys.stderr, flush=True)
+            print(
+                f"labkit: the offsets of batch {finished} could not be committed to the consumer group: {error}",
+                file=sys.stderr,
+                flush=True,
+            )

@@ -54,7 +54,7 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
     )
     table: TableRead | None = None
     killed: Killed | None = None
-    because = "it ended by itself"
+    because = "it ended without a report"
     tell(DriverStarts())
     with SupervisedDriver(launch, patience) as driver:
         for event in driver.events():
@@ -67,7 +67,7 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
                 case Failed() | DriverFailed():
                     because = event.because
     if table is None or killed is None:
-        raise JobFailed(f"the driver with the memory table failed: {because}; {launch.log} says more.")
+        raise JobFailed(f"the driver with the memory table failed: {because}; see {launch.log}.")
     # Whatever the JVM made for itself lay in its scratch folder, which is gone by now:
     # that is what this shows.
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".log")

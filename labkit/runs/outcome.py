@@ -27,9 +27,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if not isinstance(self.record, RunRecord):
-            raise InvalidInput(
-                "lab.Outcome() is made from the record of a run; call lab.crash(), which gives an outcome."
-            )
+            raise InvalidInput("lab.Outcome() needs the record of a run; call lab.crash(), which returns an outcome.")
 
     @property
     def verdict(self) -> Verdict:
@@ -95,7 +93,7 @@ class Outcome:
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
         except OSError:
-            there = "crashes[n]['files'] lists those that there were"
+            there = "crashes[n]['files'] lists the files that existed at the crash"
             raise InvalidInput(f"{path}: there is no such file; {there}.") from None
 
     def __str__(self) -> str:

@@ -72,11 +72,12 @@ def _make(run: Run) -> None:
         durable.replace(folder.config, json.dumps({"scenario": scenario.to_json(), "versions": versions}, indent=2))
     except FileExistsError:
         raise InvalidInput(
-            f"{folder.path}: this folder is there already; name a new one with --out, or --resume it."
+            f"{folder.path}: this folder is there already; name a new one with --out, or continue its run with "
+            "--resume."
         ) from None
     except OSError as error:
         raise InvalidInput(
-            f"{folder.path}: cannot be written ({error.strerror}); name another folder with --out."
+            f"{folder.path}: the folder cannot be written ({error.strerror}); name another one with --out."
         ) from None
     prepare_for_faults(scenario, folder.store(scenario.store))
     feed(scenario, folder)
@@ -95,11 +96,16 @@ def resume(folder: Path) -> Run:
     try:
         scenario = Scenario.from_json(json.loads(paths.config.read_text(encoding="utf-8"))["scenario"])
     except FileNotFoundError:
-        raise InvalidInput(f"{paths.path}: no run to resume (there is no {paths.config.name}).") from None
+        raise InvalidInput(
+            f"{paths.path}: there is no run to resume, because the file {paths.config.name} is missing."
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run anew.") from None
+        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run again.") from None
     if scenario.job is Job.SOCKET:
-        raise InvalidInput(f"{paths.path}: what was sent to a socket cannot be sent again; start the run anew.")
+        raise InvalidInput(
+            f"{paths.path}: a run with --job socket cannot be resumed, because a socket cannot send its lines "
+            "again; start the run again."
+        )
     # The runner may have died between the start of a driver and its log, or after it: the larger count never gives a
     # number twice.
     drivers = max(len(list(paths.path.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())

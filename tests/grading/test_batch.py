@@ -134,7 +134,7 @@ def test_an_output_folder_of_another_course_is_refused(tmp_path: Path) -> None:
         grade(tmp_path)
     (tmp_path / "out" / "grading.json").unlink()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.raises(InvalidInput, match="something else in this folder"):
+    with pytest.raises(InvalidInput, match="contains other files"):
         grade(tmp_path)
 
 

@@ -175,7 +175,7 @@ def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
     ]
     book = booked(tmp_path, *kept, members=list_)
     assert totals(book) == {"Ada": 6, "Bob": 6, "Cem": 6, "Dora": 6, "Eve": 6}
-    assert "counts for all of the group" in {row.name: row.notes for row in book.rows}["Ada"][0]
+    assert "counts for the whole group" in {row.name: row.notes for row in book.rows}["Ada"][0]
     assert not book.unknown
 
 
@@ -230,12 +230,12 @@ def test_lists_as_platforms_and_spreadsheets_write_them(text: str, kept: dict[st
     ("text", "says"),
     [
         ("", "is empty"),
-        ("id,name\n", "there is nobody"),
-        ("points\n3\n", "line 2: nobody is named"),
-        ("id,name\n7,A\n7,B\n", "line 3: 7 is also in"),
+        ("id,name\n", "the roster is empty"),
+        ("points\n3\n", "line 2: this line names no student"),
+        ("id,name\n7,A\n7,B\n", "line 3: the id 7 is also in"),
         ("id,deadline\n7,tomorrow\n", "line 2: tomorrow is not a date"),
         ("id,extension\n7,a week\n", "line 2: a week is not a number of days"),
-        ("id\n\0\n", "is no text"),
+        ("id\n\0\n", "is not text"),
     ],
 )
 def test_a_bad_roster_is_one_sentence(text: str, says: str, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_points_by_hand_count_and_survive(tmp_path: Path) -> None:
     assert [row.open for row in book.rows] == [2, 2]
     page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
     assert "6 of 8 points" in page
-    assert "2 still to be given by hand" in page
+    assert "2 more to be graded by hand" in page
     template = tmp_path / "by_hand" / "marks.csv"
     filled = template.read_text().replace("01-why,,2,,", "01-why,,2,1.5,well said", 1)
     assert filled != template.read_text()
@@ -264,7 +264,7 @@ def test_points_by_hand_count_and_survive(tmp_path: Path) -> None:
     page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
     assert "7.5 of 8 points" in page
     assert "well said" in page
-    assert "still to be given" not in page
+    assert "to be graded by hand" not in page
     before = {path.name: path.read_bytes() for path in template.parent.iterdir()}
     booked(tmp_path, marks=given)
     assert {path.name: path.read_bytes() for path in template.parent.iterdir()} == before
@@ -297,7 +297,7 @@ def test_a_mark_that_could_be_anybodys_is_nobodys(tmp_path: Path) -> None:
     given = by_hand(tmp_path, "student,exercise,points\nMax Muster,01-why,2\nnobody,01-why,2\nmoodle-2,01-why,1\n")
     book = booked(tmp_path, *twins, marks=given)
     assert totals(book) == {"Max Muster (1)": 6, "Max Muster (2)": 7}
-    assert sum("so these points are not counted" in doubt for doubt in book.doubts) == 2
+    assert sum("these points do not count" in doubt for doubt in book.doubts) == 2
 
 
 def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None:
@@ -305,18 +305,18 @@ def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None
     given = by_hand(tmp_path, "student,exercise,points\nMax Muster,01-why,2\n")
     book = booked(tmp_path, record("1"), record("2"), members=list_, marks=given)
     assert set(totals(book).values()) == {6}
-    assert any("2 students here can be called Max Muster" in one for one in book.doubts)
+    assert any("2 students here" in one for one in book.doubts)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("student,exercise\nada,01-why\n", "no column points"),
-        ("student,exercise,points\nada,01-wyh,2\n", "line 2: 01-wyh is no exercise"),
-        ("student,exercise,points\nada,01-why,two\n", "line 2: two points; write a number"),
-        ("student,exercise,points\nada,01-why,-1\n", "line 2: -1 points"),
-        ("student,exercise,points\nada,01-why,nan\n", "line 2: nan points"),
-        ("student,exercise,points\n,01-why,2\n", "line 2: it does not say which student"),
+        ("student,exercise,points\nada,01-wyh,2\n", "line 2: 01-wyh is not an exercise"),
+        ("student,exercise,points\nada,01-why,two\n", r"line 2: .*two; write a number"),
+        ("student,exercise,points\nada,01-why,-1\n", r"line 2: .*-1; write"),
+        ("student,exercise,points\nada,01-why,nan\n", "line 2: .*nan; write"),
+        ("student,exercise,points\n,01-why,2\n", "line 2: the column student is empty"),
     ],
 )
 def test_bad_marks_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
@@ -359,23 +359,23 @@ def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> N
     ]
     book = booked(tmp_path, *kept, rules=said, deadline=DEADLINE)
     assert totals(book) == {"canvas-1": 5.4, "canvas-2": 6}
-    assert any("nobody says by how much" in doubt for doubt in book.doubts)
+    assert any("late by an unknown time" in doubt for doubt in book.doubts)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("[weight]\n", r"unknown section \[weight\]"),
-        ("[weights]\n'01-dobule' = 2\n", "01-dobule is no exercise"),
+        ("[weights]\n'01-dobule' = 2\n", "01-dobule is not an exercise"),
         ("[weights]\n'01-double' = 'two'\n", "choose a number"),
-        ("[late]\npercent = 3\n", "has no percent"),
+        ("[late]\npercent = 3\n", "the key percent;"),
         ("[late]\npercent_a_day = 300\n", "from 0 to 100"),
-        ("[partial]\n'01-double' = 3\n", "3 points for a part"),
-        ("[rubric.'01-why']\na = 1\n", "come to 1 points, and it has 2"),
-        ("[rubric]\n'01-why' = 1\n", "is a table of numbers"),
-        ("rubric = 3\n", "needs a table"),
-        ("[export]\nmoodle = 'x'\n", "has the titles of columns"),
-        ("x =", "are no TOML"),
+        ("[partial]\n'01-double' = 3\n", "partial credit of 3 points"),
+        ("[rubric.'01-why']\na = 1\n", "1 points, but the exercise has 2"),
+        ("[rubric]\n'01-why' = 1\n", "must be a table of numbers"),
+        ("rubric = 3\n", "a table for each exercise"),
+        ("[export]\nmoodle = 'x'\n", "column titles in quotes"),
+        ("x =", "not valid TOML"),
     ],
 )
 def test_bad_rules_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> 
         ("01-dedup", ("ada", "bob", "dora")),
     ]
     booked(tmp_path, *kept)
-    assert "Alike" in (tmp_path / "summary.html").read_text()
+    assert "Similar answers" in (tmp_path / "summary.html").read_text()
     assert similarity.structure("x = 1") == ""
     assert similarity.structure("def f(:") == ""
     assert similarity.structure("(" * 5000) == ""
@@ -566,7 +566,7 @@ def test_what_was_said_about_a_class_holds_until_something_else_is_said(tmp_path
     mine = table(tmp_path / "mine.csv", "student,exercise,points\nada,01-why,2\n")
     given = policy.read(out, {"marks": str(mine)}, COURSE).marks
     assert [mark.points for mark in given] == [1, 2]
-    with pytest.raises(InvalidInput, match="--deadline soon: not a date"):
+    with pytest.raises(InvalidInput, match=r"--deadline soon: .*not a date"):
         policy.read(out, {"deadline": "soon"}, COURSE)
 
 

@@ -96,7 +96,7 @@ def test_a_notebook_that_grows_when_it_is_written_is_graded(cases: Path) -> None
 
 def test_an_error_that_hides_nothing_is_shown(cases: Path) -> None:
     assert "NameError: name &#39;nubmer&#39; is not defined" in page(cases, "undefined")
-    assert "does not give anything the name double" in page(cases, "misspelt")
+    assert "does not define double" in page(cases, "misspelt")
     assert "Line 2 of the cell" in page(cases, "syntax")
     assert "return 2 * nubmer" in page(cases, "undefined")
 

@@ -81,7 +81,7 @@ def test_every_option_is_generated_above() -> None:
 @pytest.mark.parametrize(
     ("words", "begins"),
     [
-        ({"shard": "2/8"}, "--shard 2/8: give it --seed"),
+        ({"shard": "2/8"}, "--shard 2/8: add --seed"),
         ({"shard": "9/8", "seed": 1}, "--shard 9/8"),
         ({"shard": "2/8", "seed": 1, "master": "local[2]"}, "--shard and --master"),
         ({"shards": 8}, "--shards 8: only --master"),

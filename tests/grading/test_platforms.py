@@ -116,7 +116,7 @@ def test_attempts_of_one_student_are_one_and_the_newest_counts(tmp_path: Path) -
     assert set(found) == {"blackboard-ada", "blackboard-bob"}
     ada = found["blackboard-ada"]
     assert (ada.sha256, ada.when.day) == (sha(answer(29)), 29)
-    assert "3 files; the newest" in ada.notes[0]
+    assert "3 files" in ada.notes[0]
     dates = {
         f"12-9 - Ada - Jan {day}, 2027 {hour}00 AM/{NOTEBOOK}": answer(day + hour)
         for day, hour in ((3, 9), (3, 10), (2, 11))
@@ -149,7 +149,7 @@ def test_an_archive_cannot_take_another_ones_place_by_what_its_folders_are_calle
     real = packed(tmp_path / "moodle.zip", {fake: answer(1)})
     frida = by_key(gathered(tmp_path, real, tmp_path / "in"))["moodle-1002"]
     assert frida.sha256 == sha(answer(1))
-    assert "an archive that nobody has named" in frida.doubts[0]
+    assert "the command line does not name" in frida.doubts[0]
     nested = packed(tmp_path / "both.zip", {
         "Mallory_1003_assignsubmission_file_/x.zip": zipped({fake: answer(98)}, (2099, 1, 1, 0, 0, 0)), fake: answer(1),
         f"Mallory_1003_assignsubmission_file_/{fake}": answer(99),
@@ -224,7 +224,7 @@ def test_archives_in_an_archive_are_the_students_they_are_named_after(tmp_path: 
     found = by_key(gathered(tmp_path, packed(tmp_path / "submissions.zip", names)))
     assert {key: one.late for key, one in found.items()} == {"canvas-4711": True, "canvas-4712": False}
     (one,) = gathered(tmp_path, packed(tmp_path / "in/all.zip", {"dora.zip": inner(1), "emil.zip": inner(2)}).parent)
-    assert "name the folder that holds theirs" in one.doubts[0]
+    assert "name the folder that contains" in one.doubts[0]
 
 
 def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_dates_inside_a_students_archive_are_the_students_word(tmp_path: Path) -
 def test_the_archive_of_one_student_named_alone_is_asked_about(tmp_path: Path) -> None:
     (dora,) = gathered(tmp_path, packed(tmp_path / "dora.zip", {f"course/notebooks/{NOTEBOOK}": answer(1)}))
     assert dora.key == "dora"
-    assert "taken as what one student, dora, handed in" in dora.doubts[0]
+    assert "the submission of one student, dora" in dora.doubts[0]
     found = by_key(
         gathered(
             tmp_path,
@@ -286,7 +286,7 @@ def test_a_folder_too_many_is_asked_about_and_a_platforms_is_seen_through(tmp_pa
     for number, who in enumerate(("ada", "bob")):
         write(tmp_path / "in/class" / who / NOTEBOOK, answer(number))
     (one,) = gathered(tmp_path, tmp_path / "in")
-    assert "name the folder that holds theirs" in one.doubts[0]
+    assert "name the folder that contains" in one.doubts[0]
     for number, who in enumerate(("Ada", "Bob")):
         write(tmp_path / "unzipped/download" / f"{who}_{number}_assignsubmission_file_" / NOTEBOOK, answer(number))
     assert set(by_key(gathered(tmp_path, tmp_path / "unzipped"))) == {"moodle-0", "moodle-1"}
@@ -296,7 +296,7 @@ def test_two_files_of_one_date_are_asked_about(tmp_path: Path) -> None:
     write(tmp_path / "in/ada/a.ipynb", answer(1))
     write(tmp_path / "in/ada/b.ipynb", answer(2))
     (ada,) = gathered(tmp_path, tmp_path / "in")
-    assert "are of the same date" in ada.doubts[0]
+    assert "have the same date" in ada.doubts[0]
 
 
 def test_what_came_along_as_it_was_released_is_not_graded(tmp_path: Path) -> None:
@@ -324,7 +324,8 @@ def test_no_notebook_at_all_is_a_student_with_a_reason(tmp_path: Path) -> None:
     write(tmp_path / "in/bob" / NOTEBOOK, answer(1))
     packed(tmp_path / "in/eve.zip", {"notes.md": "x"})
     found = by_key(gathered(tmp_path, tmp_path / "in"))
-    assert found["ada"].problem == "There is no notebook among what was handed in: ada/essay.docx."
+    assert "no notebook" in found["ada"].problem
+    assert "ada/essay.docx" in found["ada"].problem
     assert "no notebook" in found["eve"].problem
     assert not found["bob"].problem
 
@@ -347,7 +348,7 @@ def test_one_students_files_use_up_nothing_of_another_ones(tmp_path: Path, monke
     frida = {f"Frida_3_assignsubmission_file_/{NOTEBOOK}": answer(1)}
     found = by_key(gathered(tmp_path, packed(tmp_path / "moodle.zip", flood | many | frida)))
     assert not found["moodle-3"].problem
-    assert "9 files lie in it" in found["moodle-2"].problem
+    assert "has 9 files" in found["moodle-2"].problem
     with archives.opened(tmp_path / "moodle.zip", "moodle.zip") as archive:
         refused = [entry for entry in archive.entries() if entry.problem]
     assert [entry.path.parts[0][:7] for entry in refused] == [*["Mallory"] * 4, "Marvin_"]
@@ -367,7 +368,7 @@ def test_only_what_parses_is_kept_and_nothing_that_is_shown(tmp_path: Path, monk
     monkeypatch.setattr(submissions, "MOST_STORED", 10)
     write(tmp_path / "in/ada/more.ipynb", answer(2), LATE)
     (ada,) = [one for one in gathered(tmp_path, tmp_path / "in") if one.key == "ada"]
-    assert "hand in fewer" in ada.problem
+    assert "submit fewer" in ada.problem
 
 
 def test_a_list_of_contents_that_fills_the_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

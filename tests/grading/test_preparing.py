@@ -24,7 +24,7 @@ def asked(found: PreparedNotebook) -> list[str]:
 def test_a_copy_that_was_not_touched_has_nothing_to_ask() -> None:
     found = prepare(RELEASED, RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
     assert asked(found) == []
-    assert set(found.missing.values()) == {"its cell is as it was released"}
+    assert set(found.missing.values()) == {"its cell has not been changed since the release"}
     assert [cell.source for cell in found.cells] == ["steps = 3  # how many"]
     assert found.notes == []
 
@@ -41,13 +41,13 @@ def test_demonstrations_and_checks_are_not_executed() -> None:
 def test_an_answer_is_found_wherever_it_stands() -> None:
     cells = submitted.answers()
     assert asked(prepared(*cells[::-1])) == list(submitted.ALL)
-    assert "another order" in prepared(*cells[::-1]).notes[0]
+    assert "not in the order" in prepared(*cells[::-1]).notes[0]
 
 
 def test_an_answer_without_its_mark_is_found_by_its_name() -> None:
     found = prepared(submitted.RIGHT["01-double"], "x = 1")
     assert asked(found) == ["01-double"]
-    assert found.notes[0] == "01-double: its cell has lost its mark and was found by the name double."
+    assert found.notes[0].startswith("01-double: its cell has lost its mark")
     assert found.missing["01-dedup"] == "its cell is missing from the notebook"
 
 
@@ -55,14 +55,14 @@ def test_of_two_answers_the_last_counts_and_the_first_is_not_executed() -> None:
     first, last = (submitted.marked("01-double", f"def double(number):\n    return {n} * number") for n in (3, 2))
     found = prepared(first, last)
     assert [cell.source for cell in found.cells] == [last]
-    assert "01-double: 2 cells answer it, and the last one counts." in found.notes
+    assert any(note.startswith("01-double: 2 cells answer it") for note in found.notes)
 
 
 def test_a_mark_in_the_metadata_counts_and_a_lie_about_it_is_named() -> None:
     cells = (Cell("def double(n): return 2 * n", exercise="01-double"), Cell("y = 2", exercise="77-nothing"))
     found = prepare(Notebook(cells, ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
     assert asked(found) == ["01-double"]
-    assert "A cell says that it answers 77-nothing, which is no exercise of this notebook." in found.notes
+    assert any("77-nothing, which is not an exercise" in note for note in found.notes)
 
 
 def test_a_cell_that_is_no_python_is_executed_all_the_same() -> None:

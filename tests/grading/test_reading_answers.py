@@ -67,13 +67,13 @@ ANSWERS = {
 }
 MISSING = {"the stub": ..., "a stub of a list": [..., ...], "a stub of a dict": {"a": ..., "b": {"c": ...}}}
 REFUSED = {
-    "a part of a dict": ({"a": None, "b": ...}, "is not filled in"),
-    "a part of a list": ([..., [[], ...]], "is not filled in"),
+    "a part of a dict": ({"a": None, "b": ...}, "still contains"),
+    "a part of a list": ([..., [[], ...]], "still contains"),
     "2**63": (LARGEST, "more than 64 bits"),
     "2**70": (2**70, "more than 64 bits"),
     "a number of many digits": ([[10**5000]], "more than 64 bits"),
-    "no number": (float("nan"), "no number that JSON can carry"),
-    "infinity": ([float("-inf")], "no number that JSON can carry"),
+    "no number": (float("nan"), "JSON cannot represent"),
+    "infinity": ([float("-inf")], "JSON cannot represent"),
     "a subclass": (Sly(3), "type Sly"),
     "a subclass within": ({"a": Sly(1)}, "type Sly"),
     "a tuple": ((1, 2), "type tuple"),
@@ -81,7 +81,7 @@ REFUSED = {
     "bytes": (b"", "type bytes"),
     "an object": (object(), "type object"),
     "a class": (Sly, "type type"),
-    "a key that is a number": ({1: 2}, "keys are text"),
+    "a key that is a number": ({1: 2}, "keys must be text"),
     "half a character": ("\ud800", "half a character"),
     "half a character as key": ({"\udfff": 1}, "half a character"),
     "too deep": (nested(DEEPEST + 1), f"more than {DEEPEST} levels"),

@@ -87,15 +87,15 @@ def test_records_of_another_seed_and_folders_without_any_are_refused(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--shard", "1/2"], "give it --seed"),
-        (["--shard", "1/2", "--seed", "1", "--master", "local[2]"], "leave one of them out"),
-        (["--shard", "1/2", "--seed", "1", "--only", "ada"], "leave --shard, --records or --master out"),
+        (["--shard", "1/2"], "add --seed"),
+        (["--shard", "1/2", "--seed", "1", "--master", "local[2]"], "leave one of the two out"),
+        (["--shard", "1/2", "--seed", "1", "--only", "ada"], "take over existing grades"),
         (["--master", "local[2]", "--shards", "0"], "choose 1 to 10,000"),
-        (["--shards", "3"], "only --master cuts a batch up"),
+        (["--shards", "3"], "only --master splits"),
         (["--master", "foo"], "write local[4]"),
         (["--master", "local[0]"], "write local[4]"),
         (["--master", ""], "write local[4]"),
-        (["--records", ".", "--only", "ada"], "leave --shard, --records or --master out"),
+        (["--records", ".", "--only", "ada"], "take over existing grades"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -117,7 +117,7 @@ def test_what_somebody_else_keeps_where_shards_would_be_is_left_alone(
     given = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
     words = ["--course", str(submitted.COURSE), "--master", "local[2]"]
     assert execute([*given, *words]) == 64
-    assert "this is no shard of labkit grade" in capsys.readouterr().err
+    assert "not a shard of labkit grade" in capsys.readouterr().err
     assert (tmp_path / "out.shards" / "thesis.txt").read_text() == "mine"
 
 

@@ -128,11 +128,11 @@ def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> 
     judged, proof, files, code, steps, command = said
     assert "3 of 3 records came out twice or more" in judged
     assert "sink.after_pre_commit, moment 4: all rows are in the store." in proof
-    assert "Signal 9 to every process" in proof
-    assert "processes killed: 3. Afterwards the session was empty." in proof
+    assert "Signal 9 was sent to every process" in proof
+    assert "processes killed: 3. Afterwards no process" in proof
     assert "Crash 1: offsets/0." in files
     assert '{"offset": 3}' in files
-    assert "commits/0 was not there." in files
+    assert "commits/0 did not exist." in files
     assert "self.store.append(*some)" in code
     trace = re.search(r'lab\.show\("([^"]+)"\)', steps)
     assert trace is not None
@@ -201,10 +201,10 @@ def test_where_no_key_has_two_values_there_is_no_line(tmp_path: Path) -> None:
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     crash = {name: value for name, value in CRASH.items() if name not in {"killed", "files", "signal"}}
     said = text_of(shown(outcome(tmp_path / "run", crash=crash))[0])
-    assert "Signal unknown to every process" in said
+    assert "Signal unknown was sent to every process" in said
     assert "processes killed: unknown." in said
     assert "session was empty" not in said
-    assert "Which files there were is unknown." in said
+    assert "not recorded" in said
     run = outcome(tmp_path / "other")
     (run.record.folder.checkpoint / "offsets" / "0").unlink()
     assert "where the batch ends: unknown" in text_of(shown(run)[0])
@@ -213,8 +213,8 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 def test_an_executor_that_was_killed_is_told_from_a_driver(tmp_path: Path) -> None:
     crash = {**CRASH, "executor": 102}
     said = text_of(shown(outcome(tmp_path, crash=crash))[0])
-    assert "Signal 9 to the executor whose task reached the point" in said
-    assert "The driver went on." in said
+    assert "Signal 9 was sent to the executor" in said
+    assert "The driver continued." in said
     assert "session was empty" not in said
 
 
@@ -521,14 +521,14 @@ def test_a_running_crash_is_one_line_that_changes() -> None:
     said = [words.rpartition(",")[0] for words, _, _ in line.shown]
     assert said[:6] == [
         "starting Spark",
-        "Spark is up",
+        "Spark has started",
         "starting the job",
-        "the job runs",
-        "the moment is reached, now comes the kill",
+        "the job is running",
+        "the job has reached the failpoint and is being killed",
         "killed: every process is dead",
     ]
     assert said[6] == "starting Spark again"
-    assert said[-1] == "the job has ended, now a reader looks"
+    assert said[-1] == "the job has ended, reading the results"
     done = [done for _, done, _ in line.shown]
     assert done == sorted(done)
     assert {of for _, _, of in line.shown} == {10}

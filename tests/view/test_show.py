@@ -17,7 +17,7 @@ def test_every_real_cell_opens_at_its_failpoint(cell):
     model = story.model
     assert cell.point in model.reached(story.states[player.at - 1], story.actions[player.at - 1])
     assert story.actions[player.at].name == "crash"
-    assert story.watch_for.startswith(f"{cell.point} is reached in step {player.at}.")
+    assert story.watch_for.startswith(f"Step {player.at} reaches {cell.point}.")
     assert player.to_json()["at"] == player.at
 
 
@@ -31,7 +31,7 @@ def test_another_input_is_simulated_as_it_is(tmp_path):
     ("options", "complaint"),
     [
         ({"job": "totals", "crashes": ["sink.mid_write@0"]}, "does not model this job"),
-        ({"crashes": []}, "Nothing crashes"),
+        ({"crashes": []}, "no crash to simulate"),
         ({"crashes": ["sink.mid_write@0"], "records_per_batch": 2}, "one batch of at most"),
     ],
 )

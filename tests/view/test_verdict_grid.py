@@ -99,7 +99,7 @@ def test_a_folder_of_runs_becomes_a_page_of_links(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"), [(None, "holds no run with a verdict"), ("{", "damaged"), ('{"scenario": 1}', "damaged")]
+    ("content", "complaint"), [(None, "no run with a verdict"), ("{", "damaged"), ('{"scenario": 1}', "damaged")]
 )
 def test_a_folder_that_cannot_be_shown_gets_one_sentence(content, complaint, tmp_path):
     if content:

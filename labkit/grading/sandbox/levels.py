@@ -37,9 +37,9 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
-        return "Namespaces are a part of Linux, and this is another system."
+        return "Namespaces exist on Linux only."
     if level is Level.NAMESPACES and os.geteuid() != 0:
-        return "It needs root."
+        return "It needs root privileges."
     return _tried(Job(level, place, Limits(), (), environment("/home/learner", lab)), lab)
 
 
@@ -58,7 +58,7 @@ def _tried(job: Job, lab: Path) -> str | None:
         except FrameError:
             errors.seek(0)
             lines = errors.read(20_000).decode(errors="replace").strip().splitlines()
-            answer = lines[-1][:300] if lines else "The sandbox ended without a word."
+            answer = lines[-1][:300] if lines else "The test sandbox ended without an error message."
         process.kill()
         process.wait()
     return None if answer == "works" else answer
@@ -74,10 +74,11 @@ def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level,
         level = Level(wanted)
         if level is Level.PLAIN and not trust:
             raise InvalidInput(
-                "--isolation plain: submitted code could read your files and use the network; add --trust."
+                "--isolation plain: submitted code could read your files and use the network; to accept that, "
+                "add --trust."
             )
         if (why := missing(level, place, lab)) is not None:
-            raise InvalidInput(f"--isolation {level}: this machine does not offer it. {why}")
+            raise InvalidInput(f"--isolation {level}: this machine does not support it. {why}")
         return level, absent
     for level in (Level.NAMESPACES, Level.USER_NAMESPACES):
         why = missing(level, place, lab)
@@ -87,4 +88,4 @@ def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level,
     if trust:
         return Level.PLAIN, absent
     reasons = " ".join(f"{level}: {why}" for level, why in absent.items())
-    raise InvalidInput(f"This machine cannot keep submitted code apart. {reasons} Add --trust to run it all the same.")
+    raise InvalidInput(f"This machine cannot isolate submitted code. {reasons} To run it nevertheless, add --trust.")

@@ -80,7 +80,9 @@ def _empty(folder: Path, module: str) -> None:
         place.mkdir()
         place /= "__init__"
     elif not place.with_suffix(".py").exists():
-        raise GradingError(f"{module}: an exercise withholds this module, and there is none; mend its `withheld`.")
+        raise GradingError(
+            f"{module}: an exercise withholds this module, but it does not exist; correct `withheld` of the exercise."
+        )
     place.with_suffix(".py").write_text(_WITHHELD, encoding="utf-8")
 
 

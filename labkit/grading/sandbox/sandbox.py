@@ -112,7 +112,7 @@ class Sandbox:
             receive(self._control, 1000, time.monotonic() + _END_SECONDS)
         except FrameError as error:
             self.close()
-            raise GradingError(f"A sandbox could not be ended ({error}).") from None
+            raise GradingError(f"A sandbox could not be stopped ({error}).") from None
 
     def close(self) -> None:
         """End the process, and its sandbox if there is one."""

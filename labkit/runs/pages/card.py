@@ -175,9 +175,9 @@ def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
     whom = "the executor whose task reached the point" if is_executor else "every process of the driver's session"
     after = ""
     if killed:
-        after = " The driver went on." if is_executor else " Afterwards the session was empty."
+        after = " The driver continued." if is_executor else " Afterwards no process of the session was left."
     where = _where(strategy, str(crash.get("point", UNKNOWN)))
-    return f"{where} Signal {crash.get('signal', UNKNOWN)} to {whom}; processes killed: {how_many}.{after}"
+    return f"{where} Signal {crash.get('signal', UNKNOWN)} was sent to {whom}; processes killed: {how_many}.{after}"
 
 
 def _where(strategy: Strategy, point: str) -> str:
@@ -195,7 +195,7 @@ def _files(record: RunRecord) -> Iterable[Html]:
     for nth, crash in enumerate(record.crashes, 1):
         names = crash.get("files")
         if names is None:
-            yield para("Which files there were is unknown.")
+            yield para("The files of this moment were not recorded.")
             continue
         left = len(names) - MOST_FILES
         listing = ", ".join(names[:MOST_FILES]) or "none"
@@ -205,7 +205,7 @@ def _files(record: RunRecord) -> Iterable[Html]:
             yield para(f"The last line of offsets/{batch}, where the batch ends:")
             yield code(_last_line(record, nth, f"offsets/{batch}"))
         if f"commits/{batch}" not in names:
-            yield para(f"commits/{batch} was not there.")
+            yield para(f"commits/{batch} did not exist.")
 
 
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
@@ -226,7 +226,7 @@ def _steps(record: RunRecord) -> Iterable[Html]:
     except LabError as error:
         yield para(str(error))
         return
-    yield para("The same scenario in the simulator, to be stepped through:")
+    yield para("Step through the same scenario in the simulator:")
     yield code(f'lab.show("{walk.trace}")')
 
 

@@ -30,7 +30,7 @@ JUMPED = "↩"
 """The sign for a cell in which a reader saw a value go back."""
 
 
-KEY = f"{JUMPED}: a reader saw a value go back. Empty: the sink has no such failpoint."
+KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not have this failpoint."
 
 
 class Square(NamedTuple):
@@ -166,7 +166,7 @@ def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
 
 def simulated() -> VerdictGrid:
     """Return the grid of every cell that the simulator models; each cell names its trace."""
-    return VerdictGrid(list(_simulated()), "Every cell was run in the simulator.")
+    return VerdictGrid(list(_simulated()), "The simulator ran every cell.")
 
 
 def _simulated() -> Iterator[Square]:
@@ -191,10 +191,12 @@ def of_runs(base: Path) -> VerdictGrid:
     """
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
-        raise InvalidInput(f"{base}: holds no run with a verdict; name a folder that `labkit matrix` has filled.")
+        raise InvalidInput(
+            f"{base}: the folder contains no run with a verdict; name a folder that `labkit matrix` has filled."
+        )
     order = {cell: place for place, cell in enumerate(sorted(by_cell, key=_place))}
     squares = sorted(by_cell.values(), key=lambda square: order[square.cell])
-    return VerdictGrid(squares, "Every cell is a real run; click it for its report.", base)
+    return VerdictGrid(squares, "Every cell is a real run; click it to open its report.", base)
 
 
 def _place(cell: Cell) -> tuple[int, str, str, int]:
@@ -215,7 +217,7 @@ def _real(path: Path) -> Iterator[Square]:
             str(verdict["because"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path}: damaged ({error!r}); remove the folder or run it again.") from None
+        raise InvalidInput(f"{path}: the file is damaged ({error!r}); delete its folder, or repeat the run.") from None
     yield Square(cell, guarantee, jumped, because, path.parent.name)
 
 

@@ -25,11 +25,14 @@ def walk_of(scenario: Scenario) -> Replay:
         list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
-        raise InvalidInput("The simulator does not model this job, store or checkpoint; it has the job running.")
+        raise InvalidInput(
+            "The simulator does not model this job, store or checkpoint; choose the job running and a store in the "
+            "simulator."
+        )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
-        raise InvalidInput(f"The simulator has one batch of at most {MOST_WORDS} records; this input is longer.")
+        raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")
     if not scenario.crashes:
-        raise InvalidInput("Nothing crashes in this scenario; name a failpoint.")
+        raise InvalidInput("This scenario has no crash to simulate; name a failpoint.")
     return crashed(scenario.strategy, scenario.order, scenario.store, scenario.crashes, words)
 
 
@@ -40,6 +43,4 @@ def at_failpoint(scenario: Scenario) -> Player:
     """
     walk = walk_of(scenario)
     step, point = first_crash(walk), scenario.crashes[0].point
-    return Player(
-        walk.trace, f"{point} is reached in step {step - 1}. {point.sentence} Step {step} is the crash.", step - 1
-    )
+    return Player(walk.trace, f"Step {step - 1} reaches {point}. {point.sentence} Step {step} is the crash.", step - 1)

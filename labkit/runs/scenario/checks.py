@@ -52,7 +52,8 @@ def check_crashes(scenario: "Scenario") -> None:
         check_crash(crash, scenario.strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
         raise InvalidInput(
-            f"--crash {scenario.crashes[0]}: the first driver recovers nothing; crash it elsewhere first."
+            f"--crash {scenario.crashes[0]}: the first driver has nothing to recover, so it never reaches this "
+            "failpoint; name another first crash."
         )
 
 
@@ -69,7 +70,7 @@ def check_placed(scenario: "Scenario") -> None:
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
-        raise InvalidInput("--master: the job socket runs on this machine's threads only; leave --master out.")
+        raise InvalidInput("--master: the job socket runs only in threads of this machine; leave --master out.")
     in_tasks = scenario.crashes if scenario.job is Job.RUNNING else ()
     check_master(scenario.master, in_tasks, scenario.most_tasks)
 
@@ -92,7 +93,7 @@ def check_input(scenario: "Scenario") -> int:
     for crash in scenario.crashes:
         if crash.batch >= batches:
             raise InvalidInput(
-                f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} record(s), "
-                f"so the last one is {batches - 1}."
+                f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} "
+                f"record(s), so the last one is {batches - 1}."
             )
     return records

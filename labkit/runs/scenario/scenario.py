@@ -50,8 +50,8 @@ _WITH_SERVER = ", ".join(name for name in STORES if name in SERVICES)
 _WITHOUT_SERVER = ", ".join(name for name in STORES if name not in SERVICES)
 _TO_SERVER = [each for each in Fault if each not in (*ON_THIS_MACHINE, *OF_THE_SOURCE)]
 _RECORDS = Number(1, complaint="a batch needs at least 1 record.")
-_TASKS = Number(1, MOST_PARTITIONS, f"a batch is written by 1 to {MOST_PARTITIONS} tasks.")
-_OTHER_TASKS = in_counting_jobs("have other numbers of tasks")
+_TASKS = Number(1, MOST_PARTITIONS, f"a batch has 1 to {MOST_PARTITIONS} tasks.")
+_OTHER_TASKS = in_counting_jobs("change the number of tasks")
 _USUAL_TASKS = Need(
     lambda scenario: scenario.later_partitions == PARTITIONS or _OTHER_TASKS.met(scenario), _OTHER_TASKS.otherwise
 )
@@ -88,24 +88,25 @@ class Scenario(Options):
     job: Job = option(
         Name(Job),
         Job.RUNNING,
-        "running: one row (offset, word, running count) for every record. totals: for every batch the total "
-        "of each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+), lower-cased. "
-        "socket: one row for every line of a socket, which cannot be replayed; --records-per-batch lines are sent "
-        "to every driver that will be killed, the rest to the last. kafka: the same as running, on a topic of the "
-        "run's own that Spark's Kafka source reads at read_committed. shop: one row for every order, an item with "
-        "the price that a file outside of the job names, and a mail for each, in another file outside.",
+        "running: one row (offset, word, running count) for each record. totals: for each batch the total of "
+        "each word in it; a word is a maximal run of letters, numbers and ' ([\\p{L}\\p{N}']+) in lower case. "
+        "socket: one row for each line from a socket, which cannot repeat a line; each driver that will be "
+        "killed gets --records-per-batch lines, and the last driver gets the rest. kafka: like running, but "
+        "Spark's Kafka source reads the input from a topic of this run at read_committed. shop: for each order "
+        "a row with the item and its price, which the job looks up in a file outside, and a mail, which it "
+        "appends to another file outside.",
         in_every_json=True,
     )
     order: Order = option(
         Name(Order, unsaid=Order.NONE),
         Order.NONE,
-        "engine (Spark's own) or decision (Flink's); only "
-        f"{' and '.join(each for each in Strategy if each.facts.defers)} take one.",
+        "When the sink commits: engine (as Spark does) or decision (as Flink does); only for "
+        f"{' and '.join(each for each in Strategy if each.facts.defers)}.",
         usual=lambda scenario: orders(scenario.strategy)[0],
         needs=[
             Need(
                 lambda scenario: scenario.order in orders(scenario.strategy),
-                "{written}: {chosen.strategy} has nothing to defer and takes no order; leave --order out.",
+                "{written}: {chosen.strategy} has no deferred commit, so it takes no order; leave --order out.",
             )
         ],
         always=True,
@@ -115,8 +116,8 @@ class Scenario(Options):
     input: Path = option(
         InputFile(),
         HELLO_WORLD_HELLO,
-        'For running: JSON Lines, one {"word": ...} a line; default: hello, world, hello. For totals: any '
-        "UTF-8 text; default: a poem.",
+        'The input file. For running: JSON Lines with one {"word": ...} a line; default: hello, world, hello. '
+        "For totals: any UTF-8 text; default: a poem.",
         usual=lambda scenario: default_input(scenario.job),
         in_every_json=True,
         part=Part("input"),
@@ -124,7 +125,7 @@ class Scenario(Options):
     crashes: tuple[Crash, ...] = option(
         Crashes(),
         (),
-        "Where to kill (see labkit points); given again, the nth is for the nth driver.",
+        "The failpoint of the kill (see labkit points). Repeat the option to kill the following drivers as well.",
         check=check_crashes,
         in_every_json=True,
         flag_name="crash",
@@ -136,13 +137,13 @@ class Scenario(Options):
         ),
     )
     records_per_batch: int = option(
-        _RECORDS, 1_000, "Records (lines) in one micro-batch.", always=True, in_every_json=True
+        _RECORDS, 1_000, "The number of records (lines) in a micro-batch.", always=True, in_every_json=True
     )
     checkpoint: CheckpointFate = option(
         NamedSwitch(CheckpointFate.KEPT, CheckpointFate.DELETED),
         CheckpointFate.KEPT,
-        "Put the checkpoint aside after every crash.",
-        needs=[after_crash("it is deleted after a crash")],
+        "Move the checkpoint aside after every crash, so that the next driver starts without it.",
+        needs=[after_crash("the checkpoint is deleted after a crash")],
         keyword="delete_checkpoint",
         json="checkpoint",
         in_every_json=True,
@@ -150,7 +151,7 @@ class Scenario(Options):
     state: State = option(
         Name(State),
         State.ROCKSDB,
-        "Where Spark keeps the counts: hdfs or rocksdb; running needs rocksdb.",
+        "Spark's state store for the counts: hdfs or rocksdb; running needs rocksdb.",
         usual=lambda scenario: default_state(scenario.job),
         needs=[
             Need(
@@ -161,33 +162,32 @@ class Scenario(Options):
         in_every_json=True,
     )
     query: str | None = option(
-        Text("[a-z][a-z0-9_]{0,30}", "write a name of small letters, digits and _, as in counts_1."),
+        Text("[a-z][a-z0-9_]{0,30}", "write a name of small letters, digits and _, for example counts_1."),
         None,
-        "The query's name in markers and handles; default: new with every checkpoint.",
+        "The name of the query in markers and handles; default: a new one for each checkpoint.",
         in_every_json=True,
     )
     later_records_per_batch: int | None = option(
         _RECORDS,
         None,
-        "Records in one micro-batch after the first crash; default: the same.",
-        needs=[in_counting_jobs("change their batches")],
+        "The number of records in a micro-batch after the first crash; default: no change.",
+        needs=[in_counting_jobs("change the size of their batches")],
         in_every_json=True,
     )
     partitions: int = option(
-        _TASKS, PARTITIONS, "Tasks that write each batch of running and kafka.", needs=[_OTHER_TASKS]
+        _TASKS, PARTITIONS, "The number of tasks that write each batch of running and kafka.", needs=[_OTHER_TASKS]
     )
     later_partitions: int | None = option(
         _TASKS,
         None,
-        "Such tasks after the first crash; default: the same. The state keeps its partitions.",
-        needs=[_USUAL_TASKS, after_crash("it is for after a crash")],
+        "The number of these tasks after the first crash; default: no change. The state keeps its partitions.",
+        needs=[_USUAL_TASKS, after_crash("it takes effect after a crash")],
     )
     between: Fault = option(
         Name(Fault),
         Fault.NOTHING,
-        f"What happens after every crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; "
-        f"to the input of --job kafka: {', '.join(OF_THE_SOURCE)}; "
-        f"to the prices of --job shop: {Fault.EDIT_PRICES}.",
+        f"What to do after each crash: nothing; to the store's server: {', '.join(_TO_SERVER)}; to the input of "
+        f"--job kafka: {', '.join(OF_THE_SOURCE)}; to the prices of --job shop: {Fault.EDIT_PRICES}.",
         needs=[
             Need(
                 lambda scenario: scenario.between is not Fault.EDIT_PRICES or scenario.job is Job.SHOP,
@@ -195,7 +195,7 @@ class Scenario(Options):
             ),
             Need(
                 lambda scenario: scenario.between not in OF_THE_SOURCE or scenario.job is Job.KAFKA,
-                "{written}: it happens to a Kafka topic that is read; use --job kafka.",
+                "{written}: this changes a Kafka topic that the job reads; use --job kafka.",
             ),
             Need(
                 lambda scenario: scenario.between not in _TO_SERVER or scenario.store in SERVICES,
@@ -208,20 +208,20 @@ class Scenario(Options):
     master: str | None = option(
         Text(),
         None,
-        "spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES]: executors are processes of their own; "
+        "spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES] runs executors as separate processes; "
         "default: threads of the driver.",
         check=check_placed,
     )
     victim: Victim = option(
         Name(Victim),
         Victim.DRIVER,
-        "Who is killed: driver, or on a cluster the executor whose task reached the point.",
+        "The process to kill: the driver, or on a cluster the executor whose task reached the failpoint.",
         check=check_victim_there,
     )
     commit_group: bool = option(
         Switch(),
         default=False,
-        help="With --job kafka: also commit offsets to a consumer group, for monitors.",
+        help="With --job kafka: also commit offsets to a consumer group, so that monitors can show the lag.",
         needs=[
             Need(
                 lambda scenario: scenario.job is Job.KAFKA,

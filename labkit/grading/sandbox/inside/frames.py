@@ -20,7 +20,7 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
     except TimeoutError:
-        raise FrameError("it did not listen in time") from None
+        raise FrameError("the other side did not accept the message in time") from None
     except OSError:
         raise FrameError("the connection is closed") from None
 
@@ -29,7 +29,7 @@ def receive(connection: socket.socket, most: int, deadline: float | None = None)
     """Return the next message, which has at most `most` bytes. Raises `FrameError`."""
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     if length > most:
-        raise FrameError(f"a message of {length:,} bytes, and {most:,} are allowed")
+        raise FrameError(f"a message has {length:,} bytes, but at most {most:,} are allowed")
     return _exactly(connection, length, deadline)
 
 

@@ -59,11 +59,11 @@ def _python(environment: dict[str, str]) -> str:
             own_python("-c", _TRIED), env=environment, capture_output=True, timeout=50, cwd="/", check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return f"Python does not start in it: {error}"
+        return f"Python does not start in the sandbox: {error}"
     if process.stdout == b"works":
         return "works"
     lines = process.stderr.decode(errors="replace").strip().splitlines()
-    return f"Python does not start in it: {lines[-1] if lines else process.returncode}"
+    return f"Python does not start in the sandbox: {lines[-1] if lines else process.returncode}"
 
 
 if __name__ == "__main__":

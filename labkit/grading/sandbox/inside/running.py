@@ -114,7 +114,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     # Any error must be reported to the grader, and this process must end.
     except BaseException as error:
         telling.end("failed", because=f"{type(error).__name__}: {error}"[:500])
-    telling.end("failed", because="papermill came back without an end")
+    telling.end("failed", because="papermill returned, but the run did not report its end")
 
 
 def _echoes(message: Any) -> bool:

@@ -83,12 +83,12 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
         if "hello" in question:
             return {"plain": True}
         if name not in names:
-            return {"failed": f"{name} is not defined: its cell failed, or gives it another name"}
+            return {"failed": f"{name} is not defined: its cell failed, or defines another name"}
         answer = names[name]
         arguments = question.get("arguments", question.get("steps"))
         if answer is not ... and arguments is not None:
             if not callable(answer):
-                raise NotPlain(f"is no function: it is of type {type(answer).__name__[:60]}")
+                raise NotPlain(f"is not a function, but of type {type(answer).__name__[:60]}")
             answer = step(answer, *arguments) if "steps" in question else answer(*arguments)
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
