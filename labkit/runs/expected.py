@@ -55,15 +55,15 @@ def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
 def expectations() -> dict[Cell, Expected]:
     """Return every cell of the grid with its expected result, in the order of the file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
-    return dict(pair for entry in tomllib.loads(text)["cell"] for pair in _cells(entry))
+    return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 
 
-def _cells(entry: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
-    strategy, order, point = (Strategy(entry["sink"]), Order(entry["order"]), FailPoint(entry["point"]))
-    lists = {name: entry.get(name, []) for name in COMPARED if name != "guarantee"}
-    expected = Expected(guarantee=entry["guarantee"], reason=entry["reason"], **lists)
-    for store in entry["stores"]:
-        yield Cell(store, strategy, order, point), expected
+def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
+    lists: dict[str, list[int]] = {name: [] for name in COMPARED if name != "guarantee"}
+    for point, fields in block["killed"].items():
+        expected = Expected(**lists | fields)
+        for store in block["stores"]:
+            yield Cell(store, Strategy(block["sink"]), Order(block["order"]), FailPoint(point)), expected
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
