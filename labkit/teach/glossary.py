@@ -54,9 +54,12 @@ def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
     """Return the sections in their order, and every entry by its word. Raises `msgspec.ValidationError` for a
     wrong field.
     """
-    tables: dict[str, Any] = tomllib.loads(text)
-    sections = tuple(tables.pop("sections"))
-    return sections, {word: msgspec.convert({"word": word, **fields}, Entry) for word, fields in tables.items()}
+    sections: dict[str, dict[str, Any]] = tomllib.loads(text)
+    return tuple(sections), {
+        word: msgspec.convert({"word": word, "section": section, **fields}, Entry)
+        for section, words in sections.items()
+        for word, fields in words.items()
+    }
 
 
 @cache

@@ -1,6 +1,7 @@
 """The glossary is one file: its page, its cards, and the order in which the course explains its words."""
 
 import re
+import tomllib
 from functools import cache
 
 import build_notebooks
@@ -56,7 +57,9 @@ def test_the_page_is_made_from_the_file():
 
 
 def test_every_entry_is_sound():
-    sections, known = glossary.read(glossary.FILE.read_text(encoding="utf-8"))
+    text = glossary.FILE.read_text(encoding="utf-8")
+    sections, known = glossary.read(text)
+    assert len(known) == sum(map(len, tomllib.loads(text).values())), "no word is in two sections"
     assert {entry.section for entry in known.values()} == set(sections)
     assert set(re.split(r",\s+", WANTED.strip())) <= set(LEARNED)
     for word, entry in known.items():
