@@ -183,7 +183,6 @@ def wrote(offset, attempt=1, visibility=Visibility.COMMITTED, value=None):
 
 FIRST_TWO = (wrote(0), wrote(1), Reading("crash 1"))
 
-
 SAID = {
     "comes a second time": (*FIRST_TWO, wrote(0, 2), wrote(1, 2)),
     "comes before offset 0 ('hello' = 1)": (wrote(2), wrote(0)),

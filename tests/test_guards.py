@@ -31,7 +31,6 @@ def test_fails_as_expected():
     assert False
 """
 
-
 PURE = """
 import os
 from types import SimpleNamespace

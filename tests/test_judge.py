@@ -17,7 +17,6 @@ from labkit.core.verdict import LISTS
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
 END = Reading("end")
 
-
 HELLO = counted(["hello", "world", "hello"])
 
 

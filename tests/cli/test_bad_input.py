@@ -14,7 +14,6 @@ from labkit.stores import STORES
 
 HELLO = '{"word": "hello"}\n'
 
-
 WHOLE = "the batch must be a whole number from 0, as in sink.mid_write@0."
 APPEND_HAS = "source.after_offset_log, sink.mid_write, sink.after_pre_commit, engine.after_commit_log"
 

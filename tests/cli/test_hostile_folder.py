@@ -60,7 +60,6 @@ WORDS = {
 """A command line for each verb that goes as far as its child processes."""
 SLOW = {"demo", "matrix"}
 
-
 READER = """
 from pathlib import Path
 

@@ -33,7 +33,7 @@ SHIPPED = {
     ],
     "02_bank": ["# How do you copy a bank?", "from labkit import lab", "## Copy", "money = 1"],
 }
-BANK, SHOP = SHIPPED["02_bank"], SHIPPED["01_shop"]
+SHOP = SHIPPED["01_shop"]
 
 
 def is_text(source):

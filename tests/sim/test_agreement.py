@@ -79,7 +79,6 @@ EVERYWHERE = [
     if SINKS[strategy].capability in capabilities(store)
 ]
 
-
 WRITTEN_BEFORE = {
     (Strategy.BATCH_MARKER, Order.NONE): {FailPoint.MID_WRITE},
     (Strategy.WAL, Order.ENGINE): {FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM},

@@ -1,7 +1,6 @@
 """Barriers: known counts, a second interpreter, rules that are missed when they are broken, and the scenarios."""
 
 import random
-from functools import cache
 from typing import Any
 
 import pytest
@@ -90,9 +89,7 @@ def test_a_count_that_runs_ahead_of_the_sink_counts_twice():
 
 TINY = {"words": "hello", "counts": 1}
 
-
 CHAIN = {"words": "hello-world", "sources": 1}
-
 
 SMALL = [
     ("aligned", {**TINY}),
@@ -105,7 +102,6 @@ SMALL = [
     ("unaligned", {**TINY, "crashes": 0}),
     ("unaligned", {**TINY, "sources": 1, "copying": "background"}),
 ]
-
 
 LARGER = [
     *(
@@ -200,7 +196,6 @@ def told_checkpoint(settings: Settings, checkpoint: Checkpoint) -> dict:
 
 
 EXACT = (Guarantee.EXACTLY_ONCE, set())
-
 
 NAMED = {
     "three_records": ("hello=2 world=1", *EXACT),
@@ -438,8 +433,3 @@ def test_a_walk_without_alignment_finds_what_is_wrong():
     model = build(**LARGE, mode="at_least_once")
     found = {each.property for seed in range(25) for each in walk(model, random.Random(seed).randrange, 1_000)[1]}
     assert found == TWICE - {"counted_once"}
-
-
-@cache
-def sound(*given: tuple[str, object]) -> set[str]:
-    return {violation.property for violation in explore(build(**dict(given)), max_states=30_000).violations}

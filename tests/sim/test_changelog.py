@@ -22,7 +22,6 @@ from labkit.sim.trace import Trace, make, replay
 
 trace_of = BLUEPRINT.trace_of
 
-
 play = BLUEPRINT.play
 
 
@@ -118,7 +117,6 @@ NAMED = {
     "expired_state": "hello = 1 (2 times)",
 }
 
-
 RIGHT = {
     *("append_stream", "retract_stream", "upsert_stream", "repeated_retraction", "repeated_retraction_owed"),
     *("overtaken_retraction", "retraction_before_its_row_owed", "lost_upsert", "replayed_upserts"),
@@ -155,7 +153,6 @@ def test_the_scenarios_show_on_the_way_what_they_say():
 
 
 words = st.lists(st.sampled_from(["hello", "world", "again"]), min_size=1, max_size=8)
-
 
 encodings = st.sampled_from(["append", "retract", "upsert"])
 
@@ -296,9 +293,6 @@ def test_walks_find_what_is_broken():
     for seed in range(20):
         found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 300)[1]}
     assert found >= {"equals_batch", "total"}
-
-
-choices = st.lists(st.integers(0, 1_000), max_size=60)
 
 
 def test_the_gap_is_missed_where_the_add_is_sent_first(monkeypatch: pytest.MonkeyPatch):

@@ -54,7 +54,6 @@ def test_a_sound_chain_keeps_every_claim(chosen: dict, states: int, depth: int):
 
 NO_FAULTS = {"drops": 0, "duplicates": 0, "crashes": 0, "processes": 2}
 
-
 SETTINGS = [
     ({"retry": False, "dedup": "none"}, {}, Guarantee.EXACTLY_ONCE),
     ({"retry": False, "dedup": "none"}, {"drops": 1}, Guarantee.AT_MOST_ONCE),
@@ -103,7 +102,6 @@ def test_weak_productions_need_ids_that_come_out_the_same_again(chosen: dict, gu
 
 
 ONCE, MORE, LESS = (Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE)
-
 
 NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
     "lost_without_retry": (LESS, ((0,),)),

@@ -41,7 +41,6 @@ from labkit.sim.trace import Replay, Trace, make, replay
 
 trace_of = BLUEPRINT.trace_of
 
-
 play = BLUEPRINT.play
 
 
@@ -166,7 +165,6 @@ NAMED = {
     "reader_crash": (Guarantee.AT_LEAST_ONCE, {"duplicate": (0,)}, {}),
 }
 """The guarantee for the first reader, and what goes wrong for it and for the reader at read_uncommitted."""
-
 
 ANOMALIES = ("lost", "duplicate", "aborted_read", "precommitted_read", "unseen", "unexpected")
 
@@ -371,9 +369,6 @@ def test_walks_find_what_is_broken():
     for seed in range(40):
         found |= {violation.property for violation in walk(broken, random.Random(seed).randrange, 400)[1]}
     assert "decided_first" in found
-
-
-choices = st.lists(st.integers(0, 1_000), max_size=80)
 
 
 def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():

@@ -161,7 +161,6 @@ RECOVERIES = {
     "skip_too_much": (Orders, "_is_marked", lambda _self, _process, _job: True),
 }
 
-
 RECOVERED = (
     "plan > state > visible > decision; append; from decision",
     "state > visible > decision; append; from decision, newest state",

@@ -24,7 +24,6 @@ from labkit.sim.trace import Replay, make, replay
 
 CELLS = expectations()
 
-
 trace_of = BLUEPRINT.trace_of
 
 

@@ -3,8 +3,7 @@
 import random
 
 import pytest
-from cases_snapshot import LARGE, MARKERS, NAIVE, STOP
-from hypothesis import strategies as st
+from cases_snapshot import MARKERS, NAIVE, STOP
 from plain_snapshot import Bank as PlainBank
 from plain_snapshot import first_snapshots, freeze, fresh, recorded, snapshot
 
@@ -56,12 +55,9 @@ def test_a_sound_algorithm_keeps_every_claim(chosen: dict, states: int, depth: i
 
 VANISHED = "the snapshot holds 300 of 400, so 100 vanished: transfer 12.1 is sent in the copy of process 1, "
 
-
 LOST = VANISHED + "not received in the copy of process 2, and in no channel."
 
-
 EARLY = "transfer 12.1 is received in the copy of process 2 and not sent in the copy of process 1."
-
 
 SAID = [
     ({"algorithm": NAIVE, "processes": 2}, "conserved", LOST),
@@ -285,9 +281,6 @@ def test_random_walks_find_a_marker_that_is_overtaken():
         violation.property for seed in range(150) for violation in walk(model, random.Random(seed).randrange, 400)[1]
     }
     assert {"conserved", "reachable"} <= found
-
-
-configurations = st.sampled_from([LARGE[0], LARGE[1], {"algorithm": NAIVE, "transfers": 4, "crashes": 2}])
 
 
 def test_a_state_reads_like_this():

@@ -16,7 +16,6 @@ from labkit.spark.checkpoint import Checkpoint, DriverLock, Identity, enter
 
 MINE = Identity("q1", "two_phase", "files", "/store", "decision", "running words.jsonl 3")
 
-
 HOLD = """
 import sys
 from pathlib import Path

@@ -79,7 +79,6 @@ class Fault:
     """A guarantee, or the sentence that refuses to go on."""
 
 
-DAMAGED = "damaged ("
 FAULTS = {
     "no fault": Fault(TWO_PHASE, nothing, "exactly-once"),
     "offsets": Fault(TWO_PHASE, overwrite("checkpoint/offsets/1", "v1\n{"), "checkpoint/offsets/1: damaged ("),

@@ -20,8 +20,6 @@ HANDLE = Handle("q", 0, 0, 1, 1)
 COARSE = 0.05
 """Seconds by which clocks of files, servers and processes may differ."""
 
-Timed = tuple[Any, float, float]
-
 
 def row(offset: int) -> Observation:
     return Observation(offset, f"key {offset}", offset * 10, 0, 1)

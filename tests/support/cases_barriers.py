@@ -12,16 +12,13 @@ from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator, Settings,
 JOIN = {"words": "hello-hello", "counts": 1}
 """Two sources with a hello each, and one task that counts them."""
 
-
 LINE = {"words": "hello-world", "sources": 1}
 """One source, and a count for each of its words."""
-
 
 NOWHERE = (
     "in checkpoint 1, of what source 0 has sent to count 0, "
     "offset 0 of source 0 (hello) is neither received nor in flight."
 )
-
 
 BROKEN = [
     (
@@ -67,12 +64,9 @@ BROKEN = [
     ),
 ]
 
-
 TWICE = {"no_orphan", "conserved", "exact", "counted_once"}
 
-
 LOST = {"conserved", "exact", "counted_once", "no_loss"}
-
 
 LARGE = {
     "words": "to-be-or-not-to-be-that-is",

@@ -10,18 +10,13 @@ from labkit.sim.models.changelog.state import Consumer, Kind, Query
 
 UPSERT = {"encoding": "upsert"}
 
-
 TWO_STEPS = {**UPSERT, "writes": "delete_insert"}
-
 
 QUIET = {"crashes": 0}
 
-
 TWICE = {"words": "hello-hello", **QUIET}
 
-
 RETRACTIONS = {**QUIET, "hits": "retractions"}
-
 
 BROKEN = [
     ({**QUIET, "broken": "add_only"}, {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9}),
@@ -38,7 +33,6 @@ BROKEN = [
     ({"position": "before"}, {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16}),
     ({**QUIET, "expiries": 1}, {"equals_batch": 10, "one_row": 10, "ends_equal": 10}),
 ]
-
 
 LARGE = [
     {"words": "hello-world-hello-again-hello-world-again-hello", "crashes": 2, "at_most": 2},

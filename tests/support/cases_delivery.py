@@ -12,21 +12,15 @@ from labkit.sim.models.delivery.state import Stage, State
 
 GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
 
-
 TWICE = "record 0 came out after 0 crashes, and once more after 1."
-
 
 AGAIN = "record 0 came out after 0 crashes, and once more after 0."
 
-
 LOST = "record 0 has not come out, and nobody has anything left to do."
-
 
 LATE = "record 0 came out late: 'hello' was seen to go from 2 to 1."
 
-
 ONE = {"processes": 2, "records": 1}
-
 
 BROKEN = [
     ({**ONE, "retry": False, "dedup": "none"}, {"no_loss": (2, LOST), "no_duplicate": (6, AGAIN)}),
@@ -117,7 +111,6 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
     acknowledge_what_was_never_taken: {"kept", "no_loss"},
 }
 """Rules that are broken, with what must then be violated."""
-
 
 LARGE = [
     {"processes": 5, "records": 4, "window": 1, "drops": 3, "duplicates": 3, "delays": 3, "reorders": 3, "crashes": 3},

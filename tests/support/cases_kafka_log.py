@@ -12,9 +12,7 @@ from labkit.sim.models.kafka_log.timeouts import longest_open
 
 COMMITTED = {"isolation": "read_committed"}
 
-
 UNCOMMITTED = {"isolation": "read_uncommitted"}
-
 
 BROKEN = [
     ({**COMMITTED, "broken": "last_stable_offset"}, {"no_precommitted_read": 13, "no_aborted_read": 20}),
@@ -30,7 +28,6 @@ BROKEN = [
     ({**COMMITTED, "ticks": 1, "crashes": 0, "refused": "raise"}, {"ends": 13}),
     (UNCOMMITTED, {"no_precommitted_read": 13, "no_aborted_read": 19}),
 ]
-
 
 LARGE = [
     {"records": 5, "partitions": 3, "crashes": 3, "retries": 2, "lapses": 2, "zombies": 1, "others": 2},

@@ -77,7 +77,6 @@ MUTANTS = {
 }
 """Rules that are broken, with the properties that only then are violated."""
 
-
 FAULTS = {
     "no_loss": {"expiries": 1, "dropped": "ignore"},
     "no_duplicate": {"rollbacks": 1, "records_per_batch": 2},

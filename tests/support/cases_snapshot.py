@@ -11,7 +11,6 @@ from labkit.sim.models.snapshot.state import Account, State
 
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 
-
 BROKEN = [
     ({"algorithm": NAIVE}, {"conserved": 4, "reachable": 4, "money": 6}),
     ({"broken": "forget_channels", "processes": 2}, {"conserved": 5, "reachable": 5, "money": 7}),
@@ -77,7 +76,6 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], set[str]] = {
     keep_what_is_under_way: {"money", "conserved"},
 }
 """Rules of Chandy and Lamport, or of the restore, that are broken, with what must then be violated."""
-
 
 LARGE = [
     {"algorithm": MARKERS, "processes": 5, "transfers": 6, "snapshots": 3, "crashes": 3},
