@@ -15,7 +15,8 @@ from waiting import until
 from labkit.cli import GO_ON, STOPPED
 from labkit.host.java import Java
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+"""Quick tests of the same: `test_cancel_leaves_nothing` of the panel, and the words in `tests/cli/test_outputs.py`."""
 
 PHASES: dict[str, Callable[[Path], bool]] = {
     "the supervisor is starting": lambda run: (run / "scratch").exists(),
@@ -38,22 +39,14 @@ def stop(folder: Path, phase: str, number: int) -> tuple[int, str]:
         return process.returncode, words.decode()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("phase", PHASES)
 def test_nothing_is_left_of_a_runner_that_was_killed(phase: str, java: Java, tmp_path: Path):
     code, _ = stop(tmp_path / "run", phase, signal.SIGKILL)
     assert code == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(
-    "phase",
-    [
-        "the query runs",
-        pytest.param("the JVM is starting", marks=pytest.mark.slow),
-        pytest.param("the second driver runs", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("phase", ["the query runs", "the JVM is starting", "the second driver runs"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     phase: str, number: signal.Signals, java: Java, tmp_path: Path
 ):
@@ -64,7 +57,6 @@ def test_a_runner_that_is_asked_to_stop_says_so_in_one_line(
     assert not (tmp_path / "run" / "scratch").exists()
 
 
-@pytest.mark.slow
 def test_a_run_that_was_stopped_is_finished_by_resume(java: Java, tmp_path: Path):
     folder = tmp_path / "run"
     stop(folder, "the second driver runs", signal.SIGKILL)
