@@ -24,7 +24,7 @@ def test_each_lane_has_the_order_of_its_cell() -> None:
     assert str(lab.engines()) == LANES
     written = cells("engine")
     for engine in beside.ENGINES.values():
-        assert beside._found(engine).order == written[engine.pipeline].design.steps
+        assert beside._orders_of(engine).order == written[engine.pipeline].design.steps
 
 
 def test_each_is_killed_where_it_was_measured_and_left_as_recorded() -> None:
@@ -34,7 +34,7 @@ def test_each_is_killed_where_it_was_measured_and_left_as_recorded() -> None:
         known = dict.fromkeys(pipeline.shown_by, pipeline.guarantee) | cell.measured
         assert known[engine.place] == pipeline.guarantee
         assert (engine.rows > beside.DUE) == (pipeline.guarantee == "at-least-once")
-        number, _ = beside._found(engine).place(engine.place) or (0, 0)
+        number, _ = beside._orders_of(engine).place(engine.place) or (0, 0)
         assert number == 2
 
 

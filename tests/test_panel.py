@@ -83,7 +83,7 @@ def shown(panel: CrashPanel) -> dict:
 
 def ask(panel: CrashPanel, **message) -> str:
     """What the browser asks, and the sentence that it gets."""
-    panel._hear(message)
+    panel._handle(message)
     return shown(panel)["alert"]
 
 

@@ -61,22 +61,22 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "_kept", {})
     monkeypatch.setattr(progress, "_unwritten", set())
-    monkeypatch.setattr(asking, "_asked", {})
+    monkeypatch.setattr(asking, "_open_questions", {})
     monkeypatch.setattr(asking, "find", MADE.__getitem__)
     monkeypatch.setattr(asking, "questions", lambda: MADE)
     monkeypatch.delenv(notes.UNATTENDED, raising=False)
 
 
-def say(question: Question, *said: str, why: str = "") -> asking.Asked:
+def say(question: Question, *said: str, why: str = "") -> asking.OpenQuestion:
     """What the browser sends when a learner has answered."""
-    asked = asking._asked.setdefault(question.name, asking.Asked(question))
-    asked.hear({"said": list(said), "why": why})
+    asked = asking._open_questions.setdefault(question.name, asking.OpenQuestion(question))
+    asked.handle({"said": list(said), "why": why})
     return asked
 
 
 def new_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_kept", {})
-    monkeypatch.setattr(asking, "_asked", {})
+    monkeypatch.setattr(asking, "_open_questions", {})
 
 
 def in_file() -> dict:
@@ -188,8 +188,8 @@ def test_a_name_that_is_no_text_gets_a_sentence(monkeypatch, verb, example, name
     ],
 )
 def test_what_cannot_be_a_prediction_gets_a_sentence_and_is_not_noted(question, given, refusal):
-    asked = asking.Asked(question)
-    asked.hear({"said": given})
+    asked = asking.OpenQuestion(question)
+    asked.handle({"said": given})
     assert refusal in asked.form.shown["notice"]
     assert not Path(progress.NAME).exists()
 
@@ -292,14 +292,14 @@ def test_hostile_text_stays_text_in_card_and_form():
     card = Texts(Answer(made, ("b",), ("b",)).html())
     assert set(card.tags) == {"div", "style", "p"}
     assert json.loads(card.given["data-lines"])["came"] == ["b"]
-    form = asking.Asked(made).form._repr_mimebundle_()
+    form = asking.OpenQuestion(made).form._repr_mimebundle_()
     html = (form[0] if isinstance(form, tuple) else form)["text/html"]
     assert Texts(html).tags.count("script") == 2
     assert "img" not in Texts(html).tags
 
 
 def test_the_form_knows_nothing_of_the_answer():
-    told = json.dumps(asking.Asked(CHOICE).form.shown)
+    told = json.dumps(asking.OpenQuestion(CHOICE).form.shown)
     assert "Nothing on disk" not in told
     assert "Three were there" not in told
     assert "right" not in told.replace(json.dumps(asking.WORDS), "")
@@ -322,10 +322,10 @@ def test_a_page_finds_every_sentence_in_the_card():
 def test_a_prediction_can_be_changed_until_the_answer_was_shown(monkeypatch):
     say(CHOICE, "3")
     new_kernel(monkeypatch)
-    again = asking.Asked(CHOICE)
+    again = asking.OpenQuestion(CHOICE)
     assert again.form.shown["said"] == ["3"]
     assert again.form.shown["notice"].startswith("Noted: 3. You can change it")
-    asking._asked[CHOICE.name] = again
+    asking._open_questions[CHOICE.name] = again
     say(CHOICE, "6")
     lab.answer("00-sample", 6)
     assert again.form.shown["closed"]
@@ -333,13 +333,13 @@ def test_a_prediction_can_be_changed_until_the_answer_was_shown(monkeypatch):
     assert "nothing is changed" in again.form.shown["notice"]
     assert in_file()["00-sample"]["predicted"] == ["6"]
     new_kernel(monkeypatch)
-    assert asking.Asked(CHOICE).form.shown["closed"]
+    assert asking.OpenQuestion(CHOICE).form.shown["closed"]
     assert str(lab.answer("00-sample", 6)).startswith("You said 6. It was 6.")
 
 
 def test_a_prediction_that_comes_after_the_answer_is_none():
-    asked = asking.Asked(CHOICE)
-    asking._asked[CHOICE.name] = asked
+    asked = asking.OpenQuestion(CHOICE)
+    asking._open_questions[CHOICE.name] = asked
     lab.answer("00-sample", 6)
     say(CHOICE, "6")
     assert "shown before your prediction arrived" in asked.form.shown["notice"]
@@ -347,13 +347,13 @@ def test_a_prediction_that_comes_after_the_answer_is_none():
 
 
 def test_to_see_it_without_a_prediction_is_noted_and_may_be_changed():
-    asked = asking.Asked(CHOICE)
-    asking._asked[CHOICE.name] = asked
-    asked.hear({"skip": True})
+    asked = asking.OpenQuestion(CHOICE)
+    asking._open_questions[CHOICE.name] = asked
+    asked.handle({"skip": True})
     assert in_file()["00-sample"]["state"] == "skipped"
     say(CHOICE, "3")
     assert in_file()["00-sample"]["state"] == "noted"
-    asked.hear({"skip": True})
+    asked.handle({"skip": True})
     assert str(lab.answer("00-sample", 6)).startswith("It was 6.")
     assert in_file()["00-sample"]["state"] == "skipped"
 
@@ -369,7 +369,7 @@ def test_where_nobody_predicts_nothing_noted_counts(monkeypatch):
     say(CHOICE, "3")
     monkeypatch.setenv(notes.UNATTENDED, "1")
     assert str(lab.answer("00-sample", 6)) == "It was 6.\nNothing on disk said so."
-    assert asking.Asked(CHOICE).form.shown["said"] is None
+    assert asking.OpenQuestion(CHOICE).form.shown["said"] is None
     monkeypatch.setenv(notes.UNATTENDED, "0")
     assert str(lab.answer("00-sample", 6)).startswith("You said 3.")
 
@@ -377,7 +377,7 @@ def test_where_nobody_predicts_nothing_noted_counts(monkeypatch):
 def test_outside_a_notebook_nothing_is_shown(capsys):
     assert lab.ask("00-sample") is None
     assert capsys.readouterr().out == ""
-    assert asking._asked == {}
+    assert asking._open_questions == {}
 
 
 # What is kept
@@ -387,7 +387,7 @@ def test_progress_lists_predictions_beside_exercises(capsys):
     say(CHOICE, "3")
     say(NUMBER, "6")
     say(SEVERAL, "memory")
-    asking.Asked(SENTENCES).hear({"skip": True})
+    asking.OpenQuestion(SENTENCES).handle({"skip": True})
     lab.answer("00-sample", 6)
     lab.answer("00-count", 6)
     lab.progress("00")
@@ -409,7 +409,7 @@ def test_a_prediction_can_be_dropped(capsys):
     assert "00-sample" in in_file()
     lab.reset("00-sample", confirm=True)
     assert "00-sample" not in in_file()
-    assert asking.Asked(CHOICE).form.shown["closed"] is False
+    assert asking.OpenQuestion(CHOICE).form.shown["closed"] is False
 
 
 DAMAGED = {
@@ -449,7 +449,7 @@ def test_a_damaged_file_is_put_aside_and_nothing_is_lost(damaged: bytes, capsys)
 )
 def test_a_note_that_is_none_is_as_none(note: dict, capsys):
     Path(progress.NAME).write_text(json.dumps({"00-sample": note, "05-recovery": note}))
-    assert asking.Asked(CHOICE).form.shown["said"] is None
+    assert asking.OpenQuestion(CHOICE).form.shown["said"] is None
     assert str(lab.answer("00-sample", 6)).startswith("It was 6.")
     lab.progress()
     lab.hint("05-recovery")

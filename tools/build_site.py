@@ -24,7 +24,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode, v4
 from traitlets.config import Config
 
-from labkit.teach.questions.asking import Asked
+from labkit.teach.questions.asking import OpenQuestion
 from labkit.teach.questions.card import Answer
 from labkit.teach.questions.notes import UNATTENDED
 from labkit.teach.questions.question import find
@@ -80,7 +80,9 @@ def asking(notebook: NotebookNode) -> NotebookNode:
             continue
         for verb, name in ASKING.findall(cell.source):
             question = find(name)
-            html = page_of(Asked(question).form.shown) if verb == "ask" else Answer(question, question.right).html()
+            html = (
+                page_of(OpenQuestion(question).form.shown) if verb == "ask" else Answer(question, question.right).html()
+            )
             shown = [each for each in cell.outputs if verb == "ask"]
             cell.outputs = [*shown, v4.new_output("display_data", {"text/html": html})]
     return notebook

@@ -14,7 +14,7 @@ from labkit.grading.sandbox.inside import serving
 from labkit.teach.exercises import cells as marks
 from labkit.teach.exercises.contract import Exercise
 
-said_exercise = marks.said_exercise
+named_exercise = marks.named_exercise
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
             place = chosen.counts[name]
             troubles = marks.troubles(place, submitted.cells, released.cells, chosen)
             prepared.troubles |= {name: " ".join(troubles)} if troubles else {}
-        elif name in chosen.said:
+        elif name in chosen.names:
             prepared.missing[name] = "its cell has not been changed since the release"
         else:
             prepared.missing[name] = "its cell is missing from the notebook"
@@ -105,9 +105,9 @@ def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]
     """Return a note for each answer that is not in the cell marked for it."""
     notes = []
     for name, place in chosen.counts.items():
-        if chosen.said[place] == name:
+        if chosen.names[place] == name:
             continue
-        if name in chosen.said:
+        if name in chosen.names:
             notes.append(
                 f"{name}: the marked cell does not define {answers[name]}, so the answer was taken from another "
                 "cell that does."
@@ -124,27 +124,27 @@ def _plain_source(source: str) -> str:
 
 def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str]) -> list[str]:
     """Return a note on everything unusual that is tolerated."""
-    released_order = [name for name in map(marks.said_exercise, released.cells) if name in names]
-    order = [name for name, changed in zip(chosen.said, chosen.changed, strict=True) if name is not None and changed]
+    released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
+    order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]
     notes = [
         f"{name}: {order.count(name)} cells answer it; the last one counts."
         for name in dict.fromkeys(order)
         if order.count(name) > 1
     ]
-    marked = [name for name in chosen.said if name is not None]
+    marked = [name for name in chosen.names if name is not None]
     answered = [name for name in dict.fromkeys(reversed(marked)) if name in released_order][::-1]
     if answered != [name for name in released_order if name in answered]:
         notes.append("Its exercises are not in the order of the release.")
     owned = set(chosen.counts.values())
     added = sum(
-        chosen.changed[place] and chosen.said[place] is None and place not in owned and bool(cell.source.strip())
+        chosen.changed[place] and chosen.names[place] is None and place not in owned and bool(cell.source.strip())
         for place, cell in enumerate(submitted.cells)
     )
     if added:
         notes.append(f"{added} of its cells were added or edited.")
     texts = {marks.normal(cell.source) for cell in submitted.cells}
     missing = sum(
-        marks.said_exercise(cell) is None and marks.normal(cell.source) not in texts for cell in released.cells
+        marks.named_exercise(cell) is None and marks.normal(cell.source) not in texts for cell in released.cells
     )
     if missing:
         notes.append(f"{missing} of the released cells are missing or edited.")

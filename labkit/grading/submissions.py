@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import Person, Platform, text
-from labkit.grading.preparing import said_exercise
+from labkit.grading.preparing import named_exercise
 from labkit.grading.reading import NotANotebook, Notebook, read, read_file, says_notebook, store
 from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
@@ -296,7 +296,7 @@ def _by_exercises(notebook: Notebook, course: Course) -> str:
     """Return the course's notebook to which most of the marked cells belong, or an empty string if no cell is
     marked.
     """
-    named = [said_exercise(cell) or "" for cell in notebook.cells]
+    named = [named_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]
     return max(sorted(set(owners)), key=owners.count, default="")

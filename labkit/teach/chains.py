@@ -74,12 +74,12 @@ def _square(chain: Chain, search: Search) -> Square:
         because=f"A shortest run that shows it: {search.violated[shown]}" if shown else "No schedule breaks a claim.",
         call=search.call,
         meanwhile=[sentence for name, sentence in ON_THE_WAY.items() if name in search.violated],
-        real=said_of_spark(chain),
+        real=spark_guarantee(chain),
         steps=steps,
     )
 
 
-def said_of_spark(chain: Chain) -> str:
+def spark_guarantee(chain: Chain) -> str:
     """Return what is known about this chain on real Spark; empty if it was never run."""
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)

@@ -23,7 +23,7 @@ class Comparison:
     def __init__(self, named: Mapping[str, Outcome | Walk | Search | CopyOutcome], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
         self.rows: dict[str, Mapping[str, str]] = {
-            name: {**_told(each, facts), **_compared(each)} for name, each in named.items()
+            name: {**_facts_of(each, facts), **_compared(each)} for name, each in named.items()
         }
 
     @property
@@ -45,12 +45,12 @@ class Comparison:
         ]
         return Card("", table(("", *self.columns), rows), title="Side by side", plain=()).html()
 
-    def _cell(self, name: str, column: str, said: str) -> str | Cell:
+    def _cell(self, name: str, column: str, text: str) -> str | Cell:
         if column == "guarantee":
             guarantee = _guarantee(self.named[name])
-            return Cell(said, verdict_parts.tone(guarantee)) if guarantee is not None else said
-        is_bad = column in {"lost", "twice", "jumps back"} and said not in {"0", "-"}
-        return Cell(said, BAD) if is_bad or (column == "broken" and said != "nothing") else said
+            return Cell(text, verdict_parts.tone(guarantee)) if guarantee is not None else text
+        is_bad = column in {"lost", "twice", "jumps back"} and text not in {"0", "-"}
+        return Cell(text, BAD) if is_bad or (column == "broken" and text != "nothing") else text
 
     def __str__(self) -> str:
         return columns([("", *self.columns), *((spoken(name), *self._words(row)) for name, row in self.rows.items())])
@@ -69,7 +69,7 @@ def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | Non
         return None
 
 
-def _told(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
+def _facts_of(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
     """Return the named facts of a simulated run as table cells, in the order of `facts`.
 
     Raises `InvalidInput` if the result has no such fact.
@@ -137,9 +137,9 @@ def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
     return given
 
 
-def _facts(given: object) -> Sequence[str]:
+def _facts(value: object) -> Sequence[str]:
     """Return the names of facts as a sequence; a single name may be passed without a list."""
-    facts = [given] if isinstance(given, str) else given
+    facts = [value] if isinstance(value, str) else value
     if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
         raise InvalidInput('lab.compare(): facts are names in a list, as in facts=["counts"].')
     return facts

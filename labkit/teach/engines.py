@@ -69,7 +69,7 @@ DUE = 9
 """The number of rows that each pipeline should produce."""
 
 
-def _found(engine: Engine) -> Orders:
+def _orders_of(engine: Engine) -> Orders:
     """Return the order of an engine's writes, derived from its recording."""
     own = [meaning(*each) for each in engine.own]
     orders = standing(kept(engine.pipeline).effects, own, engine.ends).found
@@ -78,7 +78,7 @@ def _found(engine: Engine) -> Orders:
 
 
 def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lane:
-    orders = _found(engine)
+    orders = _orders_of(engine)
     at = orders.place(engine.place)
     writes = orders.steps[1].made
     return Lane(
@@ -86,15 +86,15 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
     )
 
 
-def _stage(made: Made) -> Stage:
-    decides = bool({Write.DECISION, Write.NOTICE} & set(made.writes))
+def _stage(writes: Made) -> Stage:
+    decides = bool({Write.DECISION, Write.NOTICE} & set(writes.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
-    phrases = [SAID[each] for each in made.writes if each is not Write.STATE]
-    by = made.effects[-1].rpartition(" #")[0].partition(" ")[2]
+    phrases = [SAID[each] for each in writes.writes if each is not Write.STATE]
+    by = writes.effects[-1].rpartition(" #")[0].partition(" ")[2]
     by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
     for folder in ("checkpoint/", "output/", "*/"):
         by = by.removeprefix(folder)
-    return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in made.writes)
+    return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in writes.writes)
 
 
 class Engines:
@@ -185,8 +185,8 @@ class Kills:
         return card._repr_mimebundle_()
 
 
-def _how(made: Kill) -> str:
-    return "recorded" if made.because else "killed here, signal 9"
+def _how(kill: Kill) -> str:
+    return "recorded" if kill.because else "killed here, signal 9"
 
 
 RECORDED = (

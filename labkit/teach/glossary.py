@@ -119,9 +119,9 @@ def _introduced(entry: Entry) -> str:
     return f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
 
 
-def _all(known: Sequence[Entry]) -> Card:
+def _all(entries: Sequence[Entry]) -> Card:
     """Return a card with all words and their meanings; as text it lists only the words, because there are many."""
-    inside = sorted(known, key=lambda entry: entry.word.lower())
+    inside = sorted(entries, key=lambda entry: entry.word.lower())
     rows = [(entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM)) for entry in inside]
     words = ", ".join(entry.word for entry in inside)
     return Card(

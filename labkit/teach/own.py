@@ -67,7 +67,7 @@ class Tried:
 
     def card(self) -> Card:
         """Return a card with the properties, the first failure, and the first batch with the result of every kill."""
-        lines = [(each.axis, str(each.runs or "-"), _came(each)) for each in self.axes]
+        lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
         under = (
@@ -95,7 +95,7 @@ class Tried:
 _KINDS_OF_SIGNALS = {"killed": "kills", "stopped": "kills and stops"}
 
 
-def _came(axis: Axis) -> str:
+def _outcome(axis: Axis) -> str:
     if not axis.runs:
         return "not tried"
     return "wrong" if axis.wrong else "holds"
@@ -123,9 +123,9 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
-    usual = _given(kind, PUBLIC, "orders", "refunds")
+    usual = _parameters(kind, PUBLIC, "orders", "refunds")
     many = moved(rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100)
-    more = [_given(kind, many, *pair) for pair in QUERIES]
+    more = [_parameters(kind, many, *pair) for pair in QUERIES]
     try:
         axes, places = tried(answer, usual, name=name, kind=kind, more=more)
     except (AnswerFailed, Unusable) as error:
@@ -133,7 +133,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     return Tried(name, axes, places, "stopped" if kind == "writers" else "killed")
 
 
-def _given(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
+def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
     """Return the arguments of a sink: the batches of one query, followed by those of another one."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
     return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
@@ -347,9 +347,9 @@ def _teller() -> "Tell":
         return silent
     shown = line()
 
-    def tell(what: str, said: str) -> None:
-        numbers = re.match(r"run (\d+) of (\d+)", said)
+    def tell(what: str, text: str) -> None:
+        numbers = re.match(r"run (\d+) of (\d+)", text)
         if what == "run" and numbers is not None:
-            shown.show(said, int(numbers[1]) - 1, int(numbers[2]))
+            shown.show(text, int(numbers[1]) - 1, int(numbers[2]))
 
     return tell

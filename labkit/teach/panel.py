@@ -53,7 +53,7 @@ class CrashPanel:
         self._beats = 0
         self._displayed = False
         self._lock = threading.Lock()
-        self._form = Form({}, self._hear)
+        self._form = Form({}, self._handle)
         self._show()
 
     def choose(self, part: str, value: str) -> None:
@@ -120,7 +120,7 @@ class CrashPanel:
         """The outcome of the last run; None if no run has finished."""
         return self._background.outcome if self._background else None
 
-    def _hear(self, message: Mapping[str, object]) -> None:
+    def _handle(self, message: Mapping[str, object]) -> None:
         """Execute a request of the browser, or display the message of its error."""
         try:
             self._obey(message)

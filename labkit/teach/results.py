@@ -227,12 +227,12 @@ def _card_of_walk(walk: Walk) -> Card:
         plain=[
             f"simulated run of {walk.walk.model.name}, {len(walk.walk.actions)} steps: {word}",
             *(f"  {line}" for line in [summary, *lines, *([verdict_parts.why(verdict)] if verdict else []), *facts]),
-            *_claims_said(verdict, walk.violated),
+            *_claims_text(verdict, walk.violated),
         ],
     )
 
 
-def _claims_said(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
+def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
     """Yield the broken claims as text, without reasons if there is a verdict, because the verdict gives them."""
     if verdict and violated:
         yield f"  BROKEN {', '.join(violated)}"

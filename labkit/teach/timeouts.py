@@ -16,11 +16,11 @@ def timeouts(**seconds: float) -> Examination:
     `interval`, `checkpoint` and `transaction` are required; `maximum`, `pause`, `tolerated` and `downtime` are
     optional. Raises `InvalidInput` if one is missing, unknown or out of range.
     """
-    known = Timeouts._fields
-    if missing := [name for name in known[:3] if name not in seconds]:
+    names = Timeouts._fields
+    if missing := [name for name in names[:3] if name not in seconds]:
         raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
-    if unknown := [name for name in seconds if name not in known]:
-        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(known))}")
+    if unknown := [name for name in seconds if name not in names]:
+        raise InvalidInput(f"lab.timeouts() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], list(names))}")
     tolerated = int(seconds.pop("tolerated", 0))
     return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))
 

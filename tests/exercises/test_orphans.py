@@ -207,7 +207,7 @@ def test_a_session_that_its_server_does_not_end_is_cut(monkeypatch: pytest.Monke
 
 
 def test_a_server_that_dies_under_an_answer_is_replaced(monkeypatch: pytest.MonkeyPatch):
-    asked = orphans._Place.asked
+    asked = orphans._Place.statements
 
     def and_dies(place: orphans._Place, query: str) -> list[str]:
         statements = asked(place, query)
@@ -215,7 +215,7 @@ def test_a_server_that_dies_under_an_answer_is_replaced(monkeypatch: pytest.Monk
         return statements
 
     with monkeypatch.context() as patch:
-        patch.setattr(orphans._Place, "asked", and_dies)
+        patch.setattr(orphans._Place, "statements", and_dies)
         found = judged(RIGHT)
     assert not found.passed
     assert "PostgreSQL" in found.message

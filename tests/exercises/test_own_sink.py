@@ -23,7 +23,7 @@ from labkit.teach.exercises.asking import Asker
 from labkit.teach.exercises.contract import Exercise, Finding, Plain
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.own_sink import axes, store
-from labkit.teach.exercises.own_sink.trials import Bench, Kill, Steps, stores, told, trial, verdict_of
+from labkit.teach.exercises.own_sink.trials import Bench, Kill, Steps, conclude, stores, trial, verdict_of
 from labkit.teach.exercises.registry import find
 from labkit.teach.exercises.steps import step
 
@@ -207,7 +207,7 @@ def test_sink_h_needs_a_second_query_that_begins_when_the_first_has_ended() -> N
         assert begun.run(["orders"], capstone.PUBLIC[:1])
         assert begun.run(["refunds"], capstone.OTHERS)
         assert begun.run(["orders"], capstone.PUBLIC, first=1)
-        both = told(begun, [*capstone.PUBLIC, *capstone.OTHERS])
+        both = conclude(begun, [*capstone.PUBLIC, *capstone.OTHERS])
     assert verdict_of(both.story, both.due).lost
 
 

@@ -86,7 +86,7 @@ def test_a_check_that_is_weakened_lets_one_survive(monkeypatch: pytest.MonkeyPat
     """Without a look for runs that never end, a receiver that is silent about duplicates would pass."""
     survivor = kill_rate.WRONG / "02-dedup" / "duplicates_are_silent.py"
     monkeypatch.setattr(kill_rate, "wrong_files", lambda: [survivor])
-    monkeypatch.setattr(searching, "_known", lambda _: searching.AnswerNode())
+    monkeypatch.setattr(searching, "_search_tree", lambda _: searching.AnswerNode())
     assert kill_rate.wrong_rate(["02-dedup"], [1])
     monkeypatch.setattr(searching, "_endless", lambda *_: None)
     assert not kill_rate.wrong_rate(["02-dedup"], [1])

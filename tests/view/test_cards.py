@@ -34,7 +34,7 @@ from labkit.teach.cards import Findings, Trials
 from labkit.teach.comparing import Comparison
 from labkit.teach.exercises import check as checks
 from labkit.teach.exercises.registry import EXERCISES
-from labkit.teach.hands_on import Said, said
+from labkit.teach.hands_on import ServerAnswer, said
 from labkit.teach.hands_on.copying import CopyOutcome, Steps
 from labkit.teach.hands_on.kafka import Look
 from labkit.teach.hands_on.postgres import Reply
@@ -629,7 +629,7 @@ def test_answers_of_a_server_are_one_card_and_their_own_lines_as_text() -> None:
     rows = Answer("SELECT 2", ("word", "n"), [("<hello>", 1), ("world", None)])
     error = Answer("does not exist", code="42704")
     first = Reply("reader", [Answer("BEGIN"), rows])
-    html, plain = shown(said(first, Said("t: written"), Reply("other", [error])))
+    html, plain = shown(said(first, ServerAnswer("t: written"), Reply("other", [error])))
     assert plain.splitlines() == [
         "reader: BEGIN",
         "reader: word     n",
@@ -651,14 +651,14 @@ def test_answers_of_a_server_are_one_card_and_their_own_lines_as_text() -> None:
 
 
 def test_a_line_of_an_answer_is_text_and_a_card() -> None:
-    refused = Said("orders: refused, too long")
+    refused = ServerAnswer("orders: refused, too long")
     assert refused == "orders: refused, too long"
     html, plain = shown(refused)
     assert plain == refused == pretty(refused)
     assert '<td class="bad"><b>refused, too long</b></td>' in html
     killed = "the server died by signal 9; another process runs now: yes"
-    assert f'<th scope="row"></th><td>{killed}</td>' in shown(Said(killed))[0]
-    assert '<th scope="row">a, b</th><td>gone</td>' in shown(Said("a, b: gone"))[0]
+    assert f'<th scope="row"></th><td>{killed}</td>' in shown(ServerAnswer(killed))[0]
+    assert '<th scope="row">a, b</th><td>gone</td>' in shown(ServerAnswer("a, b: gone"))[0]
 
 
 def test_a_look_at_a_topic_is_a_table_of_two_readers() -> None:

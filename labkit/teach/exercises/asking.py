@@ -26,24 +26,24 @@ class Asker:
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name
         self._answer = answer
-        self._known: dict[str, tuple[Sequence[Plain], Plain]] = {}
+        self._answers: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
         """Return the answer to a question. Raises `Unusable` for a value that is too large, and the errors of
         `Answer.call`.
         """
         key = json.dumps(arguments)
-        if key not in self._known:
+        if key not in self._answers:
             answer = self._answer.call(*arguments)
             if _text(answer) is None:
                 raise Unusable(f"{self.call(*arguments)} returned a value that is too large.")
-            self._known[key] = arguments, answer
-        return self._known[key][1]
+            self._answers[key] = arguments, answer
+        return self._answers[key][1]
 
     @property
     def asked(self) -> "list[tuple[Sequence[Plain], Plain]]":
         """All different questions with their answers, in the order in which they were asked."""
-        return list(self._known.values())
+        return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:
         """Return a question with its answer, as text for a message."""
@@ -55,8 +55,8 @@ class Asker:
 
     def changed(self) -> str:
         """Ask some questions again; return a sentence about the first changed answer, or an empty text."""
-        known = list(self._known.values())
-        for arguments, first in known[:: max(1, len(known) // AGAIN)]:
+        answers = list(self._answers.values())
+        for arguments, first in answers[:: max(1, len(answers) // AGAIN)]:
             again = self._answer.call(*arguments)
             if _text(again) != _text(first):
                 return (

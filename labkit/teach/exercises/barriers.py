@@ -27,16 +27,16 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
     """
     question = open_model.question(state, action)
     assert question is not None
-    _, came, _ = question
+    _, at_barrier, _ = question
     reads, copies = _decided(ask, *question)
-    if copies and came:
+    if copies and at_barrier:
         return action.name == "snapshot"
     return action.name != "snapshot" and open_model.into(action) in reads
 
 
-def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tuple[list[int], bool]:
+def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
     """Return the inputs that the learner's function reads and whether it copies the state. Raises `Unusable`."""
-    question = inputs, list[Plain](came), list[Plain](ended)
+    question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
     if type(answer) is not dict or set(answer) != {"read", "copy"}:
         raise Unusable(
@@ -54,7 +54,7 @@ def _decided(ask: Asker, inputs: int, came: list[int], ended: list[int]) -> tupl
 class Waiting(NamedTuple):
     """A task with many inputs before a step, and the decision of the simulator's own task."""
 
-    came: list[int]
+    at_barrier: list[int]
     ended: list[int]
     blocked: list[int]
     copies: bool
@@ -69,26 +69,26 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
     assert isinstance(model, Barriers)
     rules = model.settings.rules
     for at in product((0, 1, ENDED), repeat=inputs):
-        came = [place for place, number in enumerate(at) if number == 1]
+        at_barrier = [place for place, number in enumerate(at) if number == 1]
         ended = [place for place, number in enumerate(at) if number == ENDED]
         operator, copies = Operator((b"",) * inputs, bytes(at), 0, 0, 0), False
-        if came:
-            last = came[-1]
+        if at_barrier:
+            last = at_barrier[-1]
             queues = (bytes((BARRIER + 1,)) * (place == last) for place in range(inputs))
             before = Operator(tuple(queues), bytes((*at[:last], 0, *at[last + 1 :])), 0, 0, 0)
             taken = take(rules, before, last, is_sink=False)
             operator, copies = taken.operator, taken.copied == 1
         blocked = [place for place in range(inputs) if is_blocked(rules, operator, place)]
-        yield Waiting(came, ended, blocked, copies)
+        yield Waiting(at_barrier, ended, blocked, copies)
 
 
 def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
     """Judge the decisions of a task that has more inputs than an exhaustive search of schedules could handle."""
-    for came, ended, blocked, copies in _waiting(inputs):
-        read, copied = _decided(ask, inputs, came, ended)
-        still = set(range(inputs)) - {*came, *ended}
+    for at_barrier, ended, blocked, copies in _waiting(inputs):
+        read, copied = _decided(ask, inputs, at_barrier, ended)
+        still = set(range(inputs)) - {*at_barrier, *ended}
         wrong = ""
-        if came and copied and not copies:
+        if at_barrier and copied and not copies:
             wrong = "it copies its state, although a barrier has not arrived yet"
         elif copies and not copied:
             wrong = "all barriers have arrived, but it does not copy its state"
@@ -97,7 +97,7 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
         elif not copies and not still <= set(read):
             wrong = "it does not read an input whose barrier it waits for"
         if wrong:
-            statement = ask.with_answer(inputs, list[Plain](came), list[Plain](ended))
+            statement = ask.with_answer(inputs, list[Plain](at_barrier), list[Plain](ended))
             return Finding(
                 False,
                 f"{statement}: {wrong}.",

@@ -27,9 +27,9 @@ EIGHT: Mapping[str, Guarantee] = {
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
     """Say how many of the eight guarantees are right, but not which, so that the learner checks all of them again."""
-    known = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
+    words = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
-        guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, known))
+        guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, words))
     except Unusable as error:
         return Finding(False, str(error))
     right = sum(guarantees[letter] == each for letter, each in EIGHT.items())

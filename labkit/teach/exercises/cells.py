@@ -44,7 +44,7 @@ class Cell(Protocol):
 class Selection:
     """The cells of a notebook that count."""
 
-    said: list[str | None]
+    names: list[str | None]
     """For each cell the exercise that the cell names, if it is one of this notebook's."""
     changed: list[bool]
     """For each cell whether the learner added or edited it."""
@@ -59,7 +59,7 @@ class Selection:
         """
         if place in self.counts.values():
             return True
-        return self.said[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
+        return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
 
 
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
@@ -68,7 +68,7 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
-    names = [_said_now(cell, answers) for cell in cells]
+    names = [_current_exercise(cell, answers) for cell in cells]
     selection = Selection(names, [normal(cell.source) not in plain for cell in cells])
     for place, name in enumerate(names):
         if name is not None and name not in answers:
@@ -87,16 +87,16 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
     return selection
 
 
-def said_exercise(cell: Cell) -> str | None:
+def named_exercise(cell: Cell) -> str | None:
     """Return the exercise that a cell names, above its code or in its metadata."""
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
 
 
-def _said_now(cell: Cell, answers: Mapping[str, str]) -> str | None:
+def _current_exercise(cell: Cell, answers: Mapping[str, str]) -> str | None:
     """Return the exercise that a cell names, by its current name."""
-    name = said_exercise(cell)
+    name = named_exercise(cell)
     return None if name is None else now(name, answers)
 
 
@@ -143,19 +143,19 @@ def used(source: str) -> set[str]:
     if tree is None:
         return set()
     loaded: set[str] = set()
-    given = set(_bound(tree.body))
+    bound_names = set(_bound(tree.body))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            (loaded if isinstance(node.ctx, ast.Load) else given).add(node.id)
+            (loaded if isinstance(node.ctx, ast.Load) else bound_names).add(node.id)
         elif isinstance(node, ast.arg):
-            given.add(node.arg)
+            bound_names.add(node.arg)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            given.add(node.name)
+            bound_names.add(node.name)
         elif isinstance(node, ast.alias):
-            given.add((node.asname or node.name).partition(".")[0])
+            bound_names.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            given.add(node.name)
-    return loaded - given - set(dir(builtins))
+            bound_names.add(node.name)
+    return loaded - bound_names - set(dir(builtins))
 
 
 def calls_input(source: str) -> bool:

@@ -117,9 +117,9 @@ def _rows(table: Table) -> list[Plain]:
 
 
 @cache
-def _met(given: str) -> tuple[_Case, ...]:
+def _met(parameters: str) -> tuple[_Case, ...]:
     """Return every pair of table and message that occurs in any schedule of a configuration, each once."""
-    model = make("changelog", json.loads(given))
+    model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
     for state in reachable(model, max_states=MAX_STATES):
@@ -130,12 +130,12 @@ def _met(given: str) -> tuple[_Case, ...]:
     return tuple(cases.values())
 
 
-def _put_together(said: Mapping[str, Any]) -> Iterator[_Case]:
+def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     """Yield every table with a limited number of rows, with every message. Tables for upserts have one row for
     each key.
     """
-    rows = [Row(word, count) for word, count in product(said["words"], said["counts"])]
-    for number in range(said["rows"] + 1):
+    rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
+    for number in range(parts["rows"] + 1):
         for chosen in combinations_with_replacement(rows, number):
             table: Table = tuple(row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen))
             keys = [row.key for row in chosen]
@@ -158,7 +158,7 @@ def judge_apply(answer: Answer, variant: Variant) -> Finding:
     return ask_each(ask, cases(), lambda case: _wrong_table(ask, *case), "It is right about {} tables and messages")
 
 
-def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Finding | None:
+def _wrong_table(ask: Asker, case: _Case, parameters: Mapping[str, object]) -> Finding | None:
     answer = ask(*case.question)
     if type(answer) is not list or not all(type(row) is list for row in answer):
         raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return a list of rows [word, count].")
@@ -173,7 +173,7 @@ def _wrong_table(ask: Asker, case: _Case, given: Mapping[str, object]) -> Findin
     )
     if case.state is None:
         return finding
-    trace = trace_to("changelog", json.dumps(given), case.state)
+    trace = trace_to("changelog", json.dumps(parameters), case.state)
     return replace(finding, trace=str(trace), at=len(trace.actions))
 
 
@@ -195,14 +195,14 @@ def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
     return rows, list(model.settings.words[: state.furthest])
 
 
-def _tables(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield every table with a limited number of rows, in any order, with every prefix of the input."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
-    rows = [Row(word, count) for word, count in product((*model.settings.keys, *said["others"]), said["counts"])]
-    for number in range(said["rows"] + 1):
+    rows = [Row(word, count) for word, count in product((*model.settings.keys, *parts["others"]), parts["counts"])]
+    for number in range(parts["rows"] + 1):
         for table in product(rows, repeat=number):
-            if len(set(table)) < len(table) and not said.get("twice"):
+            if len(set(table)) < len(table) and not parts.get("twice"):
                 continue
             counted: Table = tuple(row._replace(times=table.count(row)) for row in dict.fromkeys(table))
             for furthest in range(len(words) + 1):

@@ -56,14 +56,14 @@ def check(name: str, *, strict: bool | None = None) -> None:
     if findings is None:
         _not_attempted(exercise)
     else:
-        _told_and_noted(exercise, findings)
+        _show_and_note(exercise, findings)
     if is_strict(strict) and (findings is None or not findings[-1].passed):
         raise NotPassed(_why_not(exercise, findings))
 
 
-def is_strict(asked: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
+def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
     """Return whether a failed check raises an error: the argument decides, or else the environment."""
-    return os.environ.get(STRICT, "") not in {"", "0"} if asked is None else asked
+    return os.environ.get(STRICT, "") not in {"", "0"} if choice is None else choice
 
 
 def _not_attempted(exercise: Exercise) -> None:
@@ -79,9 +79,9 @@ def _say(card: Card, plain: str) -> None:
         print(plain)
 
 
-def _told_and_noted(exercise: Exercise, found: list[Finding]) -> None:
+def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
     """Print the findings, record them, and open a counterexample if there is one."""
-    lines, last = _told(exercise, found), found[-1]
+    lines, last = _report_lines(exercise, findings), findings[-1]
     _say(_card(exercise, last, lines), "\n".join(lines))
     notes.note(
         exercise.name,
@@ -109,10 +109,10 @@ def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
     )
 
 
-def _why_not(exercise: Exercise, found: list[Finding] | None) -> str:
-    if found is None:
+def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
+    if findings is None:
         return f"{exercise.name} is not attempted."
-    return f"{exercise.name} does not pass: {found[-1].message}"
+    return f"{exercise.name} does not pass: {findings[-1].message}"
 
 
 def _alone(exercise: Exercise) -> Alone | None:
@@ -139,7 +139,9 @@ def _executed() -> list[str] | None:
     return None if history is None else list(map(str, history.input_hist_raw))
 
 
-def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone, found: list[Finding] | None) -> None:
+def _differs(
+    exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
+) -> None:
     """Explain to the learner if an answer passes in its notebook but fails alone, as it is graded."""
     # On Spark, another run for the difference would take as long again.
     here = None if exercise.needs_spark else judged(exercise, namespace)
@@ -148,7 +150,7 @@ def _differs(exercise: Exercise, namespace: Mapping[str, object], graded: Alone,
             f"{exercise.name}: your answer passes in this notebook, but not when it runs alone, as it is graded: with "
             "the parameters and your own cells only."
         )
-    if graded.trouble and (found is None or not found[-1].passed):
+    if graded.trouble and (findings is None or not findings[-1].passed):
         print(graded.trouble)
 
 
@@ -177,8 +179,8 @@ def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding]
     return findings
 
 
-def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
-    last, count = found[-1], len(exercise.public)
+def _report_lines(exercise: Exercise, findings: list[Finding]) -> list[str]:
+    last, count = findings[-1], len(exercise.public)
     head = f"{exercise.name}, {exercise.title}: "
     if last.passed and exercise.by_hand:
         return [f"{head}kept for your instructor.", last.message]
@@ -186,7 +188,10 @@ def _told(exercise: Exercise, found: list[Finding]) -> list[str]:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
         more = " Grading uses other variants." if hidden else ""
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
-    lines = [f"{head}check {len(found)} of {count} failed ({exercise.public[len(found) - 1].name}).", last.message]
+    lines = [
+        f"{head}check {len(findings)} of {count} failed ({exercise.public[len(findings) - 1].name}).",
+        last.message,
+    ]
     if last.observed and last.observed.rstrip(".").lower() not in last.message.lower():
         lines.append(f"Observed: {last.observed}")
     if last.expected:

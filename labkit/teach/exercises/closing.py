@@ -43,7 +43,7 @@ class ClosedModel(Overlay[Any]):
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
-    def asked(self, before: Any, action: Action, _after: Any) -> Question | None:
+    def question(self, before: Any, action: Action, _after: Any) -> Question | None:
         """Return the question asked for an action."""
         return self.open_model.question(before, action)
 
@@ -110,7 +110,7 @@ class Run(Overlay[Any]):
         """Return no questions, because a list of steps cannot refuse an action."""
         return []
 
-    def asked(self, before: Busy, action: Action, after: Busy) -> Question | None:
+    def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
         """Return the question asked after an action."""
         return self.open_model.asks(before.state, action, after.state)
 

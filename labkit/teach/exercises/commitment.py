@@ -36,10 +36,10 @@ def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
     return ([list(map(str, participant.log)) for participant in state.participants],)
 
 
-def _any_logs(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield every combination of the given logs, one log for each participant."""
     state = model.initial()
-    logs = [tuple(map(Entry, log)) for log in said["logs"]]
+    logs = [tuple(map(Entry, log)) for log in parts["logs"]]
     for chosen in product(logs, repeat=len(state.participants)):
         yield state._replace(participants=tuple(Participant(log) for log in chosen))
 

@@ -20,17 +20,17 @@ Chosen = dict[str, Any]
 """Values by name, each checked against its options or its type."""
 
 
-def named_values(name: str, value: Plain, known: Mapping[str, Sequence[Plain] | type]) -> Chosen:
+def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
     """Return a dict that has exactly these keys, each with an allowed value. Raises `Unusable` for any other value."""
-    if type(value) is not dict or set(value) != set(known):
-        raise Unusable(f"{name} must be a dict with the keys {', '.join(known)}; it is {shown(value)}.")
-    for key, options in known.items():
-        given = value[key]
+    if type(value) is not dict or set(value) != set(options_by_key):
+        raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
+    for key, options in options_by_key.items():
+        entry = value[key]
         if isinstance(options, type):
-            if type(given) is not options:
-                raise Unusable(f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(given)}.")
-        elif not any(type(given) is type(each) and given == each for each in options):
-            raise Unusable(f"{name}[{key!r}] is {shown(given)}; choose from {', '.join(map(repr, options))}.")
+            if type(entry) is not options:
+                raise Unusable(f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(entry)}.")
+        elif not any(type(entry) is type(each) and entry == each for each in options):
+            raise Unusable(f"{name}[{key!r}] is {shown(entry)}; choose from {', '.join(map(repr, options))}.")
     return value
 
 
@@ -67,19 +67,20 @@ class Settings:
         broken = [each for each in search.violations if each.property in self.claims]
         if not broken:
             text = (
-                f"with {said(chosen)} every one of {search.unique_states:,} states was tried, and the guarantee holds"
+                f"with {settings_text(chosen)} every one of {search.unique_states:,} states was tried, "
+                "and the guarantee holds"
             )
             return Finding(True, f"{text[0].upper()}{text[1:]}.", text)
         first = min(broken, key=lambda each: len(each.trace.actions))
         claim = next(each for each in model.properties() if each.name == first.property)
-        message = f"With {said(chosen)}: {first.because}"
-        general = f"With {said(chosen)} some schedule breaks this: {claim.sentence}"
+        message = f"With {settings_text(chosen)}: {first.because}"
+        general = f"With {settings_text(chosen)} some schedule breaks this: {claim.sentence}"
         return Finding(
             False, message, first.because, claim.sentence, str(first.trace), len(first.trace.actions), general
         )
 
 
-def said(values: Mapping[str, Plain]) -> str:
+def settings_text(values: Mapping[str, Plain]) -> str:
     """Return values by name, as text for a message."""
     return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 
@@ -91,25 +92,25 @@ class Prediction:
     """
 
     name: str
-    asked: Mapping[str, Sequence[Plain] | type]
+    options: Mapping[str, Sequence[Plain] | type]
     outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
         """Run the experiment if there is a prediction, and report both side by side."""
         value = answer.value()
         try:
-            predicted = named_values(self.name, value, self.asked)
+            predicted = named_values(self.name, value, self.options)
         except Unusable as error:
             return Finding(False, str(error))
         came, trace = self.outcome(variant)
-        agree = [key for key in self.asked if predicted[key] == came[key]]
+        agree = [key for key in self.options if predicted[key] == came[key]]
         beside = "; ".join(
             f"{key}: you predicted {shown(predicted[key])}, it was {shown(came[key])}"
             + ("" if key in agree else "  <- different")
-            for key in self.asked
+            for key in self.options
         )
-        message = f"{beside}. {len(agree)} of {len(self.asked)} as you predicted; the points are for predicting."
-        return Finding(True, message, said(came), said(predicted), trace)
+        message = f"{beside}. {len(agree)} of {len(self.options)} as you predicted; the points are for predicting."
+        return Finding(True, message, settings_text(came), settings_text(predicted), trace)
 
 
 @dataclass(frozen=True)

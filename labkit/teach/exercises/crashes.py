@@ -11,7 +11,7 @@ from labkit.runs.crash import crash_each
 from labkit.runs.outcome import Outcome
 from labkit.runs.progress import silent
 from labkit.teach.exercises.asking import Unusable
-from labkit.teach.exercises.constants import Chosen, named_values, said
+from labkit.teach.exercises.constants import Chosen, named_values, settings_text
 from labkit.teach.exercises.contract import Answer, Finding, Variant, by, variant
 
 CHOSEN = {
@@ -44,16 +44,16 @@ def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
     return [_finding(chosen, place, outcome, seen) for place, (outcome, seen) in zip(places, outcomes, strict=True)]
 
 
-def _finding(chosen: Chosen, place: str, found: Outcome, seen: str) -> Finding:
-    at = f"With {said(chosen)}, killed at {place}"
-    if found.verdict.guarantee != "exactly-once":
-        general = f"With {said(chosen)}, killed at another point: {found.verdict.guarantee}."
-        message = f"{at}: {found.verdict.guarantee}. {found.verdict.because}."
+def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding:
+    at = f"With {settings_text(chosen)}, killed at {place}"
+    if outcome.verdict.guarantee != "exactly-once":
+        general = f"With {settings_text(chosen)}, killed at another point: {outcome.verdict.guarantee}."
+        message = f"{at}: {outcome.verdict.guarantee}. {outcome.verdict.because}."
         return Finding(False, message, seen, "exactly-once", general=general)
-    if found.verdict.regression:
-        back = found.verdict.regression[0]
+    if outcome.verdict.regression:
+        back = outcome.verdict.regression[0]
         message = f"{at}: a reader saw a value jump back, at offset {back}."
-        general = f"With {said(chosen)}, killed at another point, a reader saw a value jump back."
+        general = f"With {settings_text(chosen)}, killed at another point, a reader saw a value jump back."
         return Finding(False, message, seen, "no value jumps back", general=general)
     message = f"{at}: exactly-once, and no value jumped back. Seen: {seen}."
     return Finding(True, message, seen)

@@ -98,14 +98,14 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
     return read, ends
 
 
-def _readings(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states with transactions of any status and with rows read from any of them or from none."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
-    handles = [Handle(0, 0, number, 1) for number in range(said["transactions"])]
+    handles = [Handle(0, 0, number, 1) for number in range(parts["transactions"])]
     for stands in product(Status, repeat=len(handles)):
         transactions = tuple(Transaction(handle, status, ()) for handle, status in zip(handles, stands, strict=True))
-        for count in range(said["rows"] + 1):
+        for count in range(parts["rows"] + 1):
             for read in product(range(-1, len(handles)), repeat=count):
                 seen = tuple(VisibleRow(place % records, 0, 1, of) for place, of in enumerate(read))
                 yield state._replace(seen=seen, transactions=transactions)

@@ -135,13 +135,13 @@ def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
     return None
 
 
-def _set(ask: Asker, said: Plain) -> AtomicSet:
-    if not isinstance(said, str) or not said:
-        raise Unusable(f"{ask.name} returned {shown(said)} in its list of writes; every write must be a string.")
-    names = [each.strip() for each in said.split("+")]
+def _set(ask: Asker, text: Plain) -> AtomicSet:
+    if not isinstance(text, str) or not text:
+        raise Unusable(f"{ask.name} returned {shown(text)} in its list of writes; every write must be a string.")
+    names = [each.strip() for each in text.split("+")]
     if unknown := [each for each in names if each not in WRITES]:
         raise Unusable(
-            f"{ask.name} returned {shown(said)}: {shown(unknown[0])} is not a write; choose from {', '.join(WRITES)}."
+            f"{ask.name} returned {shown(text)}: {shown(unknown[0])} is not a write; choose from {', '.join(WRITES)}."
         )
     return atomic(WRITES[each] for each in names)
 

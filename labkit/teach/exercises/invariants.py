@@ -48,14 +48,14 @@ class Case(NamedTuple):
 
 
 @cache
-def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
+def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
     """Return every different question about the states of a system, or about states assembled for it.
 
     They are in the order of the search, whose result is cached.
     """
-    model = make(watch.model, json.loads(given))
+    model = make(watch.model, json.loads(parameters))
     claim = watch.claimed(model)
-    states = watch.assemble(model, json.loads(assembled)) if assembled else _reached(watch, model, claim, given)
+    states = watch.assemble(model, json.loads(assembled)) if assembled else _reached(watch, model, claim, parameters)
     cases: dict[str, Case] = {}
     for state in states:
         case = Case(watch.view(model, state), claim.holds(state), state)
@@ -63,17 +63,17 @@ def _cases(watch: "Watch", given: str, assembled: str) -> tuple[Case, ...]:
     return tuple(cases.values())
 
 
-def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], given: str) -> Iterator[Any]:
+def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
     """Yield the states of a system to which the claim applies. Raises `GradingError` if there are too many."""
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
-            raise GradingError(f"{watch.model} has {MAX_STATES} states or more with {given}.")
+            raise GradingError(f"{watch.model} has {MAX_STATES} states or more with {parameters}.")
         if claim.where is None or claim.where(state):
             yield state
 
 
-def _nothing(_model: Model[Any], _said: Mapping[str, Any]) -> Iterable[Any]:
+def _nothing(_model: Model[Any], _parts: Mapping[str, Any]) -> Iterable[Any]:
     return ()
 
 
@@ -138,13 +138,13 @@ class Watch:
 
     def _too_strict(self, ask: Asker, system: System, case: Case) -> Finding:
         sentence = self.claimed(make(self.model, system.parameters)).sentence
-        asked = ask.call(*case.question)
+        call = ask.call(*case.question)
         if system.is_good:
-            message = f"{asked} answered False, but this is a state of a good system ({system.name}): {sentence}"
+            message = f"{call} answered False, but this is a state of a good system ({system.name}): {sentence}"
             general = f"{self.function} rejects a state of a good system."
             observed = f"a good system is rejected: {system.name}"
         else:
-            message = f"{asked} answered False, but nothing is wrong with this state ({system.name}): {sentence}"
+            message = f"{call} answered False, but nothing is wrong with this state ({system.name}): {sentence}"
             general = f"{self.function} rejects a state with which nothing is wrong."
             observed = f"a good state is rejected: {system.name}"
         finding = Finding(False, message, observed, "True", general=general)
@@ -186,8 +186,8 @@ def _start(sentence: str) -> str:
 
 
 @cache
-def trace_to(model_name: str, given: str, wanted: Any) -> Trace:
+def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
     """Return a shortest run of a system to a state, cached for all answers that are wrong about this state."""
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
-    model = ObservedModel(make(model_name, json.loads(given)), claim)
+    model = ObservedModel(make(model_name, json.loads(parameters)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

@@ -48,20 +48,20 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
     An open transaction at the end is rolled back.
     """
     kept = list(stored)
-    held: list[str] | None = None
+    open_rows: list[str] | None = None
     row = 0
     for request in requests:
         match request:
             case "BEGIN":
-                held = []
+                open_rows = []
             case "COMMIT":
-                kept, held = [*kept, *(held or ())], None
+                kept, open_rows = [*kept, *(open_rows or ())], None
             case "LOOK":
-                if "MARK" in [*kept, *(held or ())]:
+                if "MARK" in [*kept, *(open_rows or ())]:
                     return kept
             case "ROW" | "MARK":
                 row += request == "ROW"
-                written = kept if held is None else held
+                written = kept if open_rows is None else open_rows
                 written.append(str(row) if request == "ROW" else request)
     return kept
 

@@ -10,9 +10,9 @@ MOVED: dict[str, str] = {"09-timeout": "09b-timeout", "14-folder": "14b-folder",
 """The new name by the old one. Entries are never removed, because a learner may return after a year."""
 
 
-def now(name: str, known: Container[str] = ()) -> str:
+def now(name: str, names: Container[str] = ()) -> str:
     """Return the current name of an exercise. A name among those `known` stays as it is."""
-    return name if name in known else MOVED.get(name, name)
+    return name if name in names else MOVED.get(name, name)
 
 
 def sentence_on(name: str) -> str:

@@ -44,19 +44,19 @@ class InNotebook:
 
     def call(self, *arguments: Plain) -> Plain:
         """Return the result of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
-        asked = f"{self._name}({', '.join(map(shown, arguments))})"
-        given = [deepcopy(each) for each in arguments]
-        return self._called(asked, lambda function: function(*given))
+        question = f"{self._name}({', '.join(map(shown, arguments))})"
+        copies = [deepcopy(each) for each in arguments]
+        return self._called(question, lambda function: function(*copies))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request of the learner's sink. Raises `MissingSolution`, `AnswerFailed`."""
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
         so_far: list[Any] = deepcopy(exchanges)
-        given = deepcopy(arguments)
-        return self._called(self._name, lambda function: step(function, kind, so_far, given))
+        copies = deepcopy(arguments)
+        return self._called(self._name, lambda function: step(function, kind, so_far, copies))
 
-    def _called(self, asked: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
+    def _called(self, question: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
         function = self._namespace.get(self._name, ...)
         if function is ...:
             raise MissingSolution(f"{self._name} is not defined.")
@@ -69,14 +69,14 @@ class InNotebook:
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(f"{self._name} is not written yet.") from None
         except TooLong:
-            raise AnswerFailed(f"{asked} took longer than {SECONDS:.0f} seconds.") from None
+            raise AnswerFailed(f"{question} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
-            raise AnswerFailed(f"{asked} raised {type(error).__name__}: {str(error)[:200]}.") from None
+            raise AnswerFailed(f"{question} raised {type(error).__name__}: {str(error)[:200]}.") from None
         finally:
             if os.getpid() != here:  # a copy of this notebook that the answer forked
                 os._exit(0)
-        return _read(asked, answer)
+        return _read(question, answer)
 
 
 def _read(what: str, value: object) -> Plain:

@@ -111,12 +111,12 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
 
     Raises `ServiceUnavailable` if no PostgreSQL can be started or if a new one cannot be prepared.
     """
-    given = dict(variant.parameters)
-    case = Case(given["job"], given["decided"], given["prepared"], given.get("elsewhere", ()))
+    parameters = dict(variant.parameters)
+    case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))
     try:
         query = _query(answer.value())
         with _prepared(case) as place:
-            statements = _formed(place.asked(query))
+            statements = _formed(place.statements(query))
             refused = place.sent(statements)
             committed, left = place.committed(), place.waiting()
     except Unusable as error:
@@ -206,7 +206,7 @@ class _Place:
                 for gid in case.elsewhere:
                     _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
-    def asked(self, query: str) -> list[str]:
+    def statements(self, query: str) -> list[str]:
         """Return the rows of the learner's query. Raises `Unusable` with the server's own error message."""
         wrapped = (
             f"SELECT left(statement::text, {MOST_CHARACTERS}) FROM (\n{query}\n) AS answer(statement) "  # noqa: S608  # a role that may do nothing runs it
@@ -221,7 +221,7 @@ class _Place:
                 learner.execute(f"PREPARE answer AS {query}".encode(), prepare=True)
                 rows = learner.execute("SELECT asked(%s)", (wrapped,)).fetchall()
         except (psycopg.Error, LabError, UnicodeError) as error:
-            raise Unusable(f"PostgreSQL rejected finish_sql: {_said(error)}") from None
+            raise Unusable(f"PostgreSQL rejected finish_sql: {_error_text(error)}") from None
         if len(rows) > MOST_STATEMENTS:
             raise Unusable(f"finish_sql returns more than {MOST_STATEMENTS} rows.")
         if any(statement is None for (statement,) in rows):
@@ -236,7 +236,7 @@ class _Place:
                 for statement in statements:
                     learner.execute(statement.encode(), prepare=True)
         except (psycopg.Error, LabError, UnicodeError) as error:
-            return f"{statement}: {_said(error)}."
+            return f"{statement}: {_error_text(error)}."
         return ""
 
     def committed(self) -> list[str]:
@@ -292,28 +292,28 @@ class _Place:
             return [str(gid) for (gid,) in self._owner.execute(query.encode())]
         except psycopg.Error as error:
             self.lost = True
-            raise Unusable(f"PostgreSQL ended while finish_sql ran: {_said(error)}") from None
+            raise Unusable(f"PostgreSQL ended while finish_sql ran: {_error_text(error)}") from None
 
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
     """Yield a place in which the transactions of a case are prepared; afterwards remove them, or stop the server."""
-    place = _made(case)
+    place = _judge_place(case)
     try:
         yield place
     finally:
         place.end()
 
 
-def _made(case: Case) -> _Place:
+def _judge_place(case: Case) -> _Place:
     """Prepare a place on the running server or, if that fails, on a new one."""
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
-            return _made_at(_server(), case)
-    return _made_at(_server(), case)
+            return _place_at(_server(), case)
+    return _place_at(_server(), case)
 
 
-def _made_at(address: str, case: Case) -> _Place:
+def _place_at(address: str, case: Case) -> _Place:
     """Prepare a place on this server. Raises `ServiceUnavailable`, and then stops a server that is half prepared."""
     with ExitStack() as failing:
         failing.callback(end)
@@ -353,7 +353,7 @@ def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
             timer.join()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the first line of the server's message, or a sentence on a lost session if there is none."""
     is_of_connection = isinstance(error, psycopg.OperationalError) and not error.sqlstate
     if is_of_connection or isinstance(error, LabError):

@@ -70,11 +70,11 @@ def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
     return judged
 
 
-def _number(ask: Asker, said: Plain, *asked: Plain) -> float:
-    if type(said) not in (int, float):
-        raise Unusable(f"{ask.call(*asked)} returned {shown(said)}; return a number.")
-    assert isinstance(said, int | float)
-    return said
+def _number(ask: Asker, value: Plain, *arguments: Plain) -> float:
+    if type(value) not in (int, float):
+        raise Unusable(f"{ask.call(*arguments)} returned {shown(value)}; return a number.")
+    assert isinstance(value, int | float)
+    return value
 
 
 def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:

@@ -102,13 +102,13 @@ def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
     }
 
 
-def _write(known: dict[str, Note], changed: str) -> None:
+def _write(notes_by_name: dict[str, Note], changed: str) -> None:
     _kept.clear()
-    _kept.update(known)
+    _kept.update(notes_by_name)
     _unwritten.add(changed)
     part = Path(f"{NAME}.{os.getpid()}.part")
     try:
-        part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(notes_by_name, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         _keep_damaged()
         part.replace(NAME)
         _unwritten.clear()

@@ -65,16 +65,16 @@ def _exercise(name: str) -> Exercise:
     return Exercise(**vars(asked), **_judging(asked, module)._asdict())
 
 
-def _judging(asked: Assignment, module: str) -> Judging:
+def _judging(assignment: Assignment, module: str) -> Judging:
     """Return the judge of an exercise: a general one for choices and texts, the module's own for all others."""
     from labkit.teach.exercises.constants import Statements, Text
 
-    if asked.by_hand:
-        return by(Text(asked.answer).judge, variant("a text"))
-    if asked.statements:
-        reasons = {letter: reason for letter, (_, reason) in asked.statements.items()}
-        return by(Statements(asked.answer, reasons, asked.right).judge, variant("statements"))
-    judging: Judging = import_module(f"labkit.teach.exercises.{module}").JUDGES[asked.name]
+    if assignment.by_hand:
+        return by(Text(assignment.answer).judge, variant("a text"))
+    if assignment.statements:
+        reasons = {letter: reason for letter, (_, reason) in assignment.statements.items()}
+        return by(Statements(assignment.answer, reasons, assignment.right).judge, variant("statements"))
+    judging: Judging = import_module(f"labkit.teach.exercises.{module}").JUDGES[assignment.name]
     return judging
 
 

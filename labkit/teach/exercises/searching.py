@@ -59,7 +59,7 @@ class AnswerNode:
 
 
 @cache
-def _known(_configuration: str) -> AnswerNode:
+def _search_tree(_configuration: str) -> AnswerNode:
     return AnswerNode()
 
 
@@ -68,11 +68,11 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
     ask = Asker(answer, name)
     try:
         model = make(ask)
-        known = _known(json.dumps([model.name, model.version, name, dict(model.values)]))
-        settled = known.look(ask)
+        tree = _search_tree(json.dumps([model.name, model.version, name, dict(model.values)]))
+        settled = tree.look(ask)
         finding = settled.finding if settled is not None else judge(model, ends)
         if settled is None:
-            known.keep(ask, finding)
+            tree.keep(ask, finding)
     except Unusable as error:
         return unusable(ask.name, error)
     return finding if finding is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
@@ -98,15 +98,15 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
     `right` is the message if none is wrong; `{}` in it becomes the number of cases.
     """
-    asked = 0
+    count = 0
     try:
         for case in cases:
-            asked += 1
+            count += 1
             if finding := wrong(case):
                 return finding
     except Unusable as error:
         return unusable(ask.name, error)
-    return steady(ask, right.format(f"{asked:,}"))
+    return steady(ask, right.format(f"{count:,}"))
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
@@ -137,7 +137,7 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
     state = model.initial()
     for action in trace.actions:
         after = model.apply(state, action)
-        question = model.asked(state, action, after)
+        question = model.question(state, action, after)
         if question is not None:
             answer = model.ask.with_answer(*question)
             answers.pop(answer, None)
@@ -183,7 +183,7 @@ def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
     order, seen = [stuck], {stuck}
     for state in order:
         for action, after in model.successors(state):
-            question = model.asked(state, action, after)
+            question = model.question(state, action, after)
             if question is not None:
                 answers[model.ask.with_answer(*question)] = None
             if after not in seen:

@@ -38,15 +38,15 @@ def _times(versions: Sequence[Version]) -> list[int]:
     return [at for at in near if at >= 0]
 
 
-def _wrong_price(ask: Asker, known: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
+def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
     """Return the finding on a wrong price; skip lists that miss a price which already applies at this moment."""
-    if any(begin <= at and [begin, price] not in known for begin, price in versions):
+    if any(begin <= at and [begin, price] not in announced for begin, price in versions):
         return None
-    arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in known])
+    arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
     answer = ask(*arguments)
     if type(answer) is not int:
         raise Unusable(f"{ask.call(*arguments)} returned {shown(answer)}; return a price from the list.")
-    begin, right = max(each for each in known if each[0] <= at)
+    begin, right = max(each for each in announced if each[0] <= at)
     if answer == right:
         return None
     statement = ask.with_answer(*arguments)
@@ -80,7 +80,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
                 return _collide(ask, calls[key], row)
             calls.setdefault(key, row)
             identities[key] = identity
-        if finding := _told_apart(ask, calls, identities):
+        if finding := _split_call(ask, calls, identities):
             return finding
     except Unusable as error:
         return unusable(ask.name, error)
@@ -109,7 +109,7 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
     )
 
 
-def _told_apart(
+def _split_call(
     ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
     """Return the finding on the first call that has two keys, or None."""

@@ -47,7 +47,7 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
-def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and
     after them.
 
@@ -57,8 +57,8 @@ def _sights(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
     words, state = model.settings.words, model.initial()
     counts = range(words.count(words[0]))
     # The other word only grows, and stays at its last count: it never jumps itself.
-    others = [*range(len(counts), len(words)), *[len(words) - 1] * said["between"]]
-    for first, second, between, behind in product(counts, counts, range(said["between"] + 1), (0, 1)):
+    others = [*range(len(counts), len(words)), *[len(words) - 1] * parts["between"]]
+    for first, second, between, behind in product(counts, counts, range(parts["between"] + 1), (0, 1)):
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])
         looks = tuple(VisibleRow(offset, 0, 1) for offset in seen)

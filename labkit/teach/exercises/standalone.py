@@ -20,7 +20,7 @@ import msgspec
 from labkit.core.errors import InvalidInput
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import execute, fresh
-from labkit.teach.exercises.cells import Selection, said_exercise, select, troubles
+from labkit.teach.exercises.cells import Selection, named_exercise, select, troubles
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Assignment
 from labkit.teach.exercises.moved import now
@@ -71,8 +71,8 @@ def checked(path: Path) -> list[Checked]:
     ]
 
 
-def _read(said: bytes) -> Iterator[Checked]:
-    for line in said.splitlines():
+def _read(output: bytes) -> Iterator[Checked]:
+    for line in output.splitlines():
         try:
             yield msgspec.json.decode(line, type=Checked)
         except msgspec.DecodeError:
@@ -87,7 +87,7 @@ def opened(path: Path) -> Opened:
         raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
-    names = {name for cell in cells if (name := said_exercise(cell))}
+    names = {name for cell in cells if (name := named_exercise(cell))}
     # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
     asked = (
         _asking(names)

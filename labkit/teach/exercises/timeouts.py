@@ -32,11 +32,11 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
         return unusable(ask.name, error)
 
 
-def _ticks(ask: Asker, asked: Sequence[int]) -> int:
+def _ticks(ask: Asker, job: Sequence[int]) -> int:
     """Return the answered timeout. Raises `Unusable` unless it is a whole number of at least 1."""
-    ticks = ask(*asked)
+    ticks = ask(*job)
     if type(ticks) is not int or not ticks >= 1:
-        raise Unusable(f"{ask.call(*asked)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+        raise Unusable(f"{ask.call(*job)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
     return ticks
 
 
@@ -47,9 +47,9 @@ def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pau
 
 
 def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
-    for asked in jobs:
-        ticks, most = _ticks(ask, asked), _open_for(*asked)
-        statement = f"{ask.with_answer(*asked)}, and a transaction of this job can be open for {most} ticks"
+    for job in jobs:
+        ticks, most = _ticks(ask, job), _open_for(*job)
+        statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
             return Finding(
                 False,
@@ -69,15 +69,15 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
     return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
 
 
-def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
-    ticks = _ticks(ask, (*asked, 0))
-    statement = ask.with_answer(*asked, 0)
-    if loss := _loss(asked, min(ticks, LONGEST)):
+def _judge_small(ask: Asker, job: tuple[int, ...]) -> Finding:
+    ticks = _ticks(ask, (*job, 0))
+    statement = ask.with_answer(*job, 0)
+    if loss := _loss(job, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{statement}, and with that a record can be lost: {loss.because}"
         expected, general = ("No schedule loses a record.", "With one of the answers a record can be lost.")
         return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
-    if ticks > 1 and not _loss(asked, min(ticks // 2, LONGEST)):
+    if ticks > 1 and not _loss(job, min(ticks // 2, LONGEST)):
         message = (
             f"{statement}, and half of it loses nothing either: "
             "readers of a hung transaction wait longer than they must."
@@ -88,9 +88,9 @@ def _judge_small(ask: Asker, asked: tuple[int, ...]) -> Finding:
 
 
 @cache
-def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
-    interval, checkpoint, tolerated, downtime = asked
-    given = {
+def _loss(job: tuple[int, ...], ticks: int) -> Violation | None:
+    interval, checkpoint, tolerated, downtime = job
+    parameters = {
         "partitions": 1,
         "records": 2 if checkpoint > interval else 1,  # an earlier checkpoint delays one only if it has a record
         "isolation": "read_committed",
@@ -102,7 +102,7 @@ def _loss(asked: tuple[int, ...], ticks: int) -> Violation | None:
         "timeout": ticks,
         "ticks": longest_open(interval, checkpoint, tolerated, downtime) + 2,
     }
-    search = explore(make("kafka_log", given))
+    search = explore(make("kafka_log", parameters))
     return next((each for each in search.violations if each.property == "no_loss"), None)
 
 

@@ -23,8 +23,8 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
     lists.
     """
     ask = Asker(answer, "visible")
-    given = dict(variant.parameters)
-    logs = map(tuple, chain(logs_of(given["names"], given["length"]), given.get("logs", ())))
+    parameters = dict(variant.parameters)
+    logs = map(tuple, chain(logs_of(parameters["names"], parameters["length"]), parameters.get("logs", ())))
     return ask_each(ask, logs, partial(_wrong, ask), "All of {} logs show a reader what they should")
 
 
@@ -58,8 +58,8 @@ def visible(log: Log) -> list[int]:
 
 
 def _wrong(ask: Asker, log: Log) -> Finding | None:
-    asked: Plain = [list(entry) for entry in log]
-    got = a_list(ask, ask(asked), "offsets")
+    entries: Plain = [list(entry) for entry in log]
+    got = a_list(ask, ask(entries), "offsets")
     right = visible(log)
     if got == right:
         return None
@@ -72,5 +72,5 @@ def _wrong(ask: Asker, log: Log) -> Finding | None:
     else:
         fault = general = "The offsets are in the wrong order, or some are repeated"
     expected = f"A reader at read_committed gets {right}."
-    message = f"{ask.with_answer(asked)}: {fault}. {expected}"
-    return Finding(False, message, ask.with_answer(asked), expected, general=general)
+    message = f"{ask.with_answer(entries)}: {fault}. {expected}"
+    return Finding(False, message, ask.with_answer(entries), expected, general=general)

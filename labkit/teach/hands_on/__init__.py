@@ -9,7 +9,7 @@ process and removes its data. Runs that this process starts use the same server.
 of the stores themselves; no sink runs here.
 """
 
-from labkit.teach.hands_on.answers import Said, said
+from labkit.teach.hands_on.answers import ServerAnswer, said
 from labkit.teach.hands_on.copying import CopyOutcome, copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
 from labkit.teach.hands_on.postgres import Postgres, Session, postgres
@@ -19,7 +19,7 @@ __all__ = [
     "CopyOutcome",
     "Kafka",
     "Postgres",
-    "Said",
+    "ServerAnswer",
     "Session",
     "Topic",
     "copy",

@@ -24,7 +24,7 @@ class Answered(Protocol):
     def __str__(self) -> str: ...
 
 
-class Said(str):
+class ServerAnswer(str):
     """One line of an answer, `name: words`, as text and as a card."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
     """Yield the parts of all answers; consecutive lines share a table."""
     waiting: list[str] = []
     for each in answers:
-        if isinstance(each, Said):
+        if isinstance(each, ServerAnswer):
             waiting.append(each)
             continue
         if waiting:

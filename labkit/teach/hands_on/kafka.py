@@ -21,7 +21,7 @@ from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry, 
 from labkit.stores.kafka.store import KafkaStore
 from labkit.stores.kafka.writer import KafkaTransaction
 from labkit.teach.hands_on import private
-from labkit.teach.hands_on.answers import Said, said
+from labkit.teach.hands_on.answers import ServerAnswer, said
 from labkit.view.card import Html, para, table
 
 PATIENCE = 60.0
@@ -81,15 +81,15 @@ class Topic:
         self.store.topic.writer().close()
         return self.store.topic.name()
 
-    def begin(self, name: str) -> Said:
+    def begin(self, name: str) -> ServerAnswer:
         """Initialise a producer under this name (lower-case letters, digits, _) and begin its transaction."""
         try:
             self._open[name] = self.store.begin(_handle(name))
         except LabError as refusal:
-            return Said(f"{name}: refused, {refusal}")
-        return Said(f"{name}: begun")
+            return ServerAnswer(f"{name}: refused, {refusal}")
+        return ServerAnswer(f"{name}: begun")
 
-    def write(self, name: str, *words: str) -> Said:
+    def write(self, name: str, *words: str) -> ServerAnswer:
         """Write records into an open transaction and wait for the broker's answer, which may be a refusal."""
         transaction = self._transaction(name)
         try:
@@ -97,28 +97,28 @@ class Topic:
                 transaction.write(Observation(next(self._numbers), word, 1, 0, 1))
             transaction.flush()
         except LabError as refusal:
-            return Said(f"{name}: refused, {refusal}")
-        return Said(f"{name}: written")
+            return ServerAnswer(f"{name}: refused, {refusal}")
+        return ServerAnswer(f"{name}: written")
 
-    def pre_commit(self, name: str) -> Said:
+    def pre_commit(self, name: str) -> ServerAnswer:
         """Wait until the broker has every record, and store the handle: transactional.id, producer id and epoch."""
         try:
             self._transaction(name).prepare()
         except LabError as refusal:
-            return Said(f"{name}: refused, {refusal}")
-        return Said(f"{name}: pre-committed")
+            return ServerAnswer(f"{name}: refused, {refusal}")
+        return ServerAnswer(f"{name}: pre-committed")
 
-    def commit(self, name: str) -> Said:
+    def commit(self, name: str) -> ServerAnswer:
         """Commit by the stored handle, as any process could, and return the result."""
-        return Said(f"{name}: {self.store.finish(_handle(name))}")
+        return ServerAnswer(f"{name}: {self.store.finish(_handle(name))}")
 
-    def ask_to_commit(self, name: str) -> Said:
+    def ask_to_commit(self, name: str) -> ServerAnswer:
         """Send the request to commit, and return the coordinator's own answer, even if the store has already
         finished it.
 
         The answer arrives once the decision is in the coordinator's log; the topic gets its marker a moment later.
         """
-        return Said(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
+        return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
         """Send the request to commit a handle, and return the name of the coordinator's answer.
@@ -134,21 +134,21 @@ class Topic:
         name = self.store.topic.transactional_id(handle)
         return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
-    def abort(self, name: str) -> Said:
+    def abort(self, name: str) -> ServerAnswer:
         """Abort by initialising the id, which also fences the writer."""
         self.store.abort(_handle(name))
-        return Said(f"{name}: aborted")
+        return ServerAnswer(f"{name}: aborted")
 
-    def hang_up(self, name: str) -> Said:
+    def hang_up(self, name: str) -> ServerAnswer:
         """Close the writer without notice, which is all that a broker would see of its death."""
         transaction = self._transaction(name)
         transaction.close()
-        return Said(f"{name}: its writer is gone")
+        return ServerAnswer(f"{name}: its writer is gone")
 
-    def plain(self, *words: str) -> Said:
+    def plain(self, *words: str) -> ServerAnswer:
         """Write records without a transaction."""
         self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
-        return Said("written without a transaction")
+        return ServerAnswer("written without a transaction")
 
     def look(self) -> Look:
         """Return the records that two readers get, one at each isolation level, if they read from the first record
@@ -164,7 +164,7 @@ class Topic:
         """Return the records from offset `start` on that a reader at this level gets now."""
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
-    def wait_until_aborted(self, *names: str) -> Said:
+    def wait_until_aborted(self, *names: str) -> ServerAnswer:
         """Wait until the coordinator has aborted these by itself. Raises `ServiceUnavailable` after `PATIENCE`
         seconds.
         """
@@ -174,7 +174,7 @@ class Topic:
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(f"Kafka did not abort {missing[0]} within {PATIENCE:g} s; run the cell again.")
             time.sleep(0.1)
-        return Said(f"{', '.join(names)}: aborted by the coordinator after the timeout")
+        return ServerAnswer(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 
     def destroy(self) -> None:
         """End every transaction and delete the topic."""

@@ -33,8 +33,8 @@ NO_ROW = "(no row)"
 class Reply:
     """The answers to some statements, up to the first that failed."""
 
-    def __init__(self, name: str, given: Iterable[Answer]) -> None:
-        self.name, self.answers = name, list(given)
+    def __init__(self, name: str, answers: Iterable[Answer]) -> None:
+        self.name, self.answers = name, list(answers)
 
     @property
     def code(self) -> str:
@@ -65,7 +65,7 @@ class Reply:
 
     def _parts(self, answer: Answer) -> Sequence[Html]:
         if answer.code or not answer.names:
-            return answers.Said(self._lines(answer)[0]).parts()
+            return answers.ServerAnswer(self._lines(answer)[0]).parts()
         head = (f"{self.name}: {answer.names[0]}", *answer.names[1:])
         body = [[_shown(cell) for cell in row] for row in answer.rows]
         return answers.rows(head, body, NO_ROW)
@@ -93,14 +93,14 @@ class Session:
 
         Raises `ServiceUnavailable` after `crash`.
         """
-        given: list[Answer] = []
+        replies: list[Answer] = []
         for statement in statements:
-            given.append(self._connection.execute(statement))
-            if given[-1].code:
+            replies.append(self._connection.execute(statement))
+            if replies[-1].code:
                 break
-        if not given:
+        if not replies:
             raise InvalidInput("session.run() needs a statement, as in session.run('SELECT 1').")
-        return Reply(self.name, given)
+        return Reply(self.name, replies)
 
     def crash(self) -> None:
         """Cut the connection, and return when the server has noticed."""
@@ -158,17 +158,17 @@ class Postgres:
         finally:
             connection.close()
 
-    def kill(self) -> answers.Said:
+    def kill(self) -> answers.ServerAnswer:
         """Send SIGKILL to every process of the private server, restart it, and report that. Leaves the user's own
         server alone.
         """
         if self._server.folder is None:
-            return answers.Said(f"{addresses.POSTGRES} names your own server, so it was not killed.")
+            return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")
         service = PostgresService(self._server.folder)
         killed = service.kill()
         after = service.up()
         another = "no" if after.pid in killed else "yes"
-        return answers.Said(f"the server died by signal 9; another process runs now: {another}")
+        return answers.ServerAnswer(f"the server died by signal 9; another process runs now: {another}")
 
     def clean(self) -> None:
         """Close all sessions, roll back their transactions that are still prepared, and drop the schema."""

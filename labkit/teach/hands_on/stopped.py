@@ -124,11 +124,11 @@ def _table(path: str) -> list[int]:
         return [row for (row,) in store.execute("SELECT id FROM rows")]
 
 
-def _judged(store: str, said: Mapping[str, str], rows: Sequence[int]) -> Stopped:
+def _judged(store: str, outputs: Mapping[str, str], rows: Sequence[int]) -> Stopped:
     due = [Record(row, "row", row) for row in ROWS]
     seen = [Observation(row, "row", row, 0, 1) for row in rows]
     verdict = judge(due, History([*seen, Reading("end")]))
-    return Stopped(NAMES[store], said["first"], said["second"], verdict)
+    return Stopped(NAMES[store], outputs["first"], outputs["second"], verdict)
 
 
 class _Writer:

@@ -176,7 +176,7 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
         jobs = {way: until_then.enter_context(_writer(way)) for way in WAYS}
         pool = until_then.enter_context(ThreadPoolExecutor(3 * len(WAYS)))
         for number, interval in enumerate(sorted(set(intervals))):
-            with _said(interval):
+            with _progress_line(interval):
                 running = {
                     way: pool.submit(_measure, job, folder / f"{way}-{number}.db", interval, pool)
                     for way, job in jobs.items()
@@ -187,7 +187,7 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
 
 
 @contextmanager
-def _said(interval: float) -> Iterator[None]:
+def _progress_line(interval: float) -> Iterator[None]:
     """Show the current interval and its duration to a person."""
     if not is_watched():
         yield

@@ -28,11 +28,11 @@ WORDS = {
 }
 """The labels and fixed sentences of the form."""
 
-_asked: dict[str, "Asked"] = {}
+_open_questions: dict[str, "OpenQuestion"] = {}
 """The open questions of this kernel, by name."""
 
 
-class Asked:
+class OpenQuestion:
     """An open question: the content of its form, and the learner's input."""
 
     def __init__(self, question: Question) -> None:
@@ -43,9 +43,9 @@ class Asked:
         self._beat = 0
         from labkit.view.question import QuestionForm
 
-        self.form = QuestionForm(self._shown(), self.hear)
+        self.form = QuestionForm(self._shown(), self.handle)
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def handle(self, message: Mapping[str, Any]) -> None:
         """Handle a message of the browser; an invalid one gets a sentence as its answer."""
         try:
             self._obey(message)
@@ -119,10 +119,10 @@ def ask(name: str) -> None:
         return
     from IPython.display import display
 
-    if name in _asked:
-        _asked[name].form.close()
-    _asked[name] = Asked(question)
-    display(_asked[name].form)
+    if name in _open_questions:
+        _open_questions[name].form.close()
+    _open_questions[name] = OpenQuestion(question)
+    display(_open_questions[name].form)
 
 
 def answer(name: str, found: object = None) -> Answer:
@@ -134,8 +134,8 @@ def answer(name: str, found: object = None) -> Answer:
     came, prediction = question.measured(found), notes.of(question)
     if prediction is not None:
         notes.came(question, prediction, came)
-    if name in _asked:
-        _asked[name].close()
+    if name in _open_questions:
+        _open_questions[name].close()
     return Answer(question, came, prediction.said if prediction else None)
 
 
@@ -153,7 +153,7 @@ def reset(name: str, *, confirm: bool) -> bool:
         return False
     if confirm:
         notes.forget(find(name))
-        _asked.pop(name, None)
+        _open_questions.pop(name, None)
         print(f'{name}: asked anew. Run the cell with lab.ask("{name}").')
     else:
         print(f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).')

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
-from labkit.teach.questions.question import Kind, Question, Said
+from labkit.teach.questions.question import Answers, Kind, Question
 from labkit.view.assets import asset
 
 BLANK = "{}"
 """The placeholder that a page replaces with the prediction."""
 
 
-def _it(verb: str, values: Said) -> str:
+def _it(verb: str, values: Answers) -> str:
     """Return `It was 6.`, or a list after a colon if there are several values."""
     words = ", ".join(values)
     return f"{verb}{':' if ' ' in words else ''} {words}."
@@ -26,8 +26,8 @@ class Answer:
     """The result, the prediction, and the explanation. A cell shows it as its last expression."""
 
     question: Question
-    came: Said
-    said: Said | None = None
+    came: Answers
+    said: Answers | None = None
 
     @property
     def agrees(self) -> bool:
@@ -39,10 +39,10 @@ class Answer:
         """Return the card as lines of text."""
         return [self.head(self.said), self.because, *self.reply(self.said)]
 
-    def head(self, said: Said | None) -> str:
+    def head(self, words: Answers | None) -> str:
         """Return the first line for this prediction."""
         it_was = _it("It was", self.came)
-        return it_was if said is None else f"{_it('You said', said)} {it_was}"
+        return it_was if words is None else f"{_it('You said', words)} {it_was}"
 
     @property
     def because(self) -> str:
@@ -55,11 +55,11 @@ class Answer:
             f"There, {_it('it is', expected)} {self.question.because}"
         )
 
-    def reply(self, said: Said | None) -> list[str]:
+    def reply(self, words: Answers | None) -> list[str]:
         """Return the question's sentence for this wrong prediction, if it has one."""
-        if said is None or said == self.came or self.came != self.question.right:
+        if words is None or words == self.came or self.came != self.question.right:
             return []
-        return [self.question.replies[each] for each in said if each in self.question.replies]
+        return [self.question.replies[each] for each in words if each in self.question.replies]
 
     def __str__(self) -> str:
         return "\n".join(self.lines)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from labkit.core.errors import InvalidInput
 from labkit.core.words import columns
 from labkit.teach.exercises import progress
-from labkit.teach.questions.question import Question, Said
+from labkit.teach.questions.question import Answers, Question
 
 UNATTENDED = "LABKIT_UNATTENDED"
 """The environment variable that declares that nobody predicts, so that stored predictions do not count. Empty or
@@ -28,9 +28,9 @@ class Prediction:
     answer is shown.
     """
 
-    said: Said | None
+    said: Answers | None
     why: str = ""
-    came: Said = ()
+    came: Answers = ()
 
     @property
     def state(self) -> str:
@@ -57,22 +57,22 @@ def of(question: Question) -> Prediction | None:
         return None
 
 
-def keep(question: Question, said: Said | None, why: str) -> None:
+def keep(question: Question, words: Answers | None, why: str) -> None:
     """Store a prediction; None means that the learner wants to see the answer without one."""
     progress.note(
         question.name,
         question=question.text,
-        state=SKIPPED if said is None else NOTED,
-        predicted=list(said or ()),
+        state=SKIPPED if words is None else NOTED,
+        predicted=list(words or ()),
         why=" ".join(why.split())[:LONGEST_WHY],
     )
 
 
-def came(question: Question, prediction: Prediction, found: Said) -> None:
+def came(question: Question, prediction: Prediction, words: Answers) -> None:
     """Store the result of a prediction when its answer is shown for the first time."""
     if not prediction.came:
-        shown = replace(prediction, came=found)
-        progress.note(question.name, state=shown.state, came=list(found))
+        shown = replace(prediction, came=words)
+        progress.note(question.name, state=shown.state, came=list(words))
 
 
 def forget(question: Question) -> None:
@@ -80,11 +80,11 @@ def forget(question: Question) -> None:
     progress.forget(question.name)
 
 
-def listed(asked: Iterable[Question]) -> str:
+def listed(questions: Iterable[Question]) -> str:
     """Return a line for each question with a prediction, and how many were right; empty if there is none."""
     rows = [("prediction", "you said", "it was", "")]
     states = []
-    for question in asked:
+    for question in questions:
         if (prediction := of(question)) is None:
             continue
         states.append(prediction.state)
@@ -96,6 +96,6 @@ def listed(asked: Iterable[Question]) -> str:
     return columns([*rows, ("total", "", "", ", ".join(counts))])
 
 
-def _texts(value: object) -> Said:
+def _texts(value: object) -> Answers:
     """Return a list of texts from the file, or nothing if it contains something else."""
     return tuple(map(str, value)) if isinstance(value, list) else ()

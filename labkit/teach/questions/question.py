@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
 
-Said = tuple[str, ...]
+Answers = tuple[str, ...]
 """A prediction or a result: one text, or all chosen options in the order of the options."""
 
 MOST = 3
@@ -52,9 +52,9 @@ class Question:
     name: str
     kind: Kind
     text: str
-    right: Said
+    right: Answers
     because: str
-    options: Said = ()
+    options: Answers = ()
     unit: str = ""
     means: Mapping[str, str] = field(default_factory=dict)
     replies: Mapping[str, str] = field(default_factory=dict)
@@ -65,27 +65,27 @@ class Question:
         """Return the number of its notebook, such as `09b`."""
         return self.name.partition("-")[0]
 
-    def said(self, given: object) -> Said:
+    def said(self, value: object) -> Answers:
         """Return a learner's choice or text after checking it. Raises `InvalidInput` with the remedy."""
         if self.kind is Kind.NUMBER:
-            return (_number(given[0] if isinstance(given, list) and given else given),)
-        chosen = [str(each) for each in given] if isinstance(given, list) else []
+            return (_number(value[0] if isinstance(value, list) and value else value),)
+        chosen = [str(each) for each in value] if isinstance(value, list) else []
         if not chosen:
             raise InvalidInput(CHOOSE)
-        known = tuple(option for option in self.options if option in chosen)
-        if set(chosen) - set(known) or (self.kind is Kind.CHOICE and len(known) > 1):
+        words = tuple(option for option in self.options if option in chosen)
+        if set(chosen) - set(words) or (self.kind is Kind.CHOICE and len(words) > 1):
             raise InvalidInput("This question has other options now: choose one of those.")
-        return known
+        return words
 
-    def measured(self, found: object) -> Said:
+    def measured(self, value: object) -> Answers:
         """Return a run's measurement in the form of a prediction; for None, the expected one.
 
         Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
         """
-        if found is None:
+        if value is None:
             return self.right
-        several = isinstance(found, Iterable) and not isinstance(found, _NOT_SEVERAL)
-        members = list(found) if isinstance(found, Iterable) and several else [found]
+        several = isinstance(value, Iterable) and not isinstance(value, _NOT_SEVERAL)
+        members = list(value) if isinstance(value, Iterable) and several else [value]
         if not all(isinstance(each, str | Number) for each in members):
             raise InvalidInput(
                 f'lab.answer("{self.name}", ...): give the number or text that the run measured, as '
@@ -95,10 +95,10 @@ class Question:
         others = sorted(words - set(self.options))
         return (*(option for option in self.options if option in words), *others)
 
-    def _one(self, found: object) -> str:
+    def _one(self, value: object) -> str:
         if self.kind is Kind.NUMBER:
-            return _measured_number(found)
-        plain = plainly(found)
+            return _measured_number(value)
+        plain = plainly(value)
         by_text = {option.lower(): option for option in self.options}
         return self.means.get(plain) or by_text.get(plain.lower(), plain)
 
@@ -112,8 +112,8 @@ def plainly(value: object) -> str:
     return str(value).strip()
 
 
-def _number(given: object) -> str:
-    text = str(given).strip()
+def _number(value: object) -> str:
+    text = str(value).strip()
     try:
         number = float(text) if len(text) <= LONGEST_NUMBER else math.nan
     except ValueError:
@@ -123,11 +123,11 @@ def _number(given: object) -> str:
     return plainly(number)
 
 
-def _measured_number(found: object) -> str:
+def _measured_number(value: object) -> str:
     try:
-        return _number(found)
+        return _number(value)
     except InvalidInput:
-        return plainly(found)
+        return plainly(value)
 
 
 def find(name: str) -> Question:
@@ -212,22 +212,22 @@ class _Table:
             self.refuse(f'{key} is missing or no text; write {key} = "..."')
         return " ".join(value.split())
 
-    def options(self, kind: Kind) -> Said:
-        given = self.table.get("options", [])
+    def options(self, kind: Kind) -> Answers:
+        value = self.table.get("options", [])
         if kind is Kind.NUMBER:
-            if given:
+            if value:
                 self.refuse("a number has no options; leave them out")
             return ()
-        if not isinstance(given, list) or len(given) < 2:
+        if not isinstance(value, list) or len(value) < 2:
             self.refuse("at least two options are needed; write options = [...]")
-        if bad := [each for each in given if not self.is_option(each)]:
+        if bad := [each for each in value if not self.is_option(each)]:
             self.refuse(
                 f"the option {str(bad[0])[:40]!r} must be a text of at most {LONGEST_OPTION} characters "
                 "without a full stop at its end"
             )
-        if len(set(map(str.lower, given))) < len(given):
+        if len(set(map(str.lower, value))) < len(value):
             self.refuse("two options are the same; leave one out")
-        return tuple(given)
+        return tuple(value)
 
     @staticmethod
     def is_option(value: object) -> bool:
@@ -238,7 +238,7 @@ class _Table:
             and not value.endswith(".")
         )
 
-    def right(self, kind: Kind, options: Said) -> Said:
+    def right(self, kind: Kind, options: Answers) -> Answers:
         right = self.table.get("right")
         if kind is Kind.NUMBER:
             if isinstance(right, bool) or not isinstance(right, int | float):
@@ -247,26 +247,26 @@ class _Table:
         wanted = right if kind is Kind.SEVERAL else [right]
         if not isinstance(wanted, list) or not wanted:
             self.refuse("right is missing; write the options that hold as a list")
-        if strange := [each for each in wanted if each not in options]:
-            self.refuse(f"right is {strange[0]!r}, which is no option; write one of them")
+        if unknown := [each for each in wanted if each not in options]:
+            self.refuse(f"right is {unknown[0]!r}, which is no option; write one of them")
         return tuple(option for option in options if option in wanted)
 
-    def replies(self, kind: Kind, options: Said) -> dict[str, str]:
-        given = self.table.get("if", {})
-        if given and kind is not Kind.CHOICE:
+    def replies(self, kind: Kind, options: Answers) -> dict[str, str]:
+        value = self.table.get("if", {})
+        if value and kind is not Kind.CHOICE:
             self.refuse("only a choice has [if] sentences; leave them out")
-        return self.sentences("if", given, options)
+        return self.sentences("if", value, options)
 
-    def means(self, options: Said) -> dict[str, str]:
-        given = self.table.get("means", {})
-        meanings = self.sentences("means", given, None)
-        if strange := [each for each in meanings.values() if each not in options]:
-            self.refuse(f"means names {strange[0]!r}, which is no option")
+    def means(self, options: Answers) -> dict[str, str]:
+        value = self.table.get("means", {})
+        meanings = self.sentences("means", value, None)
+        if unknown := [each for each in meanings.values() if each not in options]:
+            self.refuse(f"means names {unknown[0]!r}, which is no option")
         return meanings
 
-    def sentences(self, key: str, given: object, names: Said | None) -> dict[str, str]:
-        if not isinstance(given, dict) or not all(isinstance(each, str) and each.strip() for each in given.values()):
+    def sentences(self, key: str, value: object, names: Answers | None) -> dict[str, str]:
+        if not isinstance(value, dict) or not all(isinstance(each, str) and each.strip() for each in value.values()):
             self.refuse(f"{key} must be a table of texts")
-        if names is not None and (strange := [each for each in given if each not in names]):
-            self.refuse(f"[{key}] speaks of {strange[0]!r}, which is no option")
-        return {name: " ".join(each.split()) for name, each in given.items()}
+        if names is not None and (unknown := [each for each in value if each not in names]):
+            self.refuse(f"[{key}] speaks of {unknown[0]!r}, which is no option")
+        return {name: " ".join(each.split()) for name, each in value.items()}

@@ -22,8 +22,8 @@ from labkit.teach.exercises.own_sink.trials import (
     Runs,
     Steps,
     Tried,
+    conclude,
     stores,
-    told,
     trial,
     verdict_of,
 )
@@ -106,7 +106,7 @@ def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> Tried:
         if begun.run(bench.query, bench.batches):
             begun.restart()
             begun.run(bench.query, bench.batches, kills, first=first)
-        tried = told(begun, bench.batches)
+        tried = conclude(begun, bench.batches)
     killed = f", {tried.what}" if tried.story.kills else ""
     what = f"all batches finished, then repeated from batch {first}{killed}"
     return tried._replace(what=what)
@@ -122,13 +122,13 @@ def _queries(bench: Bench) -> Iterator[Tried]:
         with trial(bench.server, bench.ask, bench.kind) as begun:
             if begun.run(bench.query, bench.batches, kills):
                 begun.run(bench.other, bench.others, kills)
-            tried = told(begun, [*bench.batches, *bench.others])
+            tried = conclude(begun, [*bench.batches, *bench.others])
         yield tried._replace(what="a second query after the first, with batches from 0 on")
     with trial(bench.server, bench.ask, bench.kind) as begun:
         if begun.run(bench.query, bench.batches) and begun.run(bench.other, bench.others):
             begun.restart()
             begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
-        tried = told(begun, [*bench.batches, *bench.others])
+        tried = conclude(begun, [*bench.batches, *bench.others])
     yield tried._replace(what="a second query after the first, and then the last batch of the first again")
 
 
@@ -156,9 +156,9 @@ def wrong_in_the_end(tried: Tried) -> str:
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
     verdict = verdict_of(tried.story, tried.due)
     if verdict.guarantee == Guarantee.EXACTLY_ONCE:
-        return tried.story.told_wrong
+        return tried.story.wrong_reply
     lost_and_more = f"{verdict.guarantee}: {_in_words(verdict, tried.due)}"
-    return "; ".join(filter(None, [lost_and_more, tried.story.told_wrong]))
+    return "; ".join(filter(None, [lost_and_more, tried.story.wrong_reply]))
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
@@ -250,12 +250,12 @@ def _hold_still(ask: Asker) -> None:
         raise Unusable(f"{ask.name} {CHANGES}")
 
 
-def _finding(axis: str, tried: Tried, said: str) -> Finding:
+def _finding(axis: str, tried: Tried, fault: str) -> Finding:
     what = f"{tried.what[:1].upper()}{tried.what[1:]}"
-    short = said.partition(": ")[0]
+    short = fault.partition(": ")[0]
     return Finding(
         False,
-        f"{what}: {said}.",
+        f"{what}: {fault}.",
         short,
         "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind",
         general=f"With other rows, {axis}: {short}.",
@@ -295,7 +295,7 @@ FEW = (OLDER, QUERY)
 
 
 def tried(
-    answer: Answer, given: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
+    answer: Answer, parameters: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[list[Axis], list[Place]]:
     """Return the results of every axis of a sink, and of every place in its first batch.
 
@@ -305,7 +305,7 @@ def tried(
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), store, **given, known={})
+        bench = Bench(server, Asker(Steps(answer), name), store, **parameters, known={})
         try:
             healthy = bench.run()
         except Broken as error:

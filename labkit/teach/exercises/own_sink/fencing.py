@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
-from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, Tried, told, trial
+from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, Tried, conclude, trial
 
 FIRST, NEWEST = 9, 12
 """The epochs of the two writers. As text the newer one would sort first, and the two numbers are not adjacent."""
@@ -23,7 +23,7 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
-        alone = told(begun, bench.batches)
+        alone = conclude(begun, bench.batches)
     yield alone
     # Of a job that is stuck, some batches have no places: the sink is wrong without a second writer.
     if alone.story.stuck:
@@ -58,7 +58,7 @@ def overtaken(bench: Bench, place: int) -> Tried:
             begun.story.stuck = ""
             is_done = begun.run(new, bench.batches[:2])
         elif not is_there:
-            _must_be_told(old)
+            _note_wrong_reply(old)
         if ended.how == "returned" and ended.said != FENCED:
             own = [FIRST, *bench.query[1:], 2, others]
             Delivery(begun, process, own).finish()
@@ -68,7 +68,7 @@ def overtaken(bench: Bench, place: int) -> Tried:
                 _stays_fenced(Delivery(begun, process, own))
         if is_done:
             begun.run(new, bench.batches, first=2)
-        tried = told(begun, bench.batches)
+        tried = conclude(begun, bench.batches)
     stopped = f"writer {FIRST} is stopped after {place} requests, writer {NEWEST} replaces it"
     return tried._replace(what=f"{stopped}, and writer {FIRST} resumes")
 
@@ -97,11 +97,11 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
             begun.story.stuck, is_there = "", True
             is_done = begun.run(new_one, before, first=last - 1)
         elif not is_there:
-            _must_be_told(old)
+            _note_wrong_reply(old)
         due = [*before, own if is_there else planned]
         if is_done:
             begun.run(new_one, due, first=last)
-        tried = told(begun, due)
+        tried = conclude(begun, due)
     what = f"writer {FIRST} is stopped in batch {last} after {place} requests, writer {NEWEST} starts from an older"
     return tried._replace(what=f"{what} checkpoint with other rows, and writer {FIRST} resumes")
 
@@ -117,7 +117,7 @@ def _without_rows(bench: Bench) -> Tried:
             for number, batch in enumerate(others, start=1):
                 own: list[Plain] = [*batch]
                 _stays_fenced(Delivery(begun, begun.process(), [*old_one, number, own]))
-        tried = told(begun, [first])
+        tried = conclude(begun, [first])
     what = f"writer {NEWEST} delivers an empty batch, and writer {FIRST} continues afterwards"
     return tried._replace(what=what)
 
@@ -126,9 +126,9 @@ def _stays_fenced(old: Delivery) -> None:
     samples = old.trial.story.samples
     before = samples[-1].seen if samples else ()
     ended = old.finish()
-    _must_be_told(old)
+    _note_wrong_reply(old)
     if ended.said == FENCED and samples and samples[-1].seen != before:
-        old.trial.story.told_wrong = f'the sink returned "{FENCED}" to the older writer, but wrote its rows'
+        old.trial.story.wrong_reply = f'the sink returned "{FENCED}" to the older writer, but wrote its rows'
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
@@ -143,11 +143,11 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
     return all(row["id"] in seen for row in rows)
 
 
-def _must_be_told(old: Delivery) -> None:
+def _note_wrong_reply(old: Delivery) -> None:
     """Record an older writer that did not return "fenced", although another replaced it before its rows were
     visible.
     """
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.said != FENCED:
         got = f'"{ended.said}"' if ended.said else "nothing"
-        old.trial.story.told_wrong = f'the sink returned {got} to the older writer instead of "{FENCED}"'
+        old.trial.story.wrong_reply = f'the sink returned {got} to the older writer instead of "{FENCED}"'

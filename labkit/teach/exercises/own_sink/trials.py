@@ -137,10 +137,11 @@ class StoreProcess:
                     raise BrokenPipeError
                 self._read += more
         except TimeoutError:
-            raise Broken(f"{_said(request)} took longer than {LONGEST:.0f} s") from None
+            raise Broken(f"{_request_text(request)} took longer than {LONGEST:.0f} s") from None
         except OSError:
             raise Broken(
-                f"{_said(request)} was stopped: it took more than {PROCESSOR_SECONDS} s of CPU time, or too much memory"
+                f"{_request_text(request)} was stopped: it took more than {PROCESSOR_SECONDS} s of CPU time, "
+                "or too much memory"
             ) from None
         line, _, self._read = self._read.partition(b"\n")
         reply: list[Any] = json.loads(line)
@@ -173,7 +174,7 @@ class StoreProcess:
         os.kill(self._pid, signal.SIGCONT)
 
 
-def _said(request: Sequence[Plain]) -> str:
+def _request_text(request: Sequence[Plain]) -> str:
     """Return a request as a learner wrote it; for a statement, without its parameters, because they only repeat
     the rows.
     """
@@ -201,7 +202,7 @@ class Story:
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
     """The sink's error that stopped the job; empty if the job continued."""
-    told_wrong: str = ""
+    wrong_reply: str = ""
     """A sentence on a writer that got the wrong text back; empty if there is none."""
     unreadable: str = ""
     """The error that a reader got; empty if there was none."""
@@ -229,18 +230,18 @@ class Delivery:
 
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
-        self._known: list[Plain] = []
+        self._exchanges: list[Plain] = []
         self.ended: Ended | None = None
 
     @property
     def number(self) -> int:
         """The number of requests performed so far."""
-        return len(self._known)
+        return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
         """Return the next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
         ask, kind = self.trial.ask, self.trial.kind
-        reply = ask(kind, [*self._known], [*self._arguments])
+        reply = ask(kind, [*self._exchanges], [*self._arguments])
         if not isinstance(reply, list) or not reply:
             raise Unusable(f"{ask.name} returned {shown(reply)}, which is not a request to the store.")
         if reply[0] == "differs":
@@ -270,9 +271,9 @@ class Delivery:
         """Let the store perform a request, and keep the answer for the sink. Raises `Broken`."""
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
-            raise Broken(f"{_said(request)} failed: {answer[2]}")
-        self._known.append([request, answer])
-        self.trial.story.requests.append(_said(request))
+            raise Broken(f"{_request_text(request)} failed: {answer[2]}")
+        self._exchanges.append([request, answer])
+        self.trial.story.requests.append(_request_text(request))
         self.trial.look()
 
 
@@ -342,7 +343,7 @@ class Trial:
                 if half:
                     self.process().ask(*request, 0.0 if batch else TORN)
                 where = "in the middle of" if half else "before"
-                self._crash(f"batch {batch}, {where} {_said(request)}")
+                self._crash(f"batch {batch}, {where} {_request_text(request)}")
                 return Ended("killed")
             delivery.perform(request)
         self.story.deliveries.append(delivery.number)
@@ -373,7 +374,7 @@ class Trial:
             if ended.how == "returned":
                 if isinstance(query[0], int) and ended.said != WRITTEN:
                     got = f'"{ended.said}"' if ended.said else "nothing"
-                    self.story.told_wrong = f'the sink returned {got} to the newest writer instead of "{WRITTEN}"'
+                    self.story.wrong_reply = f'the sink returned {got} to the newest writer instead of "{WRITTEN}"'
                 number, raised, again = number + 1, 0, False
                 continue
             again = True
@@ -481,12 +482,12 @@ class Bench(NamedTuple):
         if key not in self.known:
             with trial(self.server, self.ask, self.kind) as begun:
                 begun.run(self.query, self.batches, kills)
-                self.known[key] = told(begun, self.batches)
+                self.known[key] = conclude(begun, self.batches)
         return self.known[key]
 
 
-def told(begun: Trial, due: Batches) -> Tried:
+def conclude(trial: Trial, due: Batches) -> Tried:
     """Finish a trial and return its result."""
-    story = begun.finish()
+    story = trial.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
     return Tried(what, story, due)
