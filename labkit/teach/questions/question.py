@@ -1,6 +1,6 @@
 """A question and its file format; invalid data is refused with one sentence.
 
-Predictions and results both become tuples of texts (`Said`), so that they can be compared.
+Predictions and results both become tuples of texts (`Answers`), so that they can be compared.
 """
 
 import math
