@@ -1,14 +1,14 @@
-"""One record of facts for every sink strategy: its failpoints with their words, its commit orders, and where its
-rows wait.
+"""One record of facts for every sink strategy: its failpoints with their words, its commit orders, the ability that
+its store needs, where its rows wait, and the operations of its commit and its recovery.
 
 Runs, simulators, cards and pictures use these facts and know no strategy by its name. The behaviour of a
-strategy is implemented twice, on purpose: in `labkit/sinks`, and as a program of the simulator
-(`labkit/sim/models/pipeline`).
+strategy is implemented twice, on purpose: the sink (`labkit/sinks`) writes to real stores, and the simulator carries
+out the operations that the record lists (`labkit/sim/models/pipeline`).
 """
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Crash, FailPoint, Order
@@ -22,6 +22,51 @@ class Step(NamedTuple):
     point: FailPoint
     words: str
     is_on_disk: bool = False
+
+
+class Op(StrEnum):
+    """One indivisible operation of a driver, as the simulator carries it out (`TASKS` of its `effects.py`)."""
+
+    __hash__ = str.__hash__  # fast, because every reached state of a search is hashed
+
+    WRITE = "write"
+    """A row becomes visible at once (append, idempotent)."""
+    HAND_OVER = "hand_over"
+    """A row goes into the driver's only open transaction, which is lost when the driver dies (batch_marker)."""
+    INSERT = "insert"
+    """A row goes into the open transaction of a task, which survives the task (two_phase)."""
+    LOG = "log"
+    """A row goes into a log that counts only once it is sealed (wal)."""
+    PREPARE = "prepare"
+    """A task pre-commits its transaction, which is its vote for yes."""
+    SEAL = "seal"
+    """A task seals its log, which is its vote for yes and replaces the log of an earlier attempt."""
+    LOOK = "look"
+    """The driver looks for the batch's marker or second confirmation; if it exists, nothing is written again."""
+    COMMIT = "commit"
+    """The transaction of a participant becomes visible."""
+    FLUSH = "flush"
+    """A logged row becomes visible."""
+    CONFIRM = "confirm"
+    """The second confirmation of a batch becomes durable."""
+    MARK = "mark"
+    """The rows of a batch and its marker are committed together."""
+    STORE_HANDLES = "store_handles"
+    """The votes of a batch become durable."""
+    LOG_COMMIT = "log_commit"
+    """`commits/N` becomes durable."""
+    TELL = "tell"
+    """The last notification arrives, but nothing waits for it."""
+    FORGET = "forget"
+    """The driver drops the stored votes of a batch."""
+    ABORT = "abort"
+    """Recovery aborts a transaction that no decision names."""
+    RESOLVED = "resolved"
+    """Recovery has resolved everything and drops the stored votes."""
+
+
+Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
+"""The name of a store's protocol (`labkit.stores.contract`)."""
 
 
 class Pending(Enum):
@@ -41,11 +86,21 @@ class Pending(Enum):
 class StrategyFacts:
     """The facts of one strategy; every field without a default must be filled in."""
 
+    needs: Ability
+    """The protocol that a store must implement to carry the strategy."""
     pending: Pending
     write: tuple[Step, ...]
     """The steps from the batch's plan until all tasks have pre-committed."""
     commit: tuple[Step, ...]
     """The steps of the sink's commit; empty if rows are visible before it."""
+    commit_ops: tuple[Op, ...]
+    """The operations of the sink's commit in sequence, each for every row, transaction or batch that it concerns."""
+    recovery_ops: tuple[Op, ...]
+    """The operations by which a restarted driver finishes each decided batch, and `Op.ABORT` if it also drops all other
+    transactions of its query; empty if recovery has nothing to do.
+    """
+    looks_first: bool = False
+    """Whether the driver looks for the batch's marker before it writes anything."""
     defers: bool = False
     """Whether the commit may follow `commits/N` (log-then-commit) as well as precede it (commit-then-log)."""
     replaces: bool = False
@@ -110,11 +165,22 @@ _VISIBLE_AT_ONCE = (
     Step(FailPoint.AFTER_PRE_COMMIT, "all rows are in the store", is_on_disk=True),
 )
 
-_APPEND = StrategyFacts(pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=())
+_APPEND = StrategyFacts(
+    needs="Appendable", pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=(), commit_ops=(), recovery_ops=()
+)
 
-_IDEMPOTENT = StrategyFacts(pending=Pending.NOWHERE, write=_VISIBLE_AT_ONCE, commit=(), replaces=True)
+_IDEMPOTENT = StrategyFacts(
+    needs="Keyed",
+    pending=Pending.NOWHERE,
+    write=_VISIBLE_AT_ONCE,
+    commit=(),
+    commit_ops=(),
+    recovery_ops=(),
+    replaces=True,
+)
 
 _BATCH_MARKER = StrategyFacts(
+    needs="Atomic",
     pending=Pending.DRIVER,
     write=(
         PLAN,
@@ -122,9 +188,13 @@ _BATCH_MARKER = StrategyFacts(
         Step(FailPoint.AFTER_PRE_COMMIT, "all rows are in an open transaction"),
     ),
     commit=(Step(FailPoint.AFTER_COMMIT, "rows and marker are in the store", is_on_disk=True),),
+    commit_ops=(Op.MARK,),
+    recovery_ops=(),
+    looks_first=True,
 )
 
 _WAL = StrategyFacts(
+    needs="Appendable",
     pending=Pending.LOG,
     write=(
         PLAN,
@@ -137,10 +207,13 @@ _WAL = StrategyFacts(
         Step(FailPoint.BEFORE_CONFIRM, "the whole log is in the store, not confirmed", is_on_disk=True),
         Step(FailPoint.AFTER_COMMIT, "the log is confirmed", is_on_disk=True),
     ),
+    commit_ops=(Op.LOOK, Op.FLUSH, Op.CONFIRM),
+    recovery_ops=(Op.FLUSH, Op.CONFIRM),
     defers=True,
 )
 
 _TWO_PHASE = StrategyFacts(
+    needs="Transactional",
     pending=Pending.STORE,
     write=(
         PLAN,
@@ -152,6 +225,8 @@ _TWO_PHASE = StrategyFacts(
         Step(FailPoint.MID_COMMIT, "some transactions are committed", is_on_disk=True),
         Step(FailPoint.AFTER_COMMIT, "all transactions are committed", is_on_disk=True),
     ),
+    commit_ops=(Op.COMMIT,),
+    recovery_ops=(Op.COMMIT, Op.ABORT),
     defers=True,
 )
 

@@ -21,7 +21,6 @@ from labkit.runs.kafka_source import check_source, feed
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, check_input
-from labkit.sinks import SINKS
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import Job
 from labkit.spark.outside import Outside
@@ -59,7 +58,7 @@ def check_services(run: Run) -> None:
     check_between(run.scenario)
     with closing(run.open_store()) as store:
         if isinstance(store, ServerBacked):
-            store.check(SINKS[run.scenario.strategy].capability)
+            store.check(run.scenario.strategy.facts.needs)
     check_source(run.scenario)
 
 

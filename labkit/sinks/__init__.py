@@ -1,51 +1,29 @@
-"""Sink strategies over stores: one file a strategy, its branch in `_class`, and its facts in `labkit.core.strategies`.
+"""Sink strategies over stores: one module per strategy, with its name, and its facts in `labkit.core.strategies`.
 
 Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain
 tests.
 """
 
+from importlib import import_module
 from pathlib import Path
-from typing import Any, assert_never
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order, Reach, pass_by
 from labkit.core.strategies import Strategy
-from labkit.sinks.append import AppendSink
-from labkit.sinks.batch_marker import BatchMarkerSink
-from labkit.sinks.contract import Sink, Vote
+from labkit.sinks.contract import Sink, SinkClass, Vote
 from labkit.sinks.coordinator import Coordinator, DecisionOrder, EngineOrder
-from labkit.sinks.idempotent import IdempotentSink
-from labkit.sinks.two_phase import TwoPhaseSink
-from labkit.sinks.wal import WriteAheadLogSink
 from labkit.stores import CAPABILITIES, STORES, capabilities, open_store
 
 __all__ = ["SINKS", "Coordinator", "Sink", "Vote", "check_capability", "coordinate"]
 
 
-def _class(strategy: Strategy) -> type[Sink[Any]]:
-    """The sink of a strategy. A strategy without a branch here is a type error."""
-    match strategy:
-        case Strategy.APPEND:
-            return AppendSink
-        case Strategy.IDEMPOTENT:
-            return IdempotentSink
-        case Strategy.BATCH_MARKER:
-            return BatchMarkerSink
-        case Strategy.WAL:
-            return WriteAheadLogSink
-        case Strategy.TWO_PHASE:
-            return TwoPhaseSink
-        case _:
-            assert_never(strategy)
-
-
-SINKS: dict[Strategy, type[Sink[Any]]] = {strategy: _class(strategy) for strategy in Strategy}
-"""Every sink strategy with the class that writes so."""
+SINKS: dict[Strategy, SinkClass] = {strategy: import_module(f"{__name__}.{strategy}").SINK for strategy in Strategy}
+"""The class that writes so, for every strategy: `SINK` of the module with the strategy's name."""
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
     """Raise `InvalidInput`, naming the missing capability, if the store cannot support the strategy."""
-    needed = SINKS[strategy].capability
+    needed = strategy.facts.needs
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
         lack = CAPABILITIES[needed]

@@ -4,22 +4,20 @@ Most hand-written sinks work this way, with or without printing the batch id. Th
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
-from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
+from labkit.sinks.contract import Sink, SinkClass, Vote, announce_first_write, chunked
 from labkit.stores.contract import Appendable, Handle
 
 
 class AppendSink(Sink[Appendable]):
     """Rows become visible while the task writes; there is no commit."""
 
-    strategy: ClassVar[Strategy] = Strategy.APPEND
-    capability: ClassVar[str] = "Appendable"
-
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Append every row, the first one separately; nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch)):
             self.store.append(*some)
         return None
+
+
+SINK: SinkClass = AppendSink

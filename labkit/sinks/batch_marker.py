@@ -10,16 +10,13 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
-from labkit.sinks.contract import Sink, Vote, announce_first_write
+from labkit.sinks.contract import Sink, SinkClass, Vote, announce_first_write
 from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
     """The sink that careful Spark users write in foreachBatch."""
 
-    strategy: ClassVar[Strategy] = Strategy.BATCH_MARKER
-    capability: ClassVar[str] = "Atomic"
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
@@ -46,3 +43,6 @@ class BatchMarkerSink(Sink[Atomic]):
             for row in announce_first_write(votes[-1].rows, self.reach, batch):
                 write(row)
             yield
+
+
+SINK: SinkClass = BatchMarkerSink

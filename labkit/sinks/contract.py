@@ -1,7 +1,7 @@
 """The contract of a sink strategy: pre-commit in a task, commit on the driver, resolve the remains of a crash.
 
 The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit,
-recoverAndAbort). A strategy knows its store's capability, and neither Spark, nor checkpoints, nor the commit
+recoverAndAbort). A strategy knows its store's protocol, and neither Spark, nor checkpoints, nor the commit
 order, which belongs to `labkit.sinks.coordinator`.
 """
 
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from labkit.core.failpoints import FailPoint, Reach, pass_by
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
 from labkit.stores.contract import Handle, Transaction
 
 StoreT = TypeVar("StoreT")
@@ -66,8 +65,6 @@ class Sink(ABC, Generic[StoreT]):
     log: Path
     reach: Reach = field(default=pass_by)
 
-    strategy: ClassVar[Strategy]
-    capability: ClassVar[str]
     bears_speculation: ClassVar[bool] = False
     """Whether two attempts of one task may run at once (spark.speculation) without mixing their rows."""
 
@@ -96,6 +93,13 @@ class Sink(ABC, Generic[StoreT]):
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """Return the steps of a restarted driver before it replays: finish decided batches, drop everything else."""
         return []
+
+
+SinkClass = type[Sink[Any]]
+"""The type of `SINK`, by which `labkit.sinks` finds the sink in a strategy's module.
+
+Assigning a class that lacks an abstract method to such a name is a type error.
+"""
 
 
 class DeferredSink(Sink[StoreT]):

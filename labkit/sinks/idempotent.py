@@ -6,22 +6,20 @@ values jump back. The sink sets values and never adds to one, because n = n + x 
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import ClassVar
 
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
-from labkit.sinks.contract import Sink, Vote, announce_first_write, chunked
+from labkit.sinks.contract import Sink, SinkClass, Vote, announce_first_write, chunked
 from labkit.stores.contract import Handle, Keyed
 
 
 class IdempotentSink(Sink[Keyed]):
     """The only strategy that keeps one value per key; all others write rows, so that a duplicate is a row."""
 
-    strategy: ClassVar[Strategy] = Strategy.IDEMPOTENT
-    capability: ClassVar[str] = "Keyed"
-
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
         """Upsert every row, so that a reader can see every value of a key; nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None
+
+
+SINK: SinkClass = IdempotentSink

@@ -8,16 +8,13 @@ process can finish it, and its commit is idempotent. The sink decides nothing; t
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labkit.core.strategies import Strategy
-from labkit.sinks.contract import DeferredSink, Resolution, Vote
+from labkit.sinks.contract import DeferredSink, Resolution, SinkClass, Vote
 from labkit.stores.contract import Handle, LostTransaction, Transaction, Transactional
 
 
 class TwoPhaseSink(DeferredSink[Transactional]):
     """One transaction for every task that has rows."""
 
-    strategy: ClassVar[Strategy] = Strategy.TWO_PHASE
-    capability: ClassVar[str] = "Transactional"
     bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
     def begin(self, handle: Handle) -> Transaction:
@@ -70,3 +67,6 @@ class TwoPhaseSink(DeferredSink[Transactional]):
 
     def _dropping(self, handle: Handle) -> Resolution:
         return Resolution(f"aborted {handle}, whose batch was never decided", lambda: self.store.abort(handle))
+
+
+SINK: SinkClass = TwoPhaseSink

@@ -10,14 +10,13 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, TextIO
+from typing import TextIO
 
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import FailPoint
 from labkit.core.records import Observation
-from labkit.core.strategies import Strategy
 from labkit.host import durable
-from labkit.sinks.contract import CHUNK, DeferredSink, Resolution, Vote
+from labkit.sinks.contract import CHUNK, DeferredSink, Resolution, SinkClass, Vote
 from labkit.stores.contract import Appendable, Handle, Transaction
 
 
@@ -45,9 +44,6 @@ class LogSegment:
 
 class WriteAheadLogSink(DeferredSink[Appendable]):
     """A sink whose logs are named by batch and partition, and whose confirmations are named by batch."""
-
-    strategy: ClassVar[Strategy] = Strategy.WAL
-    capability: ClassVar[str] = "Appendable"
 
     @property
     def folder(self) -> Path:
@@ -124,3 +120,6 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
     def _row(self, line: str) -> Observation:
         offset, key, value, batch, *_ = json.loads(line)
         return Observation(offset, key, value, batch, self.incarnation)
+
+
+SINK: SinkClass = WriteAheadLogSink

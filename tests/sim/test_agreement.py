@@ -20,7 +20,6 @@ from labkit.core.strategies import POINTS, Strategy
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.models.pipeline.scenarios import Cue, crashes, is_modelled, play, simulate, verdict
 from labkit.sim.trace import make
-from labkit.sinks import SINKS
 from labkit.sinks.coordinator import Coordinator
 from labkit.stores import STORES, capabilities
 from labkit.stores.contract import Handle
@@ -76,7 +75,7 @@ EVERYWHERE = [
     for (strategy, order), points in POINTS.items()
     for store in STORES
     for first in points
-    if SINKS[strategy].capability in capabilities(store)
+    if strategy.facts.needs in capabilities(store)
 ]
 
 WRITTEN_BEFORE = {

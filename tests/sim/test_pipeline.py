@@ -10,7 +10,7 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.judge import Guarantee
 from labkit.core.records import Reading
-from labkit.core.strategies import POINTS, Strategy
+from labkit.core.strategies import POINTS, Op, Strategy
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, crash, declared
@@ -19,7 +19,7 @@ from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
-from labkit.sim.models.pipeline.state import NOBODY, Driver, Handle, Op, Place, Query, State, Status
+from labkit.sim.models.pipeline.state import NOBODY, Driver, Handle, Place, Query, State, Status
 from labkit.sim.trace import Replay, make, replay
 
 CELLS = expectations()

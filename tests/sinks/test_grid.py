@@ -28,7 +28,7 @@ def given(cell: Cell, folder: Path) -> dict:
 
 def test_there_is_a_prediction_for_every_cell_of_the_grid_and_for_no_other():
     able = {
-        store: frozenset(strategy for strategy in Strategy if SINKS[strategy].capability in capabilities(store))
+        store: frozenset(strategy for strategy in Strategy if strategy.facts.needs in capabilities(store))
         for store in STORES
     }
     assert set(grid(able)) == set(CELLS)
@@ -40,16 +40,15 @@ def test_a_crash_gives_what_was_predicted(cell: Cell, tmp_path: Path):
 
 
 def test_every_sink_asks_for_a_capability_that_some_store_has():
-    asked = {strategy: SINKS[strategy].capability for strategy in Strategy}
+    asked = {strategy: strategy.facts.needs for strategy in Strategy}
     assert set(asked.values()) <= CAPABILITIES.keys()
     assert all(any(needed in capabilities(store) for store in STORES) for needed in asked.values())
-    assert {strategy: SINKS[strategy].strategy for strategy in Strategy} == {each: each for each in Strategy}
 
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("strategy", Strategy)
 def test_without_a_crash_everything_is_exactly_once(strategy: Strategy, store: str, tmp_path: Path):
-    if SINKS[strategy].capability not in capabilities(store):
+    if strategy.facts.needs not in capabilities(store):
         with pytest.raises(InvalidInput, match="use --store sqlite"):
             PlainEngine(tmp_path, strategy, store, Order.NONE)._live(None)
         return

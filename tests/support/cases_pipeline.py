@@ -3,10 +3,11 @@
 import pytest
 from model_cases import Cases, disable
 
+from labkit.core.strategies import Op
 from labkit.sim.models.pipeline import effects, programs
 from labkit.sim.models.pipeline import model as rules
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.state import Handle, Op
+from labkit.sim.models.pipeline.state import Handle
 
 
 def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
@@ -18,7 +19,7 @@ def commit_before_the_decision(patch: pytest.MonkeyPatch) -> dict:
     def swapped(*given):
         *rest, store, log = tasks = programs.batch_tasks(*given)
         return (
-            (*rest, *programs.commit_tasks(store.batch, (), store.handles), log)
+            (*rest, *programs.commit_tasks(given[0], store.batch, (), store.handles), log)
             if store.op is Op.STORE_HANDLES
             else tasks
         )

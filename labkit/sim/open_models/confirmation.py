@@ -6,11 +6,12 @@ Everything else is `labkit.sim.models.pipeline` with commit-then-log. This model
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
+from labkit.core.strategies import Op
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models.pipeline.effects import perform
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Op, Place, State, Task, driven
+from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Place, State, Task, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Switch, Values
 from labkit.sim.rules import Rule

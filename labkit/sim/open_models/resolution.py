@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from labkit.core.failpoints import FailPoint
+from labkit.core.strategies import Op
 from labkit.sim.blueprint import Blueprint, play
 from labkit.sim.model import Action, Property
 from labkit.sim.models.pipeline.effects import TaskRefusal, perform
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.programs import unfinished
-from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Op, Place, State, Status, Task, Transaction, driven
+from labkit.sim.models.pipeline.state import PARAMETERS, VERSION, Place, State, Status, Task, Transaction, driven
 from labkit.sim.open_models.base import Question
 from labkit.sim.parameters import Choice, Values, Whole
 from labkit.sim.rules import Event, Rule

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from labkit.core.records import Observation
-from labkit.core.strategies import Pending
+from labkit.core.strategies import Op, Pending
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
@@ -13,7 +13,6 @@ from labkit.sim.models.pipeline.state import (
     Driver,
     Faults,
     Handle,
-    Op,
     Place,
     Query,
     State,

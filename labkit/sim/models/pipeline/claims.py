@@ -9,13 +9,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
+from labkit.core.strategies import Op
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.state import (
     NOBODY,
     Driver,
     Faults,
-    Op,
     Place,
     Query,
     Settings,

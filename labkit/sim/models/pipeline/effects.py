@@ -7,10 +7,10 @@ because a name or a log entry exists already. The driver then ends with an error
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from labkit.core.strategies import Op
 from labkit.sim.models.pipeline.state import (
     Driver,
     Handle,
-    Op,
     Outside,
     State,
     Status,

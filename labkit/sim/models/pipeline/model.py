@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from labkit.core.failpoints import FailPoint
+from labkit.core.strategies import Op
 from labkit.sim.model import Action, Property, crash
 from labkit.sim.models.pipeline.claims import LEADS, NOTIFIED, ZOMBIE, claims, done_before, refused, text
 from labkit.sim.models.pipeline.effects import TASKS, TaskRefusal, perform, refusal
@@ -30,7 +31,6 @@ from labkit.sim.models.pipeline.state import (
     VERSION,
     Driver,
     Faults,
-    Op,
     Place,
     Query,
     Settings,

@@ -1,18 +1,17 @@
 """The programs of a driver as lists of tasks: a batch, a commit, a recovery; each task with the failpoints after it.
 
-Each strategy has a `Program` here and a separate sink in `labkit.sinks`, on purpose; the two must agree. The
-failpoints are where the real sinks call `reach`.
+The facts of a strategy (`labkit.core.strategies`) list the operations of its program; its sink in `labkit.sinks` is
+written separately, on purpose, and the two must agree. The failpoints are where the real sinks call `reach`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain, dropwhile
 from typing import NamedTuple, assert_never
 
 from labkit.core.failpoints import FailPoint, Order
-from labkit.core.strategies import Strategy
-from labkit.sim.models.pipeline.state import Handle, Op, Query, Status, Task, Transaction
+from labkit.core.strategies import Op, Pending, Strategy
+from labkit.sim.models.pipeline.state import Handle, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
 """A partition, and the offsets of one batch that it holds."""
@@ -52,22 +51,20 @@ class Writer(NamedTuple):
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
     """Return all tasks of a batch, from its first row to `commits/N`."""
-    program = program_of(strategy)
-    tasks = [task for part in parts for task in _share_tasks(program, batch, part, writer)]
+    row, vote = _row_and_vote(strategy.facts.pending)
+    tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks pass the middle of the write behind the first row of the last
     # participant that has rows.
-    first = next(
-        number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is program.row
-    )
+    first = next(number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is row)
     tasks[first] = _with(tasks[first], FailPoint.MID_WRITE)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_PRE_COMMIT)
-    if program.looks_first:
+    if strategy.facts.looks_first:
         tasks.insert(0, Task(Op.LOOK, batch, batch))
     handles = tuple(writer.handle(batch, number) for number, _ in parts)
     if order is Order.DECISION:
         tasks.append(Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,), handles))
     else:
-        tasks += program.commit(batch, parts, handles)
+        tasks += commit_tasks(strategy, batch, parts, handles)
     return (*tasks, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
@@ -77,13 +74,28 @@ def empty_batch_tasks(order: Order, batch: int) -> Tasks:
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
-def _share_tasks(program: "Program", batch: int, part: Share, writer: Writer) -> list[Task]:
+def _row_and_vote(pending: Pending) -> tuple[Op, Op | None]:
+    """Return the operation of a task on each of its rows, and the one after its last row if it must pre-commit."""
+    match pending:
+        case Pending.NOWHERE:
+            return Op.WRITE, None
+        case Pending.DRIVER:
+            return Op.HAND_OVER, None
+        case Pending.LOG:
+            return Op.LOG, Op.SEAL
+        case Pending.STORE:
+            return Op.INSERT, Op.PREPARE
+        case _:
+            assert_never(pending)
+
+
+def _share_tasks(row: Op, vote: Op | None, batch: int, part: Share, writer: Writer) -> list[Task]:
     number, offsets = part
     handles = (writer.handle(batch, number),)
-    tasks = [Task(program.row, offset, batch, (), handles) for offset in offsets]
-    if program.vote is not None:
+    tasks = [Task(row, offset, batch, (), handles) for offset in offsets]
+    if vote is not None:
         tasks[-1] = _with(tasks[-1], FailPoint.BEFORE_PRE_COMMIT)
-        tasks.append(Task(program.vote, number, batch, (), handles))
+        tasks.append(Task(vote, number, batch, (), handles))
     return tasks
 
 
@@ -98,25 +110,34 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
         tasks[half] = _with(tasks[half], point)
 
 
-def commit_tasks(_batch: int, _parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
-    """Return the tasks that commit every participant of one batch, one after the other."""
-    tasks = [Task(Op.COMMIT, handle.partition, handle.batch, (), (handle,)) for handle in handles]
-    _halved(tasks, FailPoint.MID_COMMIT)
-    tasks[-1] = _with(tasks[-1], FailPoint.AFTER_COMMIT)
+def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
+    """Return the tasks that commit one batch, from its partitions and the handles that voted.
+
+    An operation with several tasks has a failpoint in its middle, and a confirmation has one before it.
+    """
+    tasks: list[Task] = []
+    for op in strategy.facts.commit_ops:
+        if op is Op.CONFIRM and tasks:
+            tasks[-1] = _with(tasks[-1], FailPoint.BEFORE_CONFIRM)
+        several = list(chain.from_iterable(_tasks_of(op, batch, parts, handles)))
+        _halved(several, FailPoint.MID_COMMIT)
+        tasks += several
+    if tasks:
+        tasks[-1] = _with(tasks[-1], FailPoint.AFTER_COMMIT)
     return tasks
 
 
-def flush_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
-    """Return the tasks that flush the logs of one batch row by row and confirm it, unless it is confirmed already."""
-    rows = [Task(Op.FLUSH, offset, batch) for offset in _offsets(parts)]
-    _halved(rows, FailPoint.MID_COMMIT)
-    rows[-1] = _with(rows[-1], FailPoint.BEFORE_CONFIRM)
-    return [Task(Op.LOOK, batch, batch), *rows, Task(Op.CONFIRM, batch, batch, (FailPoint.AFTER_COMMIT,))]
-
-
-def mark_tasks(batch: int, parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
-    """Return the task that commits all rows of one batch together with its marker."""
-    return [Task(Op.MARK, batch, batch, (FailPoint.AFTER_COMMIT,), (), _offsets(parts))]
+def _tasks_of(op: Op, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[list[Task]]:
+    """Return the tasks of one operation on a batch: of each partition's rows, of each transaction, or of the batch."""
+    match op:
+        case Op.FLUSH:
+            return [[Task(op, offset, batch) for offset in offsets] for _, offsets in parts]
+        case Op.COMMIT:
+            return [[Task(op, handle.partition, handle.batch, (), (handle,))] for handle in handles]
+        case Op.MARK:
+            return [[Task(op, batch, batch, (), (), _offsets(parts))]]
+        case _:
+            return [[Task(op, batch, batch)]]
 
 
 def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
@@ -130,11 +151,10 @@ def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
     """Return the tasks that commit every stored and decided batch, for the order in which the decision comes first."""
-    commit = program_of(strategy).commit
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
-            tasks += commit(batch, logged(words, query, batch), handles)
+            tasks += commit_tasks(strategy, batch, logged(words, query, batch), handles)
         tasks.append(Task(Op.FORGET, batch, batch))
     return tuple(tasks)
 
@@ -153,26 +173,26 @@ def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
     """Return the tasks of a restarted driver: finish decided batches, and drop all other transactions of the query."""
-    steps = program_of(strategy).recover(words, query, transactions)
+    steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
     return (*chain.from_iterable(steps), Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)))
 
 
-def _finish_or_abort(_words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]) -> list[list[Task]]:
-    kept = [handle for _, handles in due(query) for handle in handles]
-    dropped = [handle for handle in unfinished(query, transactions) if handle not in kept]
-    steps = [(Op.COMMIT, handle) for handle in kept] + [(Op.ABORT, handle) for handle in dropped]
-    return [[Task(op, handle.partition, handle.batch, (), (handle,))] for op, handle in steps]
-
-
-def _flush_unconfirmed(words: tuple[str, ...], query: Query, _transactions: Sequence[Transaction]) -> list[list[Task]]:
+def _recovery_steps(
+    strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
+) -> list[list[Task]]:
+    ops = strategy.facts.recovery_ops
     steps: list[list[Task]] = []
+    kept: list[Handle] = []
     for batch, handles in due(query):
+        kept += handles
         if handles and batch not in query.confirmed:
-            for _, offsets in logged(words, query, batch):
-                steps.append([Task(Op.FLUSH, offset, batch) for offset in offsets])
-            steps.append([Task(Op.CONFIRM, batch, batch)])
+            parts = logged(words, query, batch)
+            steps += [step for op in ops if op is not Op.ABORT for step in _tasks_of(op, batch, parts, handles)]
+    if Op.ABORT in ops:
+        dropped = [handle for handle in unfinished(query, transactions) if handle not in kept]
+        steps += [[Task(Op.ABORT, handle.partition, handle.batch, (), (handle,))] for handle in dropped]
     return steps
 
 
@@ -193,50 +213,3 @@ def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
 
 
 _WRITES_AGAIN = (Op.HAND_OVER, Op.MARK, Op.FLUSH, Op.CONFIRM)
-
-
-def _nothing_to_commit(_batch: int, _parts: Sequence[Share], _handles: Sequence[Handle]) -> list[Task]:
-    return []
-
-
-def _nothing_to_recover(
-    _words: tuple[str, ...], _query: Query, _transactions: Sequence[Transaction]
-) -> list[list[Task]]:
-    return []
-
-
-@dataclass(frozen=True)
-class Program:
-    """The program of a strategy's drivers: write a batch, commit it, and resolve what a crash left."""
-
-    row: Op
-    """The operation of a task on each of its rows."""
-    vote: Op | None = None
-    """The operation of a task after its last row, if its rows must be pre-committed."""
-    looks_first: bool = False
-    """Whether the driver looks for the batch's marker before it writes anything."""
-    commit: Callable[[int, Sequence[Share], Sequence[Handle]], list[Task]] = _nothing_to_commit
-    """Returns the tasks that commit a batch, from its partitions and the handles that voted."""
-    recover: Callable[[tuple[str, ...], Query, Sequence[Transaction]], list[list[Task]]] = _nothing_to_recover
-    """Returns the steps of a recovery, each with its tasks; the words are the input, part of which is in the logs."""
-
-
-def program_of(strategy: Strategy) -> Program:
-    """Return the program of a strategy. A strategy without a branch here is a type error."""
-    match strategy:
-        case Strategy.APPEND | Strategy.IDEMPOTENT:
-            return _WRITES
-        case Strategy.BATCH_MARKER:
-            return _MARKS
-        case Strategy.WAL:
-            return _LOGS
-        case Strategy.TWO_PHASE:
-            return _TRANSACTS
-        case _:
-            assert_never(strategy)
-
-
-_WRITES = Program(Op.WRITE)
-_MARKS = Program(Op.HAND_OVER, looks_first=True, commit=mark_tasks)
-_LOGS = Program(Op.LOG, Op.SEAL, commit=flush_tasks, recover=_flush_unconfirmed)
-_TRANSACTS = Program(Op.INSERT, Op.PREPARE, commit=commit_tasks, recover=_finish_or_abort)

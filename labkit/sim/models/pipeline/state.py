@@ -8,48 +8,9 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import FailPoint, Order
-from labkit.core.strategies import Pending, Strategy, orders
+from labkit.core.strategies import Op, Pending, Strategy, orders
 from labkit.sim.model import Durable, Volatile, Word, from_fields
 from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Words
-
-
-class Op(Word):
-    """One indivisible operation of a driver."""
-
-    WRITE = "write"
-    """A row becomes visible at once (append, idempotent)."""
-    HAND_OVER = "hand_over"
-    """A row goes into the driver's only open transaction, which is lost when the driver dies (batch_marker)."""
-    INSERT = "insert"
-    """A row goes into the open transaction of a task, which survives the task (two_phase)."""
-    LOG = "log"
-    """A row goes into a log that counts only once it is sealed (wal)."""
-    PREPARE = "prepare"
-    """A task pre-commits its transaction, which is its vote for yes."""
-    SEAL = "seal"
-    """A task seals its log, which is its vote for yes and replaces the log of an earlier attempt."""
-    LOOK = "look"
-    """The driver looks for the batch's marker or second confirmation; if it exists, nothing is written again."""
-    COMMIT = "commit"
-    """The transaction of a participant becomes visible."""
-    FLUSH = "flush"
-    """A logged row becomes visible."""
-    CONFIRM = "confirm"
-    """The second confirmation of a batch becomes durable."""
-    MARK = "mark"
-    """The rows of a batch and its marker are committed together."""
-    STORE_HANDLES = "store_handles"
-    """The votes of a batch become durable."""
-    LOG_COMMIT = "log_commit"
-    """`commits/N` becomes durable."""
-    TELL = "tell"
-    """The last notification arrives, but nothing waits for it."""
-    FORGET = "forget"
-    """The driver drops the stored votes of a batch."""
-    ABORT = "abort"
-    """Recovery aborts a transaction that no decision names."""
-    RESOLVED = "resolved"
-    """Recovery has resolved everything and drops the stored votes."""
 
 
 class Handle(NamedTuple):
