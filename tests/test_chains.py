@@ -4,6 +4,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
+from labkit.core.strategies import Strategy
 from labkit.teach.chains import predicted
 
 
@@ -13,14 +14,14 @@ def chains():
 
 
 def test_every_chain_is_there_and_was_searched_to_the_end(chains):
-    assert len(list(chains)) == 2 * 3 * 5
+    assert len(list(chains)) == 2 * 3 * len(Strategy)
     assert all(chains[each].exhausted for each in chains)
 
 
 def test_the_log_chains_are_as_real_spark_is_predicted(chains):
     """The predictions are compared with real Spark by `tests/spark/test_matrix.py`."""
     kept = [each for each in chains if each.source == "log" and each.keeps_checkpoint]
-    assert len(kept) == 10
+    assert len(kept) == 2 * len(Strategy)
     for each in kept:
         worst, points = predicted(each)
         assert chains[each].guarantee == worst, each
@@ -37,9 +38,9 @@ def test_a_link_that_nobody_knows_is_refused_with_the_nearest(chains):
 def test_the_grid_says_of_each_square_how_anybody_knows(chains):
     text, html = str(chains), chains._repr_mimebundle_()["text/html"]
     assert "two_phase     at-least-once *  exactly-once *   at-least-once" in text
-    assert html.count("<details") == 30
-    assert html.count("Simulated: every schedule with at most one crash") == 30
-    assert html.count("Real Spark, killed at each of its") == 10
+    assert html.count("<details") == 6 * len(Strategy)
+    assert html.count("Simulated: every schedule with at most one crash") == 6 * len(Strategy)
+    assert html.count("Real Spark, killed at each of its") == 2 * len(Strategy)
     assert html.count("Real Spark with its socket source (notebook 07)") == 3
-    assert html.count("lab.explore(") == 30
+    assert html.count("lab.explore(") == 6 * len(Strategy)
     assert "<script" not in html

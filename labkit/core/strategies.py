@@ -65,6 +65,9 @@ class Op(StrEnum):
     """Recovery has resolved everything and drops the stored votes."""
 
 
+CommitOp = Literal[Op.LOOK, Op.COMMIT, Op.FLUSH, Op.CONFIRM, Op.MARK]
+"""An operation of which a sink's commit may consist."""
+
 Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
 """The name of a store's protocol (`labkit.stores.contract`)."""
 
@@ -93,9 +96,9 @@ class StrategyFacts:
     """The steps from the batch's plan until all tasks have pre-committed."""
     commit: tuple[Step, ...]
     """The steps of the sink's commit; empty if rows are visible before it."""
-    commit_ops: tuple[Op, ...]
+    commit_ops: tuple[CommitOp, ...]
     """The operations of the sink's commit in sequence, each for every row, transaction or batch that it concerns."""
-    recovery_ops: tuple[Op, ...]
+    recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
     """The operations by which a restarted driver finishes each decided batch, and `Op.ABORT` if it also drops all other
     transactions of its query; empty if recovery has nothing to do.
     """

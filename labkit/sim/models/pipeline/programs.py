@@ -10,7 +10,7 @@ from itertools import chain, dropwhile
 from typing import NamedTuple, assert_never
 
 from labkit.core.failpoints import FailPoint, Order
-from labkit.core.strategies import Op, Pending, Strategy
+from labkit.core.strategies import CommitOp, Op, Pending, Strategy
 from labkit.sim.models.pipeline.state import Handle, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
@@ -127,7 +127,7 @@ def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles
     return tasks
 
 
-def _tasks_of(op: Op, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[list[Task]]:
+def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[list[Task]]:
     """Return the tasks of one operation on a batch: of each partition's rows, of each transaction, or of the batch."""
     match op:
         case Op.FLUSH:
@@ -136,8 +136,10 @@ def _tasks_of(op: Op, batch: int, parts: Sequence[Share], handles: Sequence[Hand
             return [[Task(op, handle.partition, handle.batch, (), (handle,))] for handle in handles]
         case Op.MARK:
             return [[Task(op, batch, batch, (), (), _offsets(parts))]]
-        case _:
+        case Op.LOOK | Op.CONFIRM:
             return [[Task(op, batch, batch)]]
+        case _:
+            assert_never(op)
 
 
 def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
