@@ -68,7 +68,7 @@ def test_running_and_each(tmp_path: Path):
 
 
 BAD = {
-    b"": "the input is empty; give a text",
+    b"": "the input is empty; name a text",
     b"!!\n\n--\n": "contains no word",
     b"fine\n\xff\n": "line 2: not UTF-8 (byte 1 of the line); save the text as UTF-8",
     b"fine\n\0\n": "line 2: binary data, not text",

@@ -67,7 +67,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
         _writable(
             "temporary folder",
             lambda: Path(tempfile.gettempdir()),
-            "make it writable, or set TMPDIR to a folder that is",
+            "make it writable, or set TMPDIR to a writable folder",
         ),
         *map(_service, SERVICES),
         _system_calls(),
@@ -107,14 +107,14 @@ def _python() -> Finding:
 def _extra(name: str) -> Finding:
     """Say whether an extra is installed; nothing that the base offers needs one."""
     absent = sorted({label for package, label in EXTRAS[name].items() if not is_installed(package)})
-    detail = f"without {', '.join(absent)}" if absent else "installed"
+    detail = f"missing: {', '.join(absent)}" if absent else "installed"
     return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
 
 
 def _grader() -> Finding:
     """Say whether the grader is installed, a distribution that learners do not get."""
     there = find_spec("labkit.grading") is not None
-    remedy = "only `labkit grade` needs it: pip install labkit-grading"
+    remedy = "needed only for `labkit grade`: pip install labkit-grading"
     return _finding("labkit-grading", there, "installed" if there else "not installed", remedy, required=False)
 
 
@@ -160,7 +160,9 @@ def _standby() -> Finding:
 
 def _archive() -> Finding:
     """Examine the class-data archive; without it, starts are slower and nothing else changes."""
-    remedy = f"labkit doctor --prepare makes one, about {SECONDS} s once and {MEGABYTES} MB, for faster starts"
+    remedy = (
+        f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
+    )
     try:
         archive = find_archive(find_java())
     except (ServiceUnavailable, PackageNotFoundError, OSError):
@@ -197,9 +199,9 @@ def _ports() -> Finding:
             with socket.create_connection(("127.0.0.1", port), timeout=5):
                 pass
     except OSError as error:
-        remedy = "let this user's processes listen on 127.0.0.1: Spark talks to its Python workers there"
+        remedy = "allow this user's processes to listen on 127.0.0.1, where Spark talks to its Python workers"
         return _finding("loopback ports", ok=False, detail=str(error), remedy=remedy)
-    return _finding("loopback ports", ok=True, detail="127.0.0.1 can be bound and reached", remedy="")
+    return _finding("loopback ports", ok=True, detail="a process can listen on 127.0.0.1 and connect to it", remedy="")
 
 
 def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
@@ -219,7 +221,7 @@ def _nearest(folder: Path) -> Path:
 
 def _service(name: str) -> Finding:
     """Examine a server, which only the store of the same name needs."""
-    remedy = f"only --store {name} needs it: labkit services up {name}"
+    remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()
     except ModuleNotFoundError as error:
@@ -238,12 +240,12 @@ def _system_calls() -> Finding:
         "system calls",
         not why,
         why.rstrip(".") or "can be watched",
-        "only `labkit effects` and `labkit crashtest --command` need it",
+        "needed only for `labkit effects` and `labkit crashtest --command`",
         required=False,
     )
 
 
 def _chromium() -> Finding:
     path = find_chromium()
-    remedy = "only the browser tests need it: install the system's chromium package"
+    remedy = "needed only for the browser tests: install the system's chromium package"
     return _finding("Chromium", path is not None, str(path or "not on PATH"), remedy, required=False)

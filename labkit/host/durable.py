@@ -187,9 +187,15 @@ def _explanation(path: Path, error: OSError) -> LabError:
     if error.errno in _FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")
     if error.errno == errno.EFBIG:
-        return JobFailed(f"{place}: files may not grow so large here; raise the limit (ulimit -f) and run again.")
+        return JobFailed(
+            f"{place}: the file would exceed the size limit of this process; raise the limit (ulimit -f) and run again."
+        )
     if error.errno in _REFUSED:
         return InvalidInput(f"{place}: no permission ({error.strerror}); choose a place that you may write to.")
     if error.errno in _MISPLACED:
-        return InvalidInput(f"{place}: a file where a folder belongs, or a folder where a file does; move it away.")
-    return JobFailed(f"{place}: the system refused the file ({error.strerror}); look at the disk and run again.")
+        return InvalidInput(
+            f"{place}: there is a file where a folder should be, or a folder where a file should be; move it away."
+        )
+    return JobFailed(
+        f"{place}: the system refused access to the file ({error.strerror}); check the disk and run again."
+    )

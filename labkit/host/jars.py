@@ -57,7 +57,9 @@ class JarSet:
         """
         cache = cache_folder()
         if cache is None:
-            raise ServiceUnavailable(f"The jars of {self.what} need a cache folder: set XDG_CACHE_HOME to one.")
+            raise ServiceUnavailable(
+                f"The jars of {self.what} need a cache folder, but none is known; set XDG_CACHE_HOME."
+            )
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
@@ -79,13 +81,14 @@ class JarSet:
             return
         there = {path.name for path in folder.glob("*.jar")}
         wrong = [f"{name} is missing" for name in sorted(expected.keys() - there)]
-        wrong += [f"{name} does not belong there" for name in sorted(there - expected.keys())]
+        wrong += [f"{name} is a file that does not belong there" for name in sorted(there - expected.keys())]
         wrong += [
             f"{name} differs" for name in sorted(there & expected.keys()) if _sum(folder / name) != expected[name]
         ]
         if wrong:
             raise ServiceUnavailable(
-                f"{folder}: {wrong[0]}, by its SHA-256 in the lab; delete this folder, and the lab fetches it anew."
+                f"{folder}: {wrong[0]}, compared with the SHA-256 sums of the lab; delete this folder, and the "
+                "lab downloads it again."
             )
         with suppress(OSError):  # a folder that may only be read is checked every time
             durable.replace(folder / SEAL, state)
@@ -115,9 +118,9 @@ class JarSet:
         output = run_ivy(java, package, aside, transitive=self.transitive)
         if not any((aside / "jars").glob(f"{package[1]}-{package[2]}.jar")):
             raise ServiceUnavailable(
-                f"{self.what} is not here yet, and fetching it from the central Maven repository failed "
-                f"({_complaint(output)}): connect this machine to the network once ({self.megabytes} MB), "
-                f"or {self.otherwise}."
+                f"{self.what} is not installed, and downloading it from the central Maven repository failed "
+                f"({_complaint(output)}): connect this machine to the network once ({self.megabytes} MB), or "
+                f"{self.otherwise}."
             )
 
 
@@ -171,4 +174,4 @@ def _complaint(output: str) -> str:
     """Return the line in which Ivy reports the problem."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
-    return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160].replace(os.sep * 2, "")
+    return (telling or [line for line in lines if line] or ["it printed nothing"])[0][:160].replace(os.sep * 2, "")

@@ -114,11 +114,11 @@ def _ask(path: Path, seconds: float) -> Java | str:
             answer, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             _kill(process)
-            return f"did not tell its version within {seconds:g} seconds"
+            return f"did not report its version within {seconds:g} seconds"
     version = parse_version(answer)
     if process.returncode != 0 or version is None:
         lines = answer.strip().splitlines()
-        return f"is broken (exit code {process.returncode}, it says: {lines[0][:120] if lines else 'nothing'})"
+        return f"is broken (exit code {process.returncode}; it printed: {lines[0][:120] if lines else 'nothing'})"
     return Java(path, version[0], "", version[1])
 
 

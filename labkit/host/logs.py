@@ -41,7 +41,7 @@ def _refuse_long(raw: bytes, path: Path, offset: int) -> None:
         raise InvalidInput(f"{path}, line {offset + 1}: longer than 16 MB; split it into shorter lines.")
 
 
-_REMEDY = 'write one JSON object a line, as {"word": "hello"}'
+_REMEDY = 'write one JSON object on each line, for example {"word": "hello"}'
 
 
 def _reason(raw: bytes, error: Exception) -> str:
@@ -65,7 +65,7 @@ def read_text(path: Path) -> Iterator[str]:
     """Yield the lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or not UTF-8
     text.
     """
-    return _decoded(path, decode_text, "give a text")
+    return _decoded(path, decode_text, "name a text with words in it")
 
 
 def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str) -> Iterator[str]:
@@ -85,7 +85,7 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
         reason = _reason(raw, error)
         raise InvalidInput(f"{path}, line {offset + 1}: {reason}; save the text as UTF-8.") from None
     if "\0" in line:
-        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; give a text in UTF-8.")
+        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; name a text in UTF-8.")
     return line
 
 
@@ -96,8 +96,8 @@ def log_lines(path: Path) -> Iterator[bytes]:
             while raw := file.readline(MAX_LINE + 2):
                 yield raw.removesuffix(b"\n")
     except FileNotFoundError:
-        raise InvalidInput(f"{path}: there is no such file; give the input log with --input FILE.") from None
+        raise InvalidInput(f"{path}: there is no such file; name the input log with --input FILE.") from None
     except IsADirectoryError:
-        raise InvalidInput(f"{path}: this is a folder; give a file with --input FILE.") from None
+        raise InvalidInput(f"{path}: this is a folder; name a file with --input FILE.") from None
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a readable file.") from None
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); name a readable file.") from None

@@ -62,5 +62,5 @@ class Folder(InputFile):
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")
         if path.exists() and not path.is_dir():
-            raise Unfit("this is a file; name the folder it is in.")
+            raise Unfit("this is a file; name the folder that contains it.")
         return path

@@ -88,7 +88,9 @@ class Checkpoint:
         try:
             return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise JobFailed(f"{path}: not an offset log entry of the lab's source ({error}); restore it.") from None
+            raise JobFailed(
+                f"{path}: this is not an offset log entry of the lab's source ({error}); restore it."
+            ) from None
 
 
 def _check_entry(path: Path) -> None:
@@ -98,10 +100,10 @@ def _check_entry(path: Path) -> None:
         for line in lines:
             json.loads(line)
         if version != "v1" or not lines:
-            raise ValueError("its first line is not v1, or nothing follows")
+            raise ValueError("its first line is not v1, or it has only one line")
     except ValueError as error:
         raise InvalidInput(
-            f"{path}: damaged ({error}); restore it, or begin a new query in a new folder, which reads all input again."
+            f"{path}: damaged ({error}); restore it, or start a new query in a new folder, which reads all input again."
         ) from None
 
 
@@ -150,8 +152,8 @@ class DriverLock:
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
             raise InvalidInput(
-                f"{self._path.parent.parent}: the driver is dead, but {len(living)} of its processes are alive "
-                f"(first: {living[0]}); wait for their end or kill them."
+                f"{self._path.parent.parent}: the driver is dead, but {len(living)} of its processes are still "
+                f"running (first: {living[0]}); wait until they end, or kill them."
             )
 
     def _claim(self) -> None:
@@ -181,7 +183,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
         # Batches that the lab did not start have no votes: there is no way to know what
         # they left in a store.
         if checkpoint.offset_log():
-            raise InvalidInput(f"{checkpoint.folder}: a checkpoint that the lab did not start; use another folder.")
+            raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another folder.")
         identity, incarnation = wanted, 0
     else:
         identity, incarnation = _read_identity(path)
@@ -210,6 +212,6 @@ def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) 
         there, here = getattr(identity, name), getattr(wanted, name)
         if there != here:
             raise InvalidInput(
-                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {there!r} "
-                f"and not {here!r}; use the same {name}, or a new folder."
+                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {there!r} and not "
+                f"{here!r}; use the same {name}, or a new folder."
             )

@@ -109,7 +109,7 @@ def check_store(store: str, places: set[str]) -> None:
     """Raise `InvalidInput` if executors are on several hosts and only one host can use the store."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
-            f"--store {store}: its file can be used on one host only, and this run is on {', '.join(sorted(places))}; "
+            f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
             "use --store postgres, or files on a shared disk."
         )
 
@@ -119,6 +119,7 @@ def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str 
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
-        f"spark.speculation is on, and the sink {sink} does not support it: two attempts of a task would write at "
-        "once; switch it off, or use batch_marker or two_phase, which count only the attempt whose vote arrived."
+        f"spark.speculation is on, but the sink {sink} does not support it, because two attempts of a task "
+        "would write at the same time. Turn it off, or use batch_marker or two_phase, which count only the "
+        "attempt whose vote arrived."
     )

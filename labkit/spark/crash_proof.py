@@ -31,14 +31,15 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
-            f"the driver at {where} did not die by SIGKILL alone (proof: {ending}); the run proves nothing."
+            f"the driver at {where} did not die by SIGKILL alone (it ended with {ending}), so the run proves nothing."
         )
     # Both are compared: a process id alone may have been given to another process
     # since.
     is_member = reached.session == proof.session and reached.pid in proof.killed
     if not is_member and not in_executor:
         raise JobFailed(
-            f"the process {reached.pid} that reached {where} was not among the killed; the run proves nothing."
+            f"the process {reached.pid} that reached {where} was not among the killed processes, so the run "
+            "proves nothing."
         )
     _check_executors(where, proof)
     return proof
@@ -49,8 +50,8 @@ def _check_executors(where: object, proof: Proof) -> None:
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
-            f"{len(left)} process(es) of executors outlived the driver at {where} and do not end (first: {left[0]}); "
-            "kill them, and start the run anew."
+            f"{len(left)} process(es) of executors outlived the driver at {where} and do not end (first: "
+            f"{left[0]}); kill them, and start the run again."
         )
 
 
@@ -60,7 +61,7 @@ def check_dead(ending: Ending) -> None:
     # The proof is of the moment of the kill; a look now costs little, and nobody may
     # take over from a writer that lives.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
-        raise JobFailed(f"the old driver is not proven dead (proof: {proof}), so the standby must not take over.")
+        raise JobFailed(f"the old driver may still be alive ({proof}), so the standby must not take over.")
 
 
 class BatchLogs(NamedTuple):
@@ -86,7 +87,7 @@ def check_logs(
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
             state = "missing" if is_expected else "there"
-            raise JobFailed(f"{where} was reached, and yet {log}/{batch} is {state}; the run proves nothing.")
+            raise JobFailed(f"{where} was reached, but {log}/{batch} is {state}, so the run proves nothing.")
 
 
 def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None) -> bool:
@@ -105,6 +106,7 @@ def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) ->
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(
-            f"{where} was reached, and yet recovery changed the engine's logs (offsets {list(before.offsets)}, commits "
-            f"{list(before.commits)} became {list(now.offsets)}, {list(now.commits)}); the run proves nothing."
+            f"{where} was reached, but recovery changed the engine's logs (offsets {list(before.offsets)}, "
+            f"commits {list(before.commits)} became {list(now.offsets)}, {list(now.commits)}), so the run "
+            "proves nothing."
         )

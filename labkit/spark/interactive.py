@@ -69,7 +69,7 @@ def interactive_session() -> "SparkSession":
     if SparkContext._active_spark_context is None:  # noqa: SLF001 - a session of the user's own is left alone
         engine = _engine()
         if engine.process.poll() is not None:
-            raise ServiceUnavailable("The Spark of this kernel has ended: restart the kernel, and run the cells again.")
+            raise ServiceUnavailable("Spark has ended in this kernel. Restart the kernel, and run the cells again.")
         with _environment_kept():
             os.environ.update(worker_settings(engine.scratch))
             return SparkSession.builder.getOrCreate()

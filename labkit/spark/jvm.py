@@ -257,8 +257,8 @@ def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java
     while not path.exists():
         if process.poll() is not None:
             raise ServiceUnavailable(
-                f"{java.path} (Java {java.version}) could not start Spark, exit code {process.returncode}; "
-                "the reason is in the driver's log."
+                f"{java.path} (Java {java.version}) could not start Spark and ended with exit code "
+                f"{process.returncode}; see the driver's log."
             )
         if time.monotonic() > end:
             raise ServiceUnavailable(

@@ -60,8 +60,8 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
         raise InvalidInput(
-            f"--master {master[:80]}: write spark://HOST:PORT, or local-cluster[EXECUTORS,CORES,MEGABYTES]; "
-            "leave it out for threads of the driver."
+            f"--master {master[:80]}: write spark://HOST:PORT or local-cluster[EXECUTORS,CORES,MEGABYTES], or "
+            "leave it out to run tasks in threads of the driver."
         )
     if cluster["number"] is not None and any(crash.point.in_task for crash in crashes):
         there = int(cluster["number"]) * int(cluster["cores"])
@@ -72,8 +72,8 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 def too_few(there: int, needed: int) -> str:
     """Return the end of the sentence that refuses a master with too few slots, with the remedy."""
     return (
-        f"it can run {there} task(s) at once and {needed} are needed: while a point in a task is armed, all tasks of "
-        "its batch have to run together; add executors or cores, or name a point outside of tasks"
+        f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
+        "together if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
     )
 
 
@@ -86,8 +86,15 @@ def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *
     if victim is Victim.DRIVER:
         return
     if master is None:
-        raise InvalidInput("--victim executor: without --master the driver is its own executor; name a cluster's.")
+        raise InvalidInput(
+            "--victim executor: without --master the driver is its own executor; add a --master with executors."
+        )
     if not in_tasks:
-        raise InvalidInput("--victim executor: this job or sink writes in the driver; use running and another sink.")
+        raise InvalidInput(
+            "--victim executor: with this job or sink the driver writes, not an executor; use --job running and "
+            "another sink."
+        )
     if len(crashes) != 1 or not crashes[0].point.in_task:
-        raise InvalidInput(f"--victim executor: name one --crash at a point in a task: {', '.join(sorted(IN_TASK))}.")
+        raise InvalidInput(
+            f"--victim executor: name exactly one --crash, at a point in a task: {', '.join(sorted(IN_TASK))}."
+        )

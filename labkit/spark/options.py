@@ -99,9 +99,9 @@ ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
 
 
 NOT_REPLAYABLE = (
-    "a socket cannot be replayed: what was read from it and not yet written died with the driver, "
-    "and Spark counts the lines of a new connection from 0 again and takes as many for done as it had planned before; "
-    "so the run is at-most-once at best, whatever the sink"
+    "a socket cannot be replayed: lines that were read but not yet written died with the driver. Spark also "
+    "counts the lines of a new connection from 0 again and skips as many as it had planned before. So the run "
+    "is at-most-once at best, whatever the sink"
 )
 
 

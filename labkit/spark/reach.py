@@ -138,7 +138,7 @@ class Turn:
         """Wait until every earlier task has finished, then return the rows."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
-        self._wait(lambda: all(self._has_said(other, "done") for other in self._before), "the tasks before it")
+        self._wait(lambda: all(self._has_said(other, "done") for other in self._before), "the earlier tasks")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
@@ -150,7 +150,7 @@ class Turn:
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_said(other, word) for word in spoken) for other in self._behind),
-            "the tasks behind it",
+            "the later tasks",
         )
         return not any(self._has_said(other, "rows") for other in self._behind)
 
@@ -224,7 +224,10 @@ def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIE
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:
-            raise JobFailed(f"a task at an armed failpoint waited {patience:.0f} s for {what}: too few cores?")
+            raise JobFailed(
+                f"a task at an armed failpoint waited {patience:.0f} s for {what}; perhaps there are too few cores "
+                "to run all tasks together."
+            )
         time.sleep(pause)
         # Most waits are over at once; long ones need not keep a core busy.
         pause = min(2 * pause, _LONGEST)

@@ -260,13 +260,17 @@ def start(
     sink, order or store that does not exist or does not fit the others.
     """
     if frame.columns != COLUMNS:
-        raise InvalidInput(f"the rows of a sink have the columns {COLUMNS}, not {frame.columns}; select and rename.")
+        raise InvalidInput(
+            f"the rows of a sink need the columns {COLUMNS}, not {frame.columns}; select and rename columns."
+        )
     strategy = _member(Strategy, "sink", sink)
     possible = orders(strategy)
     chosen = possible[0] if order is None else _member(Order, "order", order)
     if chosen not in possible:
         able = " or ".join(each for each in Strategy if chosen in orders(each))
-        raise InvalidInput(f"start(order={order!r}): the sink {sink} has no such order; leave it out, or use {able}.")
+        raise InvalidInput(
+            f"start(order={order!r}): the sink {sink} does not support this order; leave it out, or use {able}."
+        )
     opened = open_checkpoint(checkpoint, sink=strategy, order=chosen, store=store, location=location)
     try:
         opened.recover()

@@ -350,7 +350,9 @@ class SQLiteStore:
             # the rows that it is about.
             connection.execute("PRAGMA synchronous = FULL")
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-                raise InvalidInput(f"{self.path}: not a store of the lab; move it away, or choose another place.")
+                raise InvalidInput(
+                    f"{self.path}: this database is not a store of the lab; move it away, or choose another place."
+                )
         except BaseException:
             connection.close()
             raise
@@ -377,7 +379,9 @@ class SQLiteStore:
         """Refuse a leftover log, because SQLite would replay a deleted database's log into the new one."""
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
-            raise InvalidInput(f"{log}: left behind by a database that is gone; delete it and run again.")
+            raise InvalidInput(
+                f"{log}: this file belongs to a database that no longer exists; delete it and run again."
+            )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -414,11 +418,11 @@ def _explanation(path: Path, error: sqlite3.Error) -> LabError:
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return JobFailed(f"{path}: another process has held the database for {PATIENCE:.0f} s; end it and run again.")
     if path.is_dir():
-        return InvalidInput(f"{path}: a folder where a database file belongs; move it away.")
+        return InvalidInput(f"{path}: there is a folder where the database file should be; move it away.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
         return InvalidInput(f"{path}: cannot be opened or written ({error}); choose a place that you may write to.")
     if code == sqlite3.SQLITE_IOERR:
-        return JobFailed(f"{path}: the system refused the file ({error}); look at the disk and run again.")
+        return JobFailed(f"{path}: the system refused access to the file ({error}); check the disk and run again.")
     return InvalidInput(
         f"{path}: damaged, or not an SQLite database ({error}); restore it, or delete it and run again."
     )

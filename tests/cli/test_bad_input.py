@@ -58,7 +58,7 @@ def test_a_wrong_option_names_what_is_right(options: str, tmp_path: Path):
 
 
 INPUTS = [
-    (b"", "the input is empty; write one JSON object a line"),
+    (b"", "the input is empty; write one JSON object"),
     (b"\x00\x01\x02", "line 1: binary data, not text"),
     (HELLO.encode() + b'{"word": "\xff"}\n', "line 2: not UTF-8 (byte 11 of the line)"),
     (HELLO.encode() + b"hello\n", "line 2: JSON is malformed"),

@@ -137,7 +137,7 @@ def test_the_engine_s_logs_must_say_what_the_point_says(harness: Harness, run: R
     else:
         path.write_text("v1\n{}\n")
     state = "missing" if change == "gone" else "there"
-    with pytest.raises(JobFailed, match=f"and yet {log} is {state}"):
+    with pytest.raises(JobFailed, match=f"but {log} is {state}"):
         harness.record_crash(run, 1, POINT, Killed(PROOF))
 
 

@@ -94,18 +94,18 @@ ILLEGAL: dict[str, tuple[list[AnyEvent], str]] = {
     "a query before the session": ([STARTED, BEGUN], "driver is starting"),
     "a query that never began": ([*WARM, PARKED], "query a is not begun"),
     "a query that begins twice": ([*WARM, BEGUN, BEGUN], "query a is opening"),
-    "a parked query that ends": ([*WARM, BEGUN, PARKED, ENDED], "query a is parked at its failpoint"),
+    "a parked query that ends": ([*WARM, BEGUN, PARKED, ENDED], "query a is waiting at its failpoint"),
     "a query that ends twice": ([*WARM, BEGUN, ENDED, ENDED], "query a is over"),
     "a query that parks behind its end": ([*WARM, BEGUN, ENDED, PARKED], "a is over"),
     "recovery twice": ([*WARM, BEGUN, RECOVERED, RECOVERED], "query a is running"),
     "a kill under a running query": ([*WARM, BEGUN, RECOVERED, AwaitsKill()], "query a is running"),
-    "idle beside a parked query": ([*WARM, BEGUN, PARKED, Idle([])], "a is parked"),
+    "idle beside a parked query": ([*WARM, BEGUN, PARKED, Idle([])], "a is waiting at its failpoint"),
     "a kill that nobody awaits": ([*WARM, KILLED], "driver is at work"),
-    "a query behind the wish for death": ([*UP, AwaitsKill(), BEGUN], "driver is awaiting its kill"),
+    "a query behind the wish for death": ([*UP, AwaitsKill(), BEGUN], "driver is waiting for its kill"),
     "an executor that nobody pointed out": ([*WARM, BEGUN, RECOVERED, KILLED_EXECUTOR], "query a is running"),
     "an end while an executor is to die": (
         [*WARM, BEGUN, RECOVERED, Struck("a", 7), ENDED],
-        "query a is waiting for the death of an executor",
+        "query a is waiting for the kill of an executor",
     ),
     "life after death": ([STARTED, Died(PROOF), SessionUp()], "driver is dead"),
     "a second death": ([STARTED, Died(PROOF), Died(PROOF)], "driver is dead"),
@@ -143,7 +143,7 @@ def test_what_is_unreadable_is_refused_with_its_state(line: bytes):
     conversation = Conversation()
     for event in [*WARM, BEGUN]:
         conversation.take(event)
-    with pytest.raises(ProtocolError, match=r"unreadable .* while the driver is at work"):
+    with pytest.raises(ProtocolError, match=r"cannot be decoded .* while the driver is at work"):
         list(conversation.read(line + b"\n"))
 
 

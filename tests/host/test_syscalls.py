@@ -558,7 +558,7 @@ def test_nothing_outlives_a_guard_that_was_killed(place: Path) -> None:
                 process.kill()
         return Answer.GO_ON
 
-    with pytest.raises(JobFailed, match="guard of the watched command was killed"):
+    with pytest.raises(JobFailed, match="guard process of the watched command was killed"):
         shell(place, TREE, decide=decide)
     assert guard
     until(lambda: not alive(place), "everything ended with its guard", 30)
@@ -681,14 +681,14 @@ def test_a_program_with_a_filter_of_its_own(place: Path) -> None:
     own = [each for each in told(calls, place) if "pycache" not in each]
     assert own == ["rename a b", "create busy", "exit"]
     assert sum(ended.unseen.values()) >= 1
-    assert any("listener of its own" in each for each in ended.unseen)
+    assert any("seccomp listener" in each for each in ended.unseen)
 
 
 def test_a_process_that_forbids_being_read_is_counted() -> None:
     program = "import ctypes, os; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); os.mkdir('hidden')"
     before = WITHOUT_RIGHTS if os.getuid() == 0 else []
     told_there = _watched_by(before, f'{sys.executable} -I -S -c "{program}"')
-    assert told_there == ["exit", "unseen:", "a process that forbids being read"]
+    assert told_there == ["exit", "unseen:", "a process that forbids reading its memory"]
 
 
 # Where nothing can be watched.

@@ -120,7 +120,7 @@ def test_one_that_ends_well_without_a_version_is_broken_too(fake: Fake) -> None:
 def test_one_that_hangs_is_given_up_and_ended_with_its_children(fake: Fake) -> None:
     home = fake("hanging", "sleep 300 & wait")
     started = time.monotonic()
-    with pytest.raises(ServiceUnavailable, match=r"did not tell its version within 0.5 seconds"):
+    with pytest.raises(ServiceUnavailable, match=r"did not report its version within 0.5 seconds"):
         find_java({"JAVA_HOME": str(home), "PATH": ""}, seconds=0.5)
     assert time.monotonic() - started < 10
 

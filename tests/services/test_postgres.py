@@ -130,7 +130,9 @@ def test_a_stopped_server_does_not_answer_and_is_taken_down(
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     assert (up.status().state, up.status().pid) == ("stale", pid)
-    with pytest.raises(ServiceUnavailable, match=rf"runs \(process {pid}\) and does not answer: labkit services down"):
+    with pytest.raises(
+        ServiceUnavailable, match=rf"is running \(process {pid}\), but does not answer: labkit services down"
+    ):
         up.up()
     assert up.down().state == "down"
     assert gone(pid)

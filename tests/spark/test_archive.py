@@ -101,7 +101,7 @@ def fake_record(content: bytes):
 def test_what_java_cannot_use_is_not_put_in_place(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(archive, "_record", fake_record(b"no classes"))
-    with pytest.raises(ServiceUnavailable, match="Java cannot use what it wrote"):
+    with pytest.raises(ServiceUnavailable, match="Java cannot use the archive"):
         write_archive(tmp_path, anew=False)
     assert [path.name for path in (tmp_path / "labkit").iterdir()] == ["archive.lock"]
 

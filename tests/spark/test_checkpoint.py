@@ -44,7 +44,7 @@ def test_a_driver_is_refused_while_a_process_of_the_dead_one_lives(tmp_path: Pat
     worker = subprocess.Popen(["sleep", "60"], start_new_session=True)
     (tmp_path / "labkit").mkdir()
     (tmp_path / "labkit" / "driver.lock").write_text(json.dumps({"pid": 1, "session": worker.pid}))
-    with pytest.raises(InvalidInput, match=r"the driver is dead, but 1 of its processes are alive"):
+    with pytest.raises(InvalidInput, match=r"the driver is dead, but 1 of its processes are still running"):
         DriverLock(Checkpoint(tmp_path))
     worker.kill()
     worker.wait()
@@ -77,7 +77,7 @@ def test_the_checkpoint_of_another_query_is_refused_with_what_differs(name: str,
 def test_a_checkpoint_that_the_lab_did_not_start_is_refused(tmp_path: Path):
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text("v1\n{}\n0")
-    with pytest.raises(InvalidInput, match="a checkpoint that the lab did not start"):
+    with pytest.raises(InvalidInput, match="the lab did not create this checkpoint"):
         enter(Checkpoint(tmp_path), MINE)
 
 

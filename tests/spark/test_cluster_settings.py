@@ -71,7 +71,7 @@ def test_speculation_is_refused_where_rows_would_mix():
     on: Callable[[str, str], str | None] = {"spark.speculation": "true"}.get
     cluster.check_speculation(True, "two_phase", on)
     cluster.check_speculation(False, "append", {}.get)
-    with pytest.raises(InvalidInput, match=r"spark\.speculation is on, and the sink append does not support it"):
+    with pytest.raises(InvalidInput, match=r"spark\.speculation is on, but the sink append"):
         cluster.check_speculation(False, "append", on)
 
 
@@ -110,8 +110,8 @@ IMPOSSIBLE = {
     "write spark://HOST:PORT": {"master": "yarn"},
     "the job socket runs only in threads": {"master": URL, "job": "socket"},
     "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
-    "this job or sink writes in the driver": {**KILLED, "job": "totals"},
-    "writes in the driver; use running and another sink": {**KILLED, "sink": "batch_marker"},
+    "the driver writes, not an executor": {**KILLED, "job": "totals"},
+    "use --job running and another sink": {**KILLED, "sink": "batch_marker"},
     "a point in a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
     "name one --crash": {"master": URL, "victim": "executor"},
     "--victim worker: unknown": {"master": URL, "victim": "worker"},

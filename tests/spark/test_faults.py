@@ -250,7 +250,7 @@ def test_a_driver_that_is_stopped_for_too_long_is_killed_and_never_comes_back(ja
         tell_all(stopped, signal.SIGSTOP)
         _, words = process.communicate(timeout=PATIENCE)
         assert (process.returncode, len(words.decode().strip().splitlines())) == (1, 1), words
-        assert "did nothing for 30 s and was stopped" in words.decode()
+        assert "reported nothing for 30 s" in words.decode()
         until(lambda: not marked(mark), "every process of the run to be gone")
         tell_all(stopped, signal.SIGCONT)
         assert session_members(stopped[0]) == []

@@ -218,7 +218,7 @@ def test_a_partition_that_appears_between_two_batches_is_read(
 def test_an_input_that_was_cut_off_is_refused(kafka_address: str, tmp_path: Path) -> None:
     topic = InputTopic(tmp_path)
     (tmp_path / "homes").write_text('{"writing": true}')
-    with pytest.raises(InvalidInput, match="start the run anew"):
+    with pytest.raises(InvalidInput, match="start the run again"):
         topic.fill([(0, "hello")])
 
 
@@ -253,7 +253,7 @@ def no_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "sentence"),
-    [(nobody_listens, "the Kafka broker does not answer"), (no_jars, "Spark's Kafka source is not here yet")],
+    [(nobody_listens, "the Kafka broker does not answer"), (no_jars, "Spark's Kafka source is not installed")],
 )
 def test_what_is_missing_is_said_before_anything_is_made(
     missing: Callable[[pytest.MonkeyPatch], None],

@@ -102,7 +102,7 @@ def test_letting_go_ends_the_driver(launch: Launch, with_driver: Callable[[str],
 
 def test_a_silent_driver_is_given_up_and_nothing_is_left(launch: Launch, with_driver: Callable[[str], None]):
     with_driver(SILENT)
-    with pytest.raises(JobFailed, match="did nothing for 0 s"), SupervisedDriver(launch, 0.1) as driver:
+    with pytest.raises(JobFailed, match="reported nothing for 0 s"), SupervisedDriver(launch, 0.1) as driver:
         list(driver.events())
     assert not Path(launch.scratch).exists()
 
@@ -198,7 +198,7 @@ GIBBERISH = "import sys; print('Traceback', flush=True); sys.stdin.read()"
     [
         (OUT_OF_ORDER, "'awaits_kill' is out of order while the query a is opening"),
         (PROVES_ITS_OWN_DEATH, "'died' is out of order while the driver is starting"),
-        (GIBBERISH, r"unreadable \(b'Traceback': .*\) while the driver is starting"),
+        (GIBBERISH, r"cannot be decoded \(b'Traceback': .*\) while the driver is starting"),
     ],
 )
 def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(

@@ -117,7 +117,7 @@ def test_a_line_that_found_no_room_is_an_error_and_torn(log: Path, monkeypatch: 
         (errno.ENOSPC, JobFailed, "free some space"),
         (errno.EROFS, InvalidInput, "choose a place"),
         (errno.ENOTDIR, InvalidInput, "move it away"),
-        (errno.EIO, JobFailed, "look at the disk"),
+        (errno.EIO, JobFailed, "check the disk"),
     ],
 )
 def test_an_error_of_the_system_becomes_a_sentence(

@@ -237,5 +237,5 @@ def test_a_full_disk_fails_the_job(folder: Path) -> None:
     (folder / "appended.jsonl").symlink_to("/dev/full")
     with pytest.raises(JobFailed, match="the disk is full; free some space"):
         store.append(ROW)
-    with pytest.raises(JobFailed, match="the system refused the file"):
+    with pytest.raises(JobFailed, match="the system refused access"):
         store.close()  # a device cannot be synced

@@ -120,7 +120,7 @@ def test_outcomes_are_told_apart(store: KafkaStore) -> None:
     journal.begin(OTHER)
     journal.prepare(OTHER, Vote(Producer(987_654, 0), 1))
     assert store.finish(OTHER) is Outcome.UNKNOWN
-    with pytest.raises(JobFailed, match=f"knows nothing of {OTHER}"):
+    with pytest.raises(JobFailed, match=f"has forgotten {OTHER}"):
         store.commit(OTHER)
 
 

@@ -202,9 +202,7 @@ def test_a_truncated_database_is_refused(store: SQLiteStore, path: Path) -> None
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     for use in every_use(tmp_path):
-        with pytest.raises(
-            InvalidInput, match=rf"^{tmp_path}: a folder where a database file belongs; move it away\.$"
-        ):
+        with pytest.raises(InvalidInput, match=rf"^{tmp_path}: there is a folder where .*; move it away\.$"):
             use()
 
 
@@ -235,7 +233,7 @@ def test_a_store_that_may_not_be_written_is_refused(public: Path, forbidden: For
 def test_a_log_without_its_database_is_refused(store: SQLiteStore, path: Path, killed: Killed) -> None:
     killed("store.append(row(0)); park()", "sqlite", path)
     path.unlink()
-    with pytest.raises(InvalidInput, match="-wal: left behind by a database that is gone; delete it"):
+    with pytest.raises(InvalidInput, match=r"-wal: .* no longer exists; delete it"):
         store.append(ROW)
     assert not path.exists()
 

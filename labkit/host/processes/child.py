@@ -62,8 +62,8 @@ class SupervisedDriver:
         except subprocess.TimeoutExpired:
             self._end_by_force()
             raise JobFailed(
-                f"the supervisor {self._supervisor.pid} did not end its driver within {END_PATIENCE:.0f} s (was it "
-                "stopped?); both were killed, and the run can be finished with --resume."
+                f"the supervisor {self._supervisor.pid} did not end its driver within {END_PATIENCE:.0f} s "
+                "(perhaps it was suspended). The lab killed both; finish the run with --resume."
             ) from error
         finally:
             assert self._supervisor.stdout is not None
@@ -128,6 +128,4 @@ class SupervisedDriver:
 
     def _lose_patience(self, silent_since: float) -> None:
         if time.monotonic() - silent_since > self._patience:
-            raise JobFailed(
-                f"the driver did nothing for {self._patience:.0f} s and was stopped; its log says how far it came."
-            )
+            raise JobFailed(f"the driver reported nothing for {self._patience:.0f} s, so it was stopped; see its log.")

@@ -31,6 +31,6 @@ def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     for entry in written.split(os.pathsep) if written else ():
         if not os.path.isabs(entry):  # noqa: PTH117 - an empty entry is no path
             raise InvalidInput(
-                f"PYTHONPATH has the entry {entry!r}, which means the working folder: Python would run files of that "
-                "folder as yours; write absolute paths only, or unset it."
+                f"PYTHONPATH has the entry {entry!r}, which is relative to the working folder, so Python would "
+                "import any file from there. Write absolute paths only, or unset PYTHONPATH."
             )

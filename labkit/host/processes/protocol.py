@@ -25,7 +25,7 @@ class DriverState(StrEnum):
     STARTING = "starting"
     UP = "up"
     WORKING = "at work"
-    DOOMED = "awaiting its kill"
+    DOOMED = "waiting for its kill"
     DEAD = "dead"
 
 
@@ -35,9 +35,9 @@ class QueryState(StrEnum):
     ABSENT = "not begun"
     OPENING = "opening"
     RUNNING = "running"
-    PARKED = "parked at its failpoint"
-    STRUCK = "waiting for the death of an executor"
-    UNPROVEN = "failed while an executor was to be killed"
+    PARKED = "waiting at its failpoint"
+    STRUCK = "waiting for the kill of an executor"
+    UNPROVEN = "failed while the lab was killing an executor"
     OVER = "over"
 
 
@@ -166,8 +166,8 @@ class Conversation:
         """Note that the pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
-                f"the driver's supervisor ended without a report while the driver was {self.state}; the run proves "
-                "nothing."
+                f"the driver's supervisor ended without a report while the driver was {self.state}, so the run "
+                "proves nothing."
             )
 
 
@@ -176,8 +176,8 @@ def _refused(event: object, state: str) -> ProtocolError:
         config = type(event).__struct_config__
         problem = f"the event {config.tag!r} is out of order"
     else:
-        problem = f"an event is unreadable ({event})"
-    return ProtocolError(f"{problem} while {state}; the run proves nothing.")
+        problem = f"an event cannot be decoded ({event})"
+    return ProtocolError(f"{problem} while {state}, so the run proves nothing.")
 
 
 class Launch(Struct, frozen=True):

@@ -68,4 +68,4 @@ def _take(line: bytes) -> None:
     try:
         orders.put(wire.decode(line, RunQueries))
     except wire.Unreadable as error:
-        report(DriverFailed(f"an order is unreadable ({error}).", JobFailed.exit_code))
+        report(DriverFailed(f"the driver got an order that it cannot decode ({error}).", JobFailed.exit_code))

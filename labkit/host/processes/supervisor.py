@@ -134,7 +134,7 @@ class Supervisor:
         try:
             if self._executors is None or struck.executor is None:
                 raise ProtocolError(
-                    f"the driver is on no cluster, so it has no executor {struck.executor} to be killed."
+                    f"the driver runs without a cluster, so it has no executor {struck.executor} to kill."
                 )
             emptied = self._executors.kill(struck.executor)
         except LabError as error:

@@ -62,7 +62,7 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
         try:
             line = guard.stdout.readline()
             if not line:
-                raise ServiceUnavailable("Its guard died while it began.")
+                raise ServiceUnavailable("The guard process of the server died while it was starting.")
             with suppress(wire.Unreadable):
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
             yield TetheredProcess(line, guard.pid)

@@ -156,7 +156,7 @@ class KafkaService:
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
         if not ended_by_itself:
-            raise ServiceUnavailable(f"Kafka did not stop when it was asked, and was killed; look into {self.log}.")
+            raise ServiceUnavailable(f"Kafka did not stop when it was asked to, so it was killed; see {self.log}.")
         return Stopped([status.pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
@@ -307,7 +307,7 @@ class KafkaService:
         except OSError:
             return "it left no log"
         telling = [line for line in lines if "ERROR" in line or "Exception" in line]
-        return (telling or lines or ["it said nothing"])[-1].strip()[:200].rstrip(".")
+        return (telling or lines or ["it logged nothing"])[-1].strip()[:200].rstrip(".")
 
 
 def cluster_id() -> str:

@@ -15,7 +15,7 @@ BROKER = JarSet(
     packages=(("org.apache.kafka", "kafka_2.13", VERSION), ("org.slf4j", "slf4j-simple", "1.7.36")),
     transitive=True,
     megabytes=44,
-    otherwise="point LABKIT_KAFKA=host:port to a broker that you have",
+    otherwise="set LABKIT_KAFKA=host:port to use your own broker",
 )
 
 CONNECTOR = JarSet(
@@ -32,5 +32,5 @@ CONNECTOR = JarSet(
     # Its own list of dependencies names the token provider that is missing; PySpark has all others.
     transitive=False,
     megabytes=10,
-    otherwise="take a job that reads a file",
+    otherwise="use a job that reads a file",
 )

@@ -18,7 +18,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
     """Parse `host:port`. Raises `InvalidInput` that names the place where the address was given."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise InvalidInput(f"{where}={address[:60]}: write host:port, as in 127.0.0.1:9092.")
+        raise InvalidInput(f"{where}={address[:60]}: write host:port, for example 127.0.0.1:9092.")
     return host.strip("[]"), int(port)
 
 

@@ -110,8 +110,7 @@ class PostgresService:
         # SIGQUIT and SIGKILL leave a recovery to the next start: that is a crash.
         if number is not _STOPPING[0]:
             raise ServiceUnavailable(
-                f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s of being asked, and was ended by force; "
-                f"look into {self._log}."
+                f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s, so it was forced to end; see {self._log}."
             )
         return Stopped([status.pid], number)
 
@@ -126,7 +125,7 @@ class PostgresService:
                 process.kill()
         # PostgreSQL refuses to start while a process of the old server is attached to
         # its shared memory.
-        wait(lambda: not self._left(), STOP_SECONDS, "a killed server does not end")
+        wait(lambda: not self._left(), STOP_SECONDS, "the killed server does not end")
         return [process.pid for process in processes]
 
     def discard(self) -> None:
@@ -144,7 +143,9 @@ class PostgresService:
         if wanted is None:
             cache = addresses.cache_folder()
             if cache is None:
-                raise ServiceUnavailable("This user has no home folder to keep PostgreSQL in; set XDG_CACHE_HOME.")
+                raise ServiceUnavailable(
+                    "PostgreSQL needs a folder for its data, but this user has no home folder; set XDG_CACHE_HOME."
+                )
             wanted = cache / "postgres"
         return programs.place(wanted)
 
@@ -206,7 +207,9 @@ class PostgresService:
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
             remedy = "labkit services down postgres, then up again"
-            raise ServiceUnavailable(f"PostgreSQL in {self.folder} runs (process {pid}) and does not answer: {remedy}.")
+            raise ServiceUnavailable(
+                f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: {remedy}."
+            )
         wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
         for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
             note.unlink(missing_ok=True)
@@ -229,7 +232,9 @@ class PostgresService:
             done = programs.run("initdb", *arguments, *self._settings, cwd=self.folder)
             if done.returncode:
                 why = programs.reason_in(done.stdout.splitlines())
-                raise ServiceUnavailable(f"PostgreSQL could not be set up in {self.folder} ({why}); make room there.")
+                raise ServiceUnavailable(
+                    f"PostgreSQL could not be set up in {self.folder} ({why}); check that there is free space."
+                )
             with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.write("include_if_exists 'labkit.conf'\n")
             # The configuration is included before the rename, so that a cluster that is
@@ -250,7 +255,7 @@ class PostgresService:
         done = programs.run("pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10)
         if done.returncode or not self._answers():
             why = programs.reason_in(self._log_lines()[before:] or done.stdout.splitlines())
-            remedy = f"{self._log} says more; if its data are damaged, delete {self.folder} and start again"
+            remedy = f"see {self._log}; if its data is damaged, delete {self.folder} and start it again"
             raise ServiceUnavailable(f"PostgreSQL in {self.folder} did not start ({why}); {remedy}.")
 
     def _log_lines(self) -> list[str]:
@@ -276,7 +281,7 @@ class PostgresService:
                 os.kill(pid, number)
             sent = number
             with suppress(ServiceUnavailable):
-                wait(partial(self._is_gone, pid), STOP_SECONDS, "it does not stop")
+                wait(partial(self._is_gone, pid), STOP_SECONDS, "the server does not stop")
         self._remove_stale()
         return sent
 
@@ -290,7 +295,9 @@ class PostgresService:
 def _refuse_foreign(folder: Path) -> None:
     """Refuse another user's folder, because in a world-writable place it could be a trap."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
-        raise ServiceUnavailable(f"{folder} belongs to somebody else; remove it, or set XDG_CACHE_HOME elsewhere.")
+        raise ServiceUnavailable(
+            f"{folder} belongs to another user; remove it, or set XDG_CACHE_HOME to another folder."
+        )
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
@@ -298,5 +305,5 @@ def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"Waited {seconds:g} s: {what}.")
+            raise ServiceUnavailable(f"The lab gave up after {seconds:g} s: {what}.")
         time.sleep(0.01)

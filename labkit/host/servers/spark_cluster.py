@@ -170,8 +170,8 @@ class _Servers:
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
-                last = (text.strip().splitlines() or ["it said nothing"])[-1]
-                raise ServiceUnavailable(f"The Spark {log.parent.name} of a cluster did not come up: {last[:200]}")
+                last = (text.strip().splitlines() or ["it logged nothing"])[-1]
+                raise ServiceUnavailable(f"The Spark {log.parent.name} of the cluster did not start: {last[:200]}")
             time.sleep(0.05)
         return match[1]
 

@@ -88,9 +88,9 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
     except TimeoutError:
-        raise JobFailed("The command's guard did not start it in time.") from None
+        raise JobFailed("The guard process did not start the command in time.") from None
     if not line:
-        raise JobFailed(f"The command's guard died at once; see {launch.output}.")
+        raise JobFailed(f"The guard process of the command died at once; see {launch.output}.")
     lines = wire.Lines()
     message = _decoded(lines.feed(line)[0])
     if isinstance(message, Refused):
@@ -107,5 +107,5 @@ def error_of(refused: Refused) -> Exception:
     if refused.filtering:
         return ServiceUnavailable(refusal(refused.number))
     return InvalidInput(
-        f"The command could not be started ({refused.because}); name a program and a folder that are there."
+        f"The command could not be started ({refused.because}); name a program and a folder that exist."
     )

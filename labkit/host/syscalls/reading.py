@@ -85,6 +85,6 @@ _SHAPES: Mapping[str, Shape] = {
     "mmap": Contents.map,
     "io_uring_setup": _whole("io_uring"),
     "io_submit": _whole("io_submit"),
-    "seccomp": _whole("a listener of its own, which the kernel refuses"),
+    "seccomp": _whole("its own seccomp listener, which the kernel refuses"),
 }
 """The argument layout of each call."""

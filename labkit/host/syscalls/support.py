@@ -19,17 +19,17 @@ OLDEST_KERNEL = (5, 5)
 def supported() -> str:
     """Return an empty text if this machine can, else a sentence with the reason and a remedy."""
     if sys.platform != "linux":
-        return f"System calls can be watched on Linux only, and this is {platform.system()}; use a Linux machine."
+        return f"System calls can be watched on Linux only, not on {platform.system()}; use a Linux machine."
     here = architecture()
     if here is None:
         return (
-            f"System calls can be watched on {' and '.join(ARCHITECTURES)} with a Python of 64 bits only, "
-            f"and this is {platform.machine()}."
+            f"System calls can be watched only on {' and '.join(ARCHITECTURES)} with a 64-bit Python, but this "
+            f"is {platform.machine()}."
         )
     if kernel_of(platform.release()) < OLDEST_KERNEL:
         oldest = ".".join(map(str, OLDEST_KERNEL))
         return (
-            f"Watching system calls takes Linux {oldest} or newer, and this is {platform.release()}; update the kernel."
+            f"Watching system calls needs Linux {oldest} or newer, but this is {platform.release()}; update the kernel."
         )
     return refusal(offered(here))
 
@@ -45,12 +45,16 @@ def refusal(number: int) -> str:
     if number == 0:
         return ""
     if number == errno.EBUSY:
-        return "System calls of this process are watched already, and only one may watch; run labkit outside of it."
+        return (
+            "Another program watches the system calls of this process already, and only one can; run labkit "
+            "outside of it."
+        )
     if number in (errno.EPERM, errno.EACCES, errno.ENOSYS):
         return (
             "This container or sandbox forbids seccomp, so system calls cannot be watched; "
             "allow the seccomp call in its profile, or run outside of it."
         )
     return (
-        f"The kernel refuses to ask about system calls ({os.strerror(number)}); it was built without seccomp filters."
+        f"The kernel refuses to watch system calls ({os.strerror(number)}), because it was built without "
+        "seccomp filters."
     )

@@ -35,8 +35,8 @@ LINGER_SECONDS = 5.0
 script.
 """
 _MOST_PATHS = 50
-_UNREADABLE = "a process that forbids being read"
-_FORBIDDEN = "a file in a folder that the watcher may not look into"
+_UNREADABLE = "a process that forbids reading its memory"
+_FORBIDDEN = "a file in a folder that the watcher may not read"
 
 
 def go_on() -> Answer:
@@ -223,7 +223,7 @@ class Watch:
         messages = self._guard.receive()
         if messages is None:
             raise JobFailed(
-                "The guard of the watched command was killed, so the command was killed, too; run it again."
+                "The guard process of the watched command was killed, so the command was killed as well; run it again."
             )
         for message in messages:
             if isinstance(message, RootEnded):

@@ -103,7 +103,8 @@ class LabkitSink(DataSource):
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
-                'format("labkit") needs its checkpoint locked and recovered first: use labkit.spark.start.start.'
+                'format("labkit") can write only after the lab has locked and recovered the checkpoint: start '
+                "the query with labkit.spark.start.start."
             )
         return StrategyWriter(SinkOptions.from_text(text))
 

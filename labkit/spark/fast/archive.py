@@ -32,7 +32,7 @@ from labkit.spark.options import PARTITIONS, Job
 PATIENCE = 600.0
 """Seconds without progress after which the making is abandoned; another maker may be at work."""
 
-REMEDY = "everything works without an archive, some seconds slower"
+REMEDY = "everything works without an archive, only some seconds slower"
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):
@@ -61,14 +61,18 @@ def make_archive(*, anew: bool = False) -> Path:
         failures = [one.because for one in events if isinstance(one, DriverFailed)]
         archive = find_archive(java)
         if archive is None or failures or not isinstance(events[-1], Killed):
-            because = failures[0] if failures else f"the driver ended by itself: {_last_words(log)}"
+            because = (
+                failures[0]
+                if failures
+                else f"the driver ended without being killed; its last words: {_last_words(log)}"
+            )
             raise ServiceUnavailable(f"No class-data archive could be made ({because}); {REMEDY}.")
         return archive
 
 
 def _last_words(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
 
 
 @contextmanager
@@ -92,7 +96,7 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
     java = java_for_spark()
     path = archive_path(java)
     if path is None:
-        raise ServiceUnavailable("there is no cache folder: neither HOME nor XDG_CACHE_HOME names one")
+        raise ServiceUnavailable("there is no cache folder, because neither HOME nor XDG_CACHE_HOME is set")
     with _alone(path.parent):
         if find_archive(java) is not None and not anew:
             return
@@ -134,7 +138,9 @@ def _check(java: Java, unfinished: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        raise ServiceUnavailable(f"Java cannot use what it wrote: {lines[-1] if lines else 'it said nothing'}")
+        raise ServiceUnavailable(
+            f"Java cannot use the archive that it wrote: {lines[-1] if lines else 'it printed nothing'}"
+        )
 
 
 def run(launch: Launch) -> None:

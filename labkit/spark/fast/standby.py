@@ -47,7 +47,7 @@ class Standby:
                 return
             if isinstance(event, DriverFailed):
                 raise JobFailed(f"the standby driver failed: {event.because}")
-        raise JobFailed(f"the standby driver ended by itself; see {self.log}.")
+        raise JobFailed(f"the standby driver ended without being killed; see {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
         """Give it queries that no driver has run, and return their events from now on."""
@@ -67,6 +67,6 @@ def check_memory(standbys: int) -> None:
     available, needed = (psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED)
     if available < needed:
         raise ServiceUnavailable(
-            f"--standby: {1 + standbys} drivers at once need about {needed / GIGABYTE:.1f} GB of memory and "
-            f"{available / GIGABYTE:.1f} GB are available; close other programs, or leave --standby out."
+            f"--standby: {1 + standbys} drivers at once need about {needed / GIGABYTE:.1f} GB of memory, but "
+            f"only {available / GIGABYTE:.1f} GB are available; close other programs, or leave --standby out."
         )

@@ -124,7 +124,7 @@ class InputTopic:
             return {}, 0
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(
-                f"{path}: damaged, or its topic was filled by somebody who died; start the run anew."
+                f"{path}: damaged, or the process that filled its topic died; start the run again."
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:

@@ -68,7 +68,7 @@ class Journal:
             return
         except ValueError:
             raise InvalidInput(
-                f"{self._epoch(query)}: damaged; write the number of the query's latest driver."
+                f"{self._epoch(query)}: damaged; write the number of the query's latest driver into it."
             ) from None
         if incarnation < latest:
             raise fenced(query, incarnation)

@@ -91,7 +91,7 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
     topic.coordinators.end(name, producer, commit=True)
     description = topic.coordinators.settled(name)
     if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):
-        raise JobFailed(f"Batch {handle.batch} of the query {handle.query} was aborted by Kafka; run it again.")
+        raise JobFailed(f"Kafka aborted batch {handle.batch} of the query {handle.query}; run the batch again.")
 
 
 def _abort(topic: Topic, name: str) -> None:

@@ -111,7 +111,10 @@ class Reader:
             if consumer.position(self._partition) > position:
                 deadline = time.monotonic() + _PATIENCE
             elif time.monotonic() > deadline:
-                raise ServiceUnavailable(f"{self._address}: the topic {self._topic} stayed at {position} of {end}.")
+                raise ServiceUnavailable(
+                    f"{self._address}: reading the topic {self._topic} stopped at offset {position} of {end}; check "
+                    "the broker."
+                )
 
     def _entry(self, record: ConsumerRecord) -> Entry:
         position, owner = record.offset, dict(record.headers).get(OWNER)
@@ -119,7 +122,8 @@ class Reader:
             line = _decoder.decode(record.value)
         except msgspec.DecodeError as error:
             raise InvalidInput(
-                f"{self._topic}, offset {position}: not a row of the lab ({error}); choose a topic of its own."
+                f"{self._topic}, offset {position}: not a row of the lab ({error}); use a topic that only the "
+                "lab writes to."
             ) from None
         row = Observation(line.offset, line.key, line.value, line.batch, line.attempt)
         writer = None if owner is None else Owner.decode(owner)

@@ -153,7 +153,10 @@ class KafkaStore:
                 f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
             )
         if outcome is Outcome.UNKNOWN:
-            raise JobFailed(f"{self.folder}: Kafka knows nothing of {handle} any more; look at the topic by hand.")
+            raise JobFailed(
+                f"{self.folder}: Kafka has forgotten {handle}, so nobody knows whether it was committed; look for "
+                "its rows in the topic."
+            )
 
     def finish(self, handle: Handle) -> Outcome:
         """Commit with the stored vote and return the outcome, even if the rows are lost.

@@ -92,10 +92,11 @@ def try_timeouts(
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
-            f"an interval of {interval:g} s: the lab waits for it in real time; choose at most {LONGEST:g} s."
+            f"an interval of {interval:g} s is too long, because the lab waits for it in real time; choose at "
+            f"most {LONGEST:g} s."
         )
     if transaction <= 0:
-        raise InvalidInput(f"a transaction timeout of {transaction:g} s: must be more than 0 s.")
+        raise InvalidInput(f"a transaction timeout of {transaction:g} s is impossible; choose more than 0 s.")
     with TemporaryDirectory(prefix="labkit-timeouts-") as base, ThreadPoolExecutor(len(kinds)) as pool:
         runs = [_Job(Path(base) / kind, kind, interval, transaction) for kind in kinds]
         return {run.tried.traffic.value: tried for run, tried in zip(runs, pool.map(_Job.run, runs), strict=True)}
@@ -190,8 +191,8 @@ class _Job:
         while not self._is_aborted(store, handle):
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; look at "
-                    "transaction.abort.timed.out.transaction.cleanup.interval.ms on the broker."
+                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; "
+                    "check transaction.abort.timed.out.transaction.cleanup.interval.ms on the broker."
                 )
             time.sleep(_LOOK)
 

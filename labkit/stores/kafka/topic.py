@@ -53,7 +53,7 @@ class Topic:
         except FileNotFoundError:
             return TIMEOUT
         except ValueError:
-            raise InvalidInput(f"{path}: damaged; start the run anew.") from None
+            raise InvalidInput(f"{path}: damaged; start the run again.") from None
 
     def expire_after(self, seconds: float) -> None:
         """Set the timeout of transactions for every process that opens the store later."""

@@ -84,8 +84,8 @@ def check_version() -> None:
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
-            f"kafka-python {installed} is installed, and transactions are resumed by private names of {PINNED}: "
-            f"run pip install kafka-python=={PINNED}."
+            f"kafka-python {installed} is installed, but the lab resumes transactions through private names of "
+            f"{PINNED}: run pip install kafka-python=={PINNED}."
         )
 
 
@@ -102,7 +102,7 @@ def probe(address: str) -> None:
 
 def unavailable(address: str) -> ServiceUnavailable:
     """Return the error for a broker that does not answer, with the remedy."""
-    remedy = "look at it with labkit services status kafka, or at LABKIT_KAFKA"
+    remedy = "run `labkit services status kafka`, or check LABKIT_KAFKA"
     return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
 
 
@@ -158,7 +158,7 @@ def explained(address: str) -> Iterator[None]:
         raise unavailable(address) from error
     except errors.KafkaError as error:
         raise JobFailed(
-            f"{address}: Kafka refused ({type(error).__name__}: {' '.join(str(error).split())})."
+            f"{address}: Kafka refused the request ({type(error).__name__}: {' '.join(str(error).split())})."
         ) from error
 
 
@@ -239,7 +239,10 @@ class Coordinators:
             and description.stage is not Stage.ONGOING
         ):
             if time.monotonic() > deadline:
-                raise ServiceUnavailable(f"{self._address}: {name} stayed {description.stage} for {PATIENCE:.0f} s.")
+                raise ServiceUnavailable(
+                    f"{self._address}: the transaction {name} was still in the state {description.stage} after "
+                    f"{PATIENCE:.0f} s; check the broker."
+                )
             time.sleep(_PAUSE)
         return description
 

@@ -72,13 +72,13 @@ class KafkaTransaction:
             # Under the journal's lock: an abort that comes before this look removes the
             # note, and one that comes after it finds a vote.
             if self._journal.note(self.handle) != self._note:
-                raise self._aborted("its name was given up")
+                raise self._aborted("another driver has aborted it")
             flush(self._writer)
             self._check(self._sent)
             # The client raises its own epoch after some errors (KIP-360), and that
             # aborts what was open: the vote would be for an empty transaction.
             if producer_of(self._writer) != self._owner.producer:
-                raise self._aborted("its epoch was raised")
+                raise self._aborted("the client raised its epoch after an error")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
         self.close()
 
@@ -121,6 +121,6 @@ def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
     """Return the error for a timeout above the broker's maximum; both are in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
-        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: "
-        f"shorten it, or raise transaction.max.timeout.ms there."
+        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: choose a shorter "
+        "one, or raise transaction.max.timeout.ms on the broker."
     )

@@ -277,7 +277,10 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
     end = time.monotonic() + ABORT_SECONDS
     while not (_end(connection, "ROLLBACK", names.gid_of(schema, handle)) or _end_open(connection, str(handle))):
         if time.monotonic() > end:
-            raise JobFailed(f"The transaction {handle} could be neither rolled back nor ended; look at pg_locks.")
+            raise JobFailed(
+                f"The transaction {handle} could neither be rolled back nor could its connection be ended; see "
+                "pg_locks."
+            )
         time.sleep(0.01)
     forget_opened(connection, str(handle))
     # A commit that came first has its note removed by whoever committed.

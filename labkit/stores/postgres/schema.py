@@ -162,8 +162,8 @@ def gid_of(schema: str, handle: Handle) -> str:
     # abort the wrong one.
     if len(gid.encode()) > GID_BYTES:
         raise InvalidInput(
-            f"{gid[:60]}...: PostgreSQL takes names of transactions of at most {GID_BYTES} bytes; "
-            "give the query a shorter name."
+            f"{gid[:60]}...: PostgreSQL allows names of transactions of at most {GID_BYTES} bytes; give the "
+            "query a shorter name."
         )
     return gid
 

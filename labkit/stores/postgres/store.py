@@ -43,8 +43,8 @@ from labkit.stores.postgres.pool import Pool
 from labkit.stores.postgres.prepared import Rows
 
 DISABLED = (
-    "two-phase commit needs prepared transactions, and max_prepared_transactions is 0 there (the default): "
-    "ALTER SYSTEM SET max_prepared_transactions = 64, and restart the server"
+    "two-phase commit needs prepared transactions, but this server has max_prepared_transactions = 0 (the "
+    "default): ALTER SYSTEM SET max_prepared_transactions = 64, and restart the server"
 )
 
 
@@ -220,7 +220,7 @@ class PostgresStore:
             allowed = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
             may, user = connection.execute(allowed).fetchone() or (False, "")
             if not may or connection.execute("SHOW default_transaction_read_only").fetchone() == ("on",):
-                raise InvalidInput(f"PostgreSQL at {self._place}: {user} may not write there; {RIGHTS}.")
+                raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
         """Roll back every transaction of the store and drop its schema, no matter who wrote to it."""
@@ -315,7 +315,7 @@ def _exists(connection: Connection, schema: str) -> bool:
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
-        raise InvalidInput(f"The schema {schema} was not made by the lab; choose another location.")
+        raise InvalidInput(f"The lab did not create the schema {schema}; choose another location.")
     return row is not None
 
 
