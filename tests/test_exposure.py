@@ -92,8 +92,8 @@ def test_the_sentence_names_the_worst_key_and_what_it_paid():
     rows = [once(wrote(0), 1), once(wrote(0), 7), Sight(wrote(1), at(9), at(8.5))]
     found = exposure(HELLO, rows, at(10), keyed=False)
     assert found.sentence() == (
-        "a reader of 'hello' could have read a wrong value for 3.000 s up to the end, and 2 records of it never came; "
-        "right values of it were held back for 0.000 s"
+        "a reader of 'hello' could have read a wrong value for 3.000 s up to the end, and 2 records of it "
+        "never appeared; right values of it were held back for 0.000 s"
     )
     steps = Exposure({"a": KeyExposure(Span(2, 5), None)}, "steps")
     assert steps.sentence() == (

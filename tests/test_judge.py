@@ -48,7 +48,7 @@ def test_nothing_is_known_where_nobody_looked(expected, hidden, keyed):
     assert verdict.guarantee == Guarantee.UNKNOWN
     assert set(verdict.properties.values()) == {Outcome.UNKNOWN}
     assert verdict.lost == ()
-    assert verdict.because == "unknown, because nobody looked: there is neither a reading nor an observation"
+    assert verdict.because == "unknown, because there is neither a reading nor an observation"
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -163,7 +163,7 @@ def test_a_row_that_no_input_explains_is_unexpected(row):
     assert anomalies(verdict) == {"unexpected": [row.offset]}
     assert verdict.guarantee == Guarantee.AT_LEAST_ONCE
     assert verdict.rows == 4
-    assert "rows that no input explains came out (offsets: 1)" in verdict.because
+    assert "rows that no input explains (offsets: 1)" in verdict.because
 
 
 def test_an_aborted_row_is_no_effect_but_was_seen():
@@ -264,7 +264,7 @@ def test_offsets_may_have_gaps():
 
 @pytest.mark.parametrize("offsets", [(0, 0), (1, 0), (0, 1, 1)])
 def test_expected_offsets_must_increase(offsets):
-    with pytest.raises(InvalidInput, match=f"Expected record {len(offsets)}: {offsets[-1]} after"):
+    with pytest.raises(InvalidInput, match=rf"Expected record {len(offsets)}: .*{offsets[-1]} .*after"):
         judge([Record(offset, "a", 1) for offset in offsets], History([]))
 
 

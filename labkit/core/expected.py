@@ -28,7 +28,9 @@ def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
     """Return the error for expected record `number` (from 1), whose offset does not exceed the previous record's
     offset.
     """
-    return InvalidInput(f"Expected record {number}: {offset} after {before}; sort by offset.")
+    return InvalidInput(
+        f"Expected record {number}: its offset {offset} does not come after {before}; sort the records by offset."
+    )
 
 
 def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
@@ -37,7 +39,8 @@ def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
         overlaps = number > 0 and plan.start < planned_batches[number - 1].end
         if plan.end < plan.start or overlaps:
             raise InvalidInput(
-                f"Planned batch {number + 1}: {plan} ends early or starts before the last end; sort them."
+                f"Planned batch {number + 1}: {plan} ends before it starts, or starts before the previous one "
+                "ends; sort the batches by offset."
             )
 
 

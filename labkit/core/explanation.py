@@ -79,18 +79,17 @@ class Explanation:
     def because(self) -> str:
         """Return the explanation as one sentence without its full stop."""
         if self.exists is Outcome.UNKNOWN:
-            return "nobody looked, so there is nothing to compare with a failure-free run"
+            return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
-            drew = f", if it draws {self._drew()}" if self.drawn else ""
+            drew = f", if the outcomes are {self._drew()}" if self.drawn else ""
             return f"a failure-free run gives the same observations{drew}"
-        begun = (
-            f"a failure-free run gives the first {self.rows} rows"
-            if self.rows > 1
-            else f"a failure-free run gives {'the first row' if self.rows else 'no row'}"
-        )
+        begun = "no failure-free run starts like this one"
+        if self.rows:
+            rows = "the first row" if self.rows == 1 else f"the first {self.rows} rows"
+            begun = f"a failure-free run gives {rows}, but none continues like this one"
         moment = ", ".join(part for part in (f"after {self.after}" * bool(self.after), self.at) if part)
         when = f" ({moment})" if moment else ""
-        return f"{begun}, and none goes on as this one did{when}: {self.refuted}"
+        return f"{begun}{when}: {self.refuted}"
 
     @property
     def adds(self) -> bool:
@@ -317,8 +316,8 @@ class _Watch(ABC):
         there, missing = (self._appeared.index(bit, *span) for bit in (1, 0))
         self._refute(
             events,
-            f"the reading {reading.moment!r} finds batch {plan.batch} in part, with {self._record_text(there)} and "
-            f"without {self._record_text(missing)}",
+            f"the reading {reading.moment!r} finds only a part of batch {plan.batch}, with "
+            f"{self._record_text(there)} and without {self._record_text(missing)}",
             record=self._record(missing),
         )
 
@@ -330,11 +329,14 @@ class _Watch(ABC):
         elif row.visibility != COMMITTED:
             why = "is read before its transaction is decided"
         elif record is None:
-            why = "is there, and no input explains it"
+            why = "is visible, but no input explains it"
         elif row.key != record.key or not self._is_allowed(row, record.value):
-            why = f"is there, and the input asks for {record.key!r:.40} = {record.value}"
+            why = f"is visible, but the input requires {record.key!r:.40} = {record.value}"
         elif self._drawn.get(row.offset, row.value) != row.value:
-            why = f"is there, and {self._drawn[row.offset]} was before: one run draws one value"
+            why = (
+                f"is visible, but an earlier row has {self._drawn[row.offset]}: in one run, every row of a record "
+                "has the same value"
+            )
         else:
             why = self._why_not(index)
         message = f"{_named(row)}, written by attempt {row.incarnation} of batch {row.batch}, {why}"
@@ -398,9 +400,9 @@ class _Rows(_Watch):
 
     def _why_not(self, index: int) -> str:
         if self._appeared[index]:
-            return "comes a second time"
+            return "appears a second time"
         number = self._table.facts(index)[1]
-        return f"comes before {self._record_text(self._next[number])}"
+        return f"appears before {self._record_text(self._next[number])}, the next record of its key"
 
     def _first_missing(self) -> int:
         return self._appeared.find(0)
@@ -418,7 +420,7 @@ class _Upserts(_Watch):
 
     def _why_not(self, index: int) -> str:
         newest = self._next[self._table.facts(index)[1]]
-        return f"comes back after {self._record_text(newest)}"
+        return f"appears again after {self._record_text(newest)}, which is newer"
 
     def _first_missing(self) -> int:
         newest = map(self._next.__getitem__, _numbers(self._table))

@@ -104,7 +104,7 @@ class Exposure:
         text = f"a reader of {name} could have read a wrong value for {self.in_words(times.wrong)}"
         text += " up to the end" if times.lasts else ""
         if times.missing:
-            text += f", and {times.missing} record{'s' * (times.missing > 1)} of it never came"
+            text += f", and {times.missing} record{'s' * (times.missing > 1)} of it never appeared"
         return f"{text}; right values of it were held back for {held}"
 
     def in_words(self, span: Span | None) -> str:

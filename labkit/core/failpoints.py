@@ -64,17 +64,20 @@ class FailPoint(StrEnum):
 SENTENCES = {
     FailPoint.AFTER_OFFSET_LOG: "The batch is planned: offsets/N is durable, and no task has written anything.",
     FailPoint.MID_WRITE: "The first row of the last non-empty partition has been written.",
-    FailPoint.BEFORE_PRE_COMMIT: "All rows of one task have been written, and that task has not pre-committed.",
-    FailPoint.AFTER_PRE_COMMIT: "All tasks have pre-committed and nothing has been committed: "
-    "the moment between pre-commit and commit.",
-    FailPoint.AFTER_HANDLES: "The handles of the batch are durable, and commits/N, the decision, is not.",
-    FailPoint.MID_COMMIT: "Some participants have committed and others have not (the log: half of it is flushed).",
-    FailPoint.BEFORE_CONFIRM: "The log has been flushed, and the second confirmation is missing.",
-    FailPoint.AFTER_COMMIT: "All participants have committed (the log: and confirmed).",
+    FailPoint.BEFORE_PRE_COMMIT: "All rows of one task have been written, but that task has not pre-committed.",
+    FailPoint.AFTER_PRE_COMMIT: (
+        "All tasks have pre-committed, but nothing has been committed: the moment between pre-commit and commit."
+    ),
+    FailPoint.AFTER_HANDLES: "The handles of the batch are durable, but commits/N, the decision, is not.",
+    FailPoint.MID_COMMIT: (
+        "Some participants have committed and others have not (a sink with a log has flushed half of it)."
+    ),
+    FailPoint.BEFORE_CONFIRM: "The log has been flushed, but the second confirmation is missing.",
+    FailPoint.AFTER_COMMIT: "All participants have committed (a sink with a log has also confirmed it).",
     FailPoint.AFTER_COMMIT_LOG: "The engine has recorded the batch as finished: commits/N is durable.",
-    FailPoint.BEFORE_RESOLVE: "A restarted driver has read what was decided, and has resolved nothing.",
+    FailPoint.BEFORE_RESOLVE: "A restarted driver has read the decisions, but has resolved no transaction yet.",
     FailPoint.MID_RESOLVE: "A restarted driver has resolved the first of several transactions that were in doubt.",
-    FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, and has replayed nothing.",
+    FailPoint.AFTER_RESOLVE: "A restarted driver has resolved everything in doubt, but has replayed nothing yet.",
 }
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})

@@ -35,7 +35,7 @@ __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "sa
 
 LARGE = 100_000
 """From this number of expected records or events on, `judge_large` takes over; it needs a tenth of the memory."""
-TOO_LARGE = "A number of a record or row is not a whole one that fits into 64 bits; count from 0."
+TOO_LARGE = "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
 """The message of judge and explanation for numbers beyond 64 bits."""
 _INTEGERS = struct.Struct("=qq")
 """Packs two signed 64-bit integers, the largest numbers that both judges can hold."""

@@ -242,7 +242,7 @@ _SAID = {
     "unseen": "an open transaction still hides {n} of {records} records, first {case}: {case.fate}",
     "lost": "{n} of {records} records got lost, first {case}: {case.fate}",
     "duplicate": "{n} of {records} records came out twice or more, first {case}: {case.fate}",
-    "unexpected": "rows that no input explains came out (offsets: {n}), first {case}: {case.fate}",
+    "unexpected": "there are rows that no input explains (offsets: {n}), first {case}: {case.fate}",
     "regression": "{case.key!r:.40} jump back from {case.from_value} to {case.to_value}",
     "precommitted_read": "{case} before its transaction was decided",
     "aborted_read": "{case} of an aborted transaction",
@@ -254,7 +254,7 @@ def _because(verdict: Verdict, findings: Findings) -> str:
     """Return the sentence that gives the reason for the guarantee."""
     records = findings.records
     if not findings.looked:
-        return "unknown, because nobody looked: there is neither a reading nor an observation"
+        return "unknown, because there is neither a reading nor an observation"
     once = "is contained in the last value of its key" if findings.keyed else "came out once"
     why = _in_words(verdict, records, "unseen", "lost", "duplicate", "unexpected")
     phrases = {

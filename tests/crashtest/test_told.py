@@ -71,7 +71,7 @@ def test_a_row_that_is_there_twice_is_wrong_from_then_on(tmp_path: Path) -> None
     found = result(tmp_path, READ_TWICE)
     assert found.explanation is not None
     assert found.explanation.because.endswith(
-        "(after crash 1, between 19.00 and 20.50 s): offset 0 ('k0/0' = 1), written by attempt 1 of batch 0, comes a "
+        "(after crash 1, between 19.00 and 20.50 s): offset 0 ('k0/0' = 1), written by attempt 1 of batch 0, appears a "
         "second time"
     )
     assert found.exposure is not None
@@ -160,4 +160,4 @@ def test_a_pipeline_is_told_in_its_own_rows() -> None:
     twice = Readings([sample(1, [*ALL, ALL[1]], "end")], ROWS, Shape.ROWS)
     found = explained(twice, Shape.ROWS, ROWS.expected())
     said = in_their_rows(found, [{"a": n} for n in range(4)]).because
-    assert said.endswith('{"a": 1} comes a second time')
+    assert said.endswith('{"a": 1} appears a second time')

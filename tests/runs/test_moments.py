@@ -95,7 +95,7 @@ def test_a_row_that_came_twice_is_told_with_bounds(tmp_path: Path) -> None:
     outcome = conclude(crashed(tmp_path, [*ROWS, ROWS[0]]))
     said = dict(outcome.record.verdict_notes())
     assert re.search(r"after crash 1, (at|between) \d+\.\d\d ", said["breaks"])
-    assert said["breaks"].endswith("offset 0 ('hello' = 1), written by attempt 1 of batch 0, comes a second time")
+    assert said["breaks"].endswith("offset 0 ('hello' = 1), written by attempt 1 of batch 0, appears a second time")
     assert said["wrong"].startswith("a reader of 'hello' could have read a wrong value")
     # How long, the machine decides.
     assert re.search(

@@ -106,14 +106,14 @@ def test_every_rejected_candidate_is_named_with_its_place(fake: Fake, tmp_path: 
 def test_a_broken_java_is_told_with_its_first_words(fake: Fake) -> None:
     home = fake("broken", "echo 'Error: could not find libjava.so' >&2; exit 2")
     with pytest.raises(
-        ServiceUnavailable, match=r"is broken \(exit code 2, it says: Error: could not find libjava.so\)"
+        ServiceUnavailable, match=r"is broken \(exit code 2; it printed: Error: could not find libjava.so\)"
     ):
         find_java({"JAVA_HOME": str(home), "PATH": ""})
 
 
 def test_one_that_ends_well_without_a_version_is_broken_too(fake: Fake) -> None:
     home = fake("silent", "exit 0")
-    with pytest.raises(ServiceUnavailable, match=r"is broken \(exit code 0, it says: nothing\)"):
+    with pytest.raises(ServiceUnavailable, match=r"is broken \(exit code 0; it printed: nothing\)"):
         find_java({"JAVA_HOME": str(home), "PATH": ""})
 
 
