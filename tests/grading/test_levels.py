@@ -31,14 +31,8 @@ def offered(folder: Path) -> dict[Level, str | None]:
     return {level: levels.missing(level, here, lab) for level in Level}
 
 
-@pytest.mark.parametrize(
-    "level",
-    [
-        Level.NAMESPACES,
-        pytest.param(Level.USER_NAMESPACES, marks=pytest.mark.slow),
-        pytest.param(Level.PLAIN, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow  # at the best level, the good students of test_hostile.py get full marks
+@pytest.mark.parametrize("level", Level)
 def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
     if why := offered(tmp_path)[level]:
         pytest.skip(f"{level}: {why}")
