@@ -22,6 +22,7 @@ from labkit.sim.models.pipeline.scenarios import crashed
 from labkit.sim.scenarios import find
 from labkit.sim.trace import parse
 from labkit.view import spacetime
+from labkit.view.assets import asset
 from labkit.view.stepper import Player, still
 from labkit.view.strip import Strip
 from labkit.view.timeline import Step, by_key
@@ -59,6 +60,11 @@ def a_real_run() -> spacetime.Diagram:
     return of_run([crash], [*rows, Reading("crash 1"), *again, Reading("end")])
 
 
+STYLE = f"<style>{asset('scene.css')}</style>"
+IMPORTED = '<style>@import "../../../labkit/view/static/scene.css";</style>'
+"""What stands in a golden picture in place of `STYLE`: a browser shows it all the same."""
+
+
 def pictures() -> dict[str, str]:
     """Every golden file by its name."""
     results = {f"{name}.svg": still(player(text).story, step) for name, (text, step) in FRAMES.items()}
@@ -67,7 +73,7 @@ def pictures() -> dict[str, str]:
         results[f"spacetime_{name}.svg"] = spacetime.svg(diagram, title=f"Space-time diagram of a {name}")
         results[f"spacetime_{name}.txt"] = spacetime.text(diagram) + "\n"
     results["player.txt"] = f"{player('pipeline.jump_back')}\n"
-    return results
+    return {name: text.replace(STYLE, IMPORTED) for name, text in results.items()}
 
 
 def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]]:

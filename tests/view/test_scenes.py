@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from itertools import combinations, islice
 
 import pytest
-from build_pictures import GOLDEN, STILLS, pictures, stills
+from build_pictures import GOLDEN, STILLS, STYLE, pictures, player, stills
 
 from labkit.sim.explore import reachable, walk
 from labkit.sim.model import declared
@@ -18,6 +18,7 @@ from labkit.view.layout import PAD, TITLE, Rect, head, layout, mark_width
 from labkit.view.measure import width, wrap
 from labkit.view.scene import Kind, draw, field, lanes
 from labkit.view.scenes import DRAWINGS
+from labkit.view.stepper import still
 from labkit.view.svg import picture, pieces
 
 SMALL = {
@@ -187,7 +188,8 @@ def test_pictures_are_as_they_were(name):
 
 
 def test_a_picture_stands_alone():
-    drawn = pictures()["barriers.svg"]
+    drawn = still(player("barriers.alignment").story, 12)
+    assert STYLE in drawn
     assert drawn.startswith("<svg xmlns=")
     assert "<title>" in drawn
     assert "<desc>" in drawn
