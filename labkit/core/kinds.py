@@ -78,7 +78,6 @@ class Text(Kind[str]):
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
 
     def read(self, word: object) -> str:
-        """Return the text."""
         if not isinstance(word, str) or not self._form.fullmatch(word):
             raise Unfit(self.unmatched)
         return word
@@ -91,7 +90,6 @@ class Checked(Kind[str]):
         self._check, self.metavar = check, metavar
 
     def read(self, word: object) -> str:
-        """Return the text that the check returns."""
         if not isinstance(word, str):
             raise Unfit(self.unmatched)
         return self._check(word)
@@ -104,7 +102,6 @@ class Key(Kind[str]):
         self.names, self.metavar = list(registry), metavar
 
     def read(self, word: object) -> str:
-        """Return the name."""
         return one_of(word, self.names)
 
 
@@ -116,7 +113,6 @@ class Name(Kind[NameT]):
         self.names = [each.value for each in members if each is not unsaid]
 
     def read(self, word: object) -> NameT:
-        """Return the member with that value."""
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
@@ -149,7 +145,6 @@ class Number(Kind[int]):
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else text
 
     def read(self, word: object) -> int:
-        """Return the number."""
         if not isinstance(word, int) or isinstance(word, bool):
             raise Unfit(self.unmatched)
         if not self._least <= word <= self._most:
@@ -168,7 +163,6 @@ class Amount(Kind[float]):
         self._range = complaint or f"must be {'more than' if above else 'at least'} {least:g}."
 
     def read(self, word: object) -> float:
-        """Return the number."""
         if not isinstance(word, int | float) or isinstance(word, bool) or not math.isfinite(word):
             raise Unfit(self.unmatched)
         if not self._least <= word <= self._most or (self._above and word == self._least):
@@ -187,7 +181,6 @@ class Switch(Kind[bool]):
         return {"true": True, "false": False}.get(text.lower(), text)
 
     def read(self, word: object) -> bool:
-        """Return whether the flag is set."""
         if not isinstance(word, bool):
             raise Unfit(self.unmatched)
         return word
@@ -202,7 +195,6 @@ class NamedSwitch(Kind[NameT]):
         self._off, self._on = off, on
 
     def read(self, word: object) -> NameT:
-        """Return the name of the flag's state."""
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
@@ -229,7 +221,6 @@ class Many(Kind[tuple[ValueT, ...]]):
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 
     def read(self, word: object) -> tuple[ValueT, ...]:
-        """Return the values after checking each."""
         if not isinstance(word, list | tuple):
             raise Unfit(f'write a list, as in ["{word}"].' if isinstance(word, str) else "write a list of texts.")
         words = list(word)
@@ -245,11 +236,9 @@ class Many(Kind[tuple[ValueT, ...]]):
             raise Unfit(str(refused), word if refused.word is None else refused.word) from None
 
     def word(self, value: tuple[ValueT, ...]) -> Word:
-        """Return the typed forms of the values."""
         return [self._kind.word(each) for each in value]
 
     def plain(self, value: tuple[ValueT, ...]) -> Plain:
-        """Return the values for JSON."""
         return [str(self._kind.plain(each)) for each in value]
 
 

@@ -44,7 +44,6 @@ class SinkPipeline(PipelineSettings):
         return str(self.sink.subject) if self.sink else self.pipeline
 
     def command(self, only: str = "") -> str:
-        """Return the command line that repeats the test, or only the run named `only`."""
         return self.sink.command(only) if self.sink else ""
 
 

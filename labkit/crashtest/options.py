@@ -29,7 +29,6 @@ class Named(Kind[Subject]):
         return Subject.read(word)
 
     def word(self, value: Subject) -> Word:
-        """Return the absolute path and the name as text."""
         return f"{value.file}:{value.name}"
 
 

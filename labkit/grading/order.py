@@ -84,7 +84,6 @@ class Part(Kind[Shard]):
         return Shard.parse(word)
 
     def word(self, value: Shard) -> Word:
-        """Return the shard as a user types it."""
         return str(value)
 
 

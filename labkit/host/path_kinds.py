@@ -24,7 +24,6 @@ class AnyPath(Kind[Path]):
         return Path(word)
 
     def plain(self, value: Path) -> Plain:
-        """Return the path as text."""
         return str(value)
 
 
@@ -32,7 +31,6 @@ class InputFile(AnyPath):
     """A path that is made absolute, so that a printed command works in any directory."""
 
     def read(self, word: object) -> Path:
-        """Return the absolute path."""
         return super().read(word).absolute()
 
 

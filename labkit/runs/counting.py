@@ -55,11 +55,9 @@ class RunningCounts(Count):
     """One row for every record: its offset, its word, and the word's count so far."""
 
     def check(self) -> int:
-        """Read the whole input and return its number of records. Raises `InvalidInput` for a bad line."""
         return sum(1 for _ in read_log(self.path))
 
     def expected(self) -> Iterator[Record]:
-        """Yield the running count of each record's word."""
         counts: Counter[str] = Counter()
         for offset, word in enumerate(read_log(self.path)):
             counts[word] += 1
@@ -70,7 +68,6 @@ class Ones(RunningCounts):
     """One row with the value 1 for every record, as a job without state emits it."""
 
     def expected(self) -> Iterator[Record]:
-        """Yield one row for every record."""
         for offset, word in enumerate(read_log(self.path)):
             yield Record(offset, word, 1)
 
@@ -134,7 +131,6 @@ class Totals(Count):
             yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Return the planned batches as ranges of running numbers."""
         rows = Counter(batch for *_, batch in self._rows)
         batches, start = [], 0
         for plan in planned:

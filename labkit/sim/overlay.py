@@ -51,25 +51,19 @@ class Overlay(Model[StateT]):
         self.row = below.row
 
     def initial(self) -> StateT:
-        """Return the initial state of the model below."""
         return self.below.initial()
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions of the model below."""
         return self.below.actions(state)
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action in the model below."""
         return self.below.apply(state, action)
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the claims of the model below."""
         return self.below.properties()
 
     def text(self, state: StateT) -> str:
-        """Return the line of the model below."""
         return self.below.text(state)
 
     def sentence(self, action: Action) -> str:
-        """Return the sentence of the model below."""
         return self.below.sentence(action)

@@ -68,7 +68,6 @@ class RuleModel(Model[StateT]):
         }
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """Return the state after the effect of the action's rule."""
         return self._effects[action.name](state, action.which)
 
     def event(self, action: Action) -> Event:

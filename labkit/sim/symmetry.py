@@ -41,7 +41,6 @@ class Quotient(Model[StateT]):
         return self.model.seated(state, order)
 
     def initial(self) -> StateT:
-        """Return the class of the initial state."""
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
@@ -54,7 +53,6 @@ class Quotient(Model[StateT]):
         ]
 
     def apply(self, state: StateT, action: Action) -> StateT:
-        """Return the class of the state after an action."""
         return self.shown(self.model.apply(state, action))
 
     def properties(self) -> Sequence[Property[StateT]]:
@@ -62,11 +60,9 @@ class Quotient(Model[StateT]):
         return self.model.properties()
 
     def text(self, state: StateT) -> str:
-        """Return the text of the state that represents a class."""
         return self.model.text(state)
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence on the purpose of an action."""
         return self.model.sentence(action)
 
     def in_full(self, exploration: Exploration) -> Exploration:

@@ -51,7 +51,6 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return self.log / "wal"
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a log for one task."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 

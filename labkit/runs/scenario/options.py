@@ -59,5 +59,4 @@ class Crashes(Kind[tuple[Crash, ...]]):
         return tuple(parse_crash(str(each)) for each in words)
 
     def word(self, value: tuple[Crash, ...]) -> Word:
-        """Return the crashes as a user would type them."""
         return [str(crash) for crash in value]

@@ -103,7 +103,6 @@ class Run(Overlay[Any]):
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
-        """Return the open model's text for a state, with the remaining steps."""
         return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:

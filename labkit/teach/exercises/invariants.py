@@ -35,7 +35,6 @@ class ObservedModel(Overlay[Any]):
         self._claim = claim
 
     def properties(self) -> Sequence[Property[Any]]:
-        """Return the single claim."""
         return (self._claim,)
 
 

@@ -326,7 +326,6 @@ class Barriers(Tasks):
         return self._claims
 
     def text(self, state: State) -> str:
-        """Return a state in one line: coordinator, tasks, channels and visible rows."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:

@@ -178,7 +178,6 @@ class Changelog(RuleModel[State]):
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: query, messages, consumer and the remaining faults."""
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:

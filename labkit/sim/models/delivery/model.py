@@ -372,7 +372,6 @@ class Delivery(Guards):
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: processes, network and output."""
         return text(state)
 
     def template(self, action: Action) -> str:

@@ -378,7 +378,6 @@ class KafkaLog(Broker):
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: job, coordinator, partitions and readers."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:

@@ -232,7 +232,6 @@ class Orders(RuleModel[State]):
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: stores, memory and visible rows."""
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
@@ -240,7 +239,6 @@ class Orders(RuleModel[State]):
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return the sentence on an action in this state."""
         process = state.process
         if action.name == "take":
             return rows_in_words(process.job._replace(end=action.which), planned(process, process.job))

@@ -344,7 +344,6 @@ class Pipeline(Environment):
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: driver, checkpoint folder, store and the remaining faults."""
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:

@@ -270,7 +270,6 @@ class Bank(Guards):
         return claims(self.values, self.ends, self.text)
 
     def text(self, state: State) -> str:
-        """Return a state in one line: processes, channels and snapshots."""
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:

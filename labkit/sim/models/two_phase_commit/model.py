@@ -124,7 +124,6 @@ class TwoPhaseCommit(Guards):
         return list(zip(at, outward, inward, *notes, strict=True))
 
     def seated(self, state: State, order: Sequence[int]) -> State:
-        """Return the state with its participants in another order."""
         (log, phase, votes, acks), at, outward, inward, promised, *rest = state
         votes, acks, promised = (gathered(bits, order) for bits in (votes, acks, promised))
         rows = (tuple(map(row.__getitem__, order)) for row in (at, outward, inward))
@@ -262,7 +261,6 @@ class TwoPhaseCommit(Guards):
         return claims()
 
     def text(self, state: State) -> str:
-        """Return a state in one line: processes, logs and messages."""
         return text_of(state)
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -63,7 +63,6 @@ class Textbook(RuleModel[State]):
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
     def seated(self, state: State, order: Sequence[int]) -> State:
-        """Return the state with its participants in another order."""
         decision, at, sent, heard = state
         row = tuple(map(at.__getitem__, order))
         return State(decision, row, gathered(sent, order), gathered(heard, order))
@@ -138,7 +137,6 @@ class Textbook(RuleModel[State]):
         )
 
     def text(self, state: State) -> str:
-        """Return a state in one line: decision, participants and votes."""
         participants = ", ".join(f"{which} {position}" for which, position in enumerate(state.participants))
         decision = "undecided" if state.decision is Position.WORKING else state.decision
         return (
