@@ -45,14 +45,10 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     beside = marks.templates(out / BY_HAND)
-    named = [path for path in named if not any(_same(path, one) for one in beside)]
+    named = [path for path in named if not any(path.exists() and path.samefile(one) for one in beside)]
     return Policy(
         deadline(chosen),
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*beside, *named) for mark in marks.read(path, course)],
         rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules(),
     )
-
-
-def _same(path: Path, other: Path) -> bool:
-    return path.exists() and path.samefile(other)

@@ -134,14 +134,10 @@ def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str
         people[folder] = tuple(_submitter(one) for one in each if isinstance(one, dict))
         created = entry.get(":created_at")
         if isinstance(created, datetime):
-            dates[folder] = _zoned(created)
+            dates[folder] = created if created.tzinfo is not None else created.astimezone()
     return people, dates
 
 
 def _submitter(entry: Mapping[object, object]) -> Person:
     words = (entry.get(key) for key in (":name", ":sid", ":email"))
     return Person(*("" if word is None else shown(str(word)) for word in words))
-
-
-def _zoned(when: datetime) -> datetime:
-    return when if when.tzinfo is not None else when.astimezone()

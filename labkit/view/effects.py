@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
 def effect_line(rows: Sequence[Row], *, title: str) -> str:
     """Return the rows as an SVG document."""
-    texts = [_text(row) for row in rows]
+    texts = [f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label for row in rows]
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)
     high = ROW * (len(rows) + 1)
@@ -76,10 +76,6 @@ def effect_line(rows: Sequence[Row], *, title: str) -> str:
     wide = column + SPACE + code + SPACE
     desc = f"{len(rows)} rows: effects of a sink in order, and the places at which its job was killed"
     return document("".join(drawn), wide, high, title=title, desc=desc, style=STYLE)
-
-
-def _text(row: Row) -> str:
-    return f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label
 
 
 def _caption(row: Row, text: str, y: float) -> str:

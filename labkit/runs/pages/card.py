@@ -37,7 +37,7 @@ UNKNOWN = "unknown"
 def card(record: RunRecord) -> Card:
     """Return the card of a run."""
     verdict = record.verdict
-    tracks = _tracks(record)
+    tracks = seen.few(record.events) if _is_small(record.folder.history) else None
     key = seen.worth_seeing(tracks) if tracks else None
     rows = _rows(record)
     head = Card(
@@ -150,10 +150,6 @@ def _is_small(path: Path) -> bool:
 
 def _too_many(verdict: Verdict) -> Html:
     return para(f"{verdict_parts.rows(verdict)} in the end.")
-
-
-def _tracks(record: RunRecord) -> dict[str, list[Step]] | None:
-    return seen.few(record.events) if _is_small(record.folder.history) else None
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:

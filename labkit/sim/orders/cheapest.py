@@ -11,7 +11,7 @@ from typing import NamedTuple
 from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
 from labkit.sim.orders.designs import RECOVERIES
-from labkit.sim.orders.outcomes import OrderResult, find
+from labkit.sim.orders.outcomes import find
 from labkit.sim.writes import AtomicSet, Design, Output, Recovery, Write, atomic, nonsense, without
 
 MOST = 3
@@ -142,9 +142,5 @@ def _proved(change: Change, *, quietly: bool) -> Change | None:
             return None
         if quietly and verdicts.witnesses:
             return None
-        change = change._replace(seen=_both(change.seen, verdicts))
+        change = change._replace(seen=tuple(dict.fromkeys((*change.seen, *verdicts.witnesses))))
     return change
-
-
-def _both(seen: tuple[str, ...], result: OrderResult) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*seen, *result.witnesses)))

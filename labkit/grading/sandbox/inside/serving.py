@@ -96,7 +96,7 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
     except BaseException as error:  # whatever the learner's code raises is an answer, SystemExit too
-        return {"failed": f"{name} raised {_error_text(error)}", "kind": _kind(error)}
+        return {"failed": f"{name} raised {_error_text(error)}", "kind": type(error).__name__[:60]}
 
 
 def _error_text(error: BaseException) -> str:
@@ -105,7 +105,3 @@ def _error_text(error: BaseException) -> str:
     except Exception:  # its own __str__ fails
         text = ""
     return f"{type(error).__name__}: {text}"[:_MOST_REASON]
-
-
-def _kind(error: BaseException) -> str:
-    return type(error).__name__[:60]

@@ -119,10 +119,6 @@ def is_up(state: State) -> bool:
     return all(process.account is not None for process in state.processes)
 
 
-def _crashed(values: Values) -> Callable[[State], bool]:
-    return lambda state: state.crashes != values["crashes"]
-
-
 def _money_of(state: State) -> int:
     accounts = sum(process.account.balance for process in state.processes if process.account is not None)
     return accounts + AMOUNT * sum(message != MARKER for queue in state.channels for message in queue)
