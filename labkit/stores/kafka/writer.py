@@ -121,6 +121,6 @@ def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
     """Return the error for a timeout above the broker's maximum; both are in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
-        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: choose a shorter "
-        "one, or raise transaction.max.timeout.ms on the broker."
+        f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "
+        "or raise transaction.max.timeout.ms there."
     )
