@@ -13,9 +13,9 @@ from labkit.core.words import columns
 
 
 def check(
-    notebooks: Annotated[list[Path], typer.Argument(help="Notebooks of the lab, or folders of them.")],
+    notebooks: Annotated[list[Path], typer.Argument(help="Notebooks of the lab, or folders that contain them.")],
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this exercise, as 05-recovery; may be given again.")
+        list[str] | None, typer.Option(help="Check only this exercise, such as 05-recovery; may be repeated.")
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -36,7 +36,8 @@ def check(
     everything = [each for some in by_notebook.values() for each in some]
     if not everything:
         raise InvalidInput(
-            f"--only {' '.join(only or ())}: none of the notebooks asks it; name the notebook that does."
+            f"--only {' '.join(only or ())}: none of these notebooks contains this exercise; name the "
+            "notebook that does."
         )
     if as_json:
         print(msgspec.json.encode(by_notebook).decode())
@@ -61,6 +62,8 @@ def _files(paths: list[Path]) -> list[Path]:
             continue
         inside = [each for each in sorted(path.rglob("*.ipynb")) if each.stem in asking]
         if not inside:
-            raise InvalidInput(f"{path}: there is no notebook with exercises in this folder; name one.")
+            raise InvalidInput(
+                f"{path}: this folder contains no notebook with exercises; name another folder or a notebook."
+            )
         files += inside
     return files

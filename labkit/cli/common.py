@@ -10,10 +10,12 @@ from labkit import __version__
 from labkit.core.errors import MissingExtra
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to; it must not be there yet.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to; it must not exist yet.")]
 
 
 def need_grader(command: str) -> None:
     """Raise `MissingExtra` unless the grader is installed, a distribution that learners do not get."""
     if importlib.util.find_spec("labkit.grading") is None:
-        raise MissingExtra(f"{command} needs the grader: pip install labkit-grading=={__version__}.")
+        raise MissingExtra(
+            f"{command} needs the grader, which is not installed: pip install labkit-grading=={__version__}."
+        )

@@ -15,11 +15,11 @@ def course(
     package: Annotated[
         str,
         typer.Option(
-            help="What pip installs where the course is used: a version, a wheel in the folder, or git+https://..."
+            help="The package of labkit that pip installs for the course's users: a version, a wheel in the folder, or git+https://..."
         ),
     ] = f"labkit=={__version__}",
     as_list: Annotated[
-        bool, typer.Option("--list", help="Only list the notebooks: question, and what to read before.")
+        bool, typer.Option("--list", help="Only list the notebooks, each with its question and what to read before.")
     ] = False,
 ) -> int:
     """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers,
@@ -38,7 +38,7 @@ def course(
         print(columns([("notebook", "question", "read before"), *rows]))
         return 0
     if folder is None:
-        raise InvalidInput("labkit course: name a new folder, or say --list.")
+        raise InvalidInput("labkit course: no folder to write to; name a new one, or give --list.")
     written = write(folder, package)
     print(f"{folder}: {len(written)} notebooks; labkit lab {folder} opens the first.")
     return 0

@@ -24,7 +24,7 @@ from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, na
 if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
 
-JUnit = Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")]
+JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file as JUnit XML.")]
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
 
 
@@ -43,7 +43,7 @@ def crashtest(
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
     wanted, demand = requested(configuration, typed), demanded(configuration, typed)
     if out is not None and out.exists():
-        raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
+        raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
     if junit is not None:
         _check_junit(junit, out)
     from labkit.crashtest.campaigns import campaign_of
@@ -65,11 +65,13 @@ def _check_junit(junit: Path, out: Path | None) -> None:
     """Raise `InvalidInput` if the file could not be written after the test, unless the test creates its folder."""
     folder = junit.absolute().parent
     if junit.is_dir():
-        raise InvalidInput(f"--junit {junit}: this is a folder; name a file.")
+        raise InvalidInput(f"--junit {junit}: this is a folder, but the report is a file; name a file.")
     if out is not None and folder == out.absolute():
         return
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInput(f"--junit {junit}: nothing can be written into {folder}; make this folder or name another.")
+        raise InvalidInput(
+            f"--junit {junit}: labkit cannot write into {folder}; make this folder or name a file in another one."
+        )
 
 
 def _parameters() -> Iterator[Parameter]:

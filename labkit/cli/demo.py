@@ -73,7 +73,11 @@ def _introduce(as_json: bool, count: int) -> None:
     if not as_json:
         print("hello, world, hello: three records, one micro-batch, a real PySpark Structured Streaming word count.")
         print(f"{count} queries run until each reaches its failpoint; one SIGKILL to every process of the driver;")
-        print("a new driver recovers and re-runs; then an outside reader tells what could be seen.\n", flush=True)
+        print(
+            "then a new driver recovers and continues, and the history of the output shows what a reader could "
+            "have seen.\n",
+            flush=True,
+        )
 
 
 def _plain(outcome: Outcome | LabError) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from labkit.host.doctor import examine, exit_code
 
 def doctor(
     prepare: Annotated[
-        bool, typer.Option("--prepare", help="First make the class-data archive for faster starts, if there is none.")
+        bool,
+        typer.Option(
+            "--prepare", help="If there is no class-data archive yet, make one first, so that Spark starts faster."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:

@@ -28,14 +28,12 @@ _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
 
 def effects(
     command: Annotated[
-        str | None, typer.Option("--command", metavar="CMD", help="How the pipeline is run, by a shell.")
+        str | None,
+        typer.Option("--command", metavar="CMD", help="The command that starts the pipeline, run by a shell."),
     ] = None,
     beside: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Run nothing; put what --out has kept in DIR beside another such record. Named twice or more.",
-        ),
+        typer.Option(metavar="DIR", help="Run nothing; compare records that --out has written. Name two or more."),
     ] = None,
     watch: Annotated[
         list[Path] | None,
@@ -43,11 +41,12 @@ def effects(
     ] = None,
     lane: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=GLOB", help="What paths are for, as decision='manifests/*'; may be repeated."),
+        typer.Option(
+            metavar="NAME=GLOB",
+            help="Draw files that match a pattern in a row of this name, as decision='manifests/*'; may be repeated.",
+        ),
     ] = None,
-    limit: Annotated[
-        float, typer.Option(help="Seconds of silence after which a command that does not end is killed.")
-    ] = 30.0,
+    limit: Annotated[float, typer.Option(help="Kill a command that has done nothing for this many seconds.")] = 30.0,
     as_json: Json = False,
     out: Out = None,
 ) -> int:
@@ -61,7 +60,9 @@ def effects(
 
     if beside:
         if command is not None or watch or lane:
-            raise InvalidInput("--beside runs nothing; leave --command, --watch and --lane out.")
+            raise InvalidInput(
+                "--beside only compares records and runs no command; leave --command, --watch and --lane out."
+            )
         return _beside(beside, out, as_json=as_json)
     if command is None:
         raise InvalidInput("Missing option '--command'; or name two records with --beside.")
@@ -96,7 +97,7 @@ def _check_new(out: Path | None) -> None:
     with _writing(out):
         is_there = out.exists()
     if is_there:
-        raise InvalidInput(f"{out}: this folder is there already; name a new one with --out.")
+        raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
 
 
 @contextmanager
@@ -123,7 +124,7 @@ def _writing(out: Path) -> Iterator[None]:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in _NO_PLACE:
             raise InvalidInput(
-                f"--out {out}: no folder can be made there ({cause.strerror}); name another one."
+                f"--out {out}: labkit cannot make this folder ({cause.strerror}); name another one."
             ) from None
         raise
 

@@ -37,28 +37,33 @@ Search = Callable[..., Exploration]
 def explore(
     model: Annotated[str | None, typer.Argument(help=f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter of the model, as in participants=3; may be repeated."
+        ),
     ] = None,
-    max_states: Annotated[int, typer.Option(help="Stop after so many states.")] = 1_000_000,
-    seconds: Annotated[float, typer.Option(help="Stop after so many seconds.")] = 300.0,
-    megabytes: Annotated[int, typer.Option(help="Stop when the search uses so much memory in all.")] = 4_000,
-    walks: Annotated[int, typer.Option(help="Instead, take so many random walks.")] = 0,
-    steps: Annotated[int, typer.Option(help="Steps of the longest walk.")] = 500,
-    seed: Annotated[int, typer.Option(help="Of the walks: the same seed, the same walks.")] = 1,
-    cores: Annotated[int, typer.Option(help="Search in so many processes, with the same answer.")] = 1,
+    max_states: Annotated[int, typer.Option(help="Stop after this many states.")] = 1_000_000,
+    seconds: Annotated[float, typer.Option(help="Stop after this many seconds.")] = 300.0,
+    megabytes: Annotated[
+        int, typer.Option(help="Stop when all processes of the search together use this much memory.")
+    ] = 4_000,
+    walks: Annotated[int, typer.Option(help="Take this many random walks instead of a search.")] = 0,
+    steps: Annotated[int, typer.Option(help="The largest number of steps of a walk.")] = 500,
+    seed: Annotated[int, typer.Option(help="The seed of the walks; the same seed gives the same walks.")] = 1,
+    cores: Annotated[int, typer.Option(help="Search with this many processes; the answer is the same.")] = 1,
     master: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Search as tasks of Spark, with states in files: for what no memory holds. local[4], spark://HOST:PORT.",
+            help="Search with Spark tasks and keep the states in files, for searches that need too much memory: "
+            "local[4] or spark://HOST:PORT.",
         ),
     ] = None,
     symmetry: Annotated[
         bool,
         typer.Option(
             "--symmetry",
-            help="Count states that differ only in which of equal processes is which as one: fewer "
-            "states, same claims.",
+            help="Count two states as one if they differ only in which of several equal processes is which.",
         ),
     ] = False,
     as_json: Json = False,
@@ -71,7 +76,8 @@ def explore(
     if walks:
         if symmetry:
             raise InvalidInput(
-                "--symmetry and --walks exclude each other: a walk counts no states; leave one of them out."
+                "--symmetry and --walks exclude each other: a random walk does not count states; leave one "
+                "of the two out."
             )
         return run_walks(model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json)
     return run_explore(
@@ -118,7 +124,10 @@ def run_explore(
     if max_states < 1 or seconds <= 0 or megabytes < 1:
         raise InvalidInput("--max-states, --seconds and --megabytes must be more than 0.")
     if master is not None and cores != 1:
-        raise InvalidInput("--cores and --master exclude each other: Spark's master says how many tasks run at once.")
+        raise InvalidInput(
+            "--cores and --master exclude each other: the master's URL already sets how many tasks run at "
+            "once; leave one of the two out."
+        )
     whole = make(name, parameters)
     model = Quotient(whole) if symmetry else whole
     begun = time.perf_counter()

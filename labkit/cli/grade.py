@@ -84,7 +84,7 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
         print(json.dumps({"shard": part} | counts | details))
     else:
         print(
-            f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} were there, "
+            f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} had been graded before, "
             f"{done.failed} could not be graded. Next: the same command without --shard, with --records {out} "
             "and those of all other shards."
         )
@@ -97,16 +97,16 @@ def _tell_class(book: Any, out: Path) -> None:
         names = ", ".join(row.name for row in book.missing[:MOST_TOLD])
         more = len(book.missing) - MOST_TOLD
         print(
-            f"{len(book.missing)} of the roster have handed in nothing: "
+            f"{len(book.missing)} students of the roster have handed in nothing: "
             f"{names}{f' and {more} more' if more > 0 else ''}."
         )
     for doubt in book.doubts[:MOST_TOLD]:
         print(f"To settle: {doubt}")
     if len(book.doubts) > MOST_TOLD:
-        print(f"To settle: {len(book.doubts) - MOST_TOLD} more in {out / 'summary.html'}.")
+        print(f"To settle: {len(book.doubts) - MOST_TOLD} more questions in {out / 'summary.html'}.")
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
-        print(f"{by_hand} students have texts that nobody has read: {out / 'by_hand' / 'texts.html'}.")
+        print(f"{by_hand} students have texts that you have not scored:  {out / 'by_hand' / 'texts.html'}.")
 
 
 @contextmanager
@@ -147,14 +147,15 @@ def _tell(done: Any, rate: float, out: Path) -> None:
         print(f"Isolation: {done.level}.")
     if done.level == "plain":
         print(
-            "These grades are not safe: at this level submitted code runs as you, and can change "
-            "the records of everybody."
+            "These grades are not safe: at this level submitted code runs with your rights and can "
+            "change everybody's records."
         )
     for level, why in done.missing.items():
-        print(f"Isolation {level} is missing: {why}")
+        print(f"Isolation {level} is not available: {why}")
     if done.failed:
         print(
-            f"{done.failed} could not be graded; see {out / 'summary.html'}, and run the same command again: "
-            "what fails three times counts nothing until you give points by hand."
+            f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and run the same "
+            "command again: "
+            "a submission that fails three times gets no points until you give some by hand."
         )
     print(f"{out / 'grades.csv'}, {out / 'summary.html'}, {out / 'feedback'}")

@@ -12,10 +12,15 @@ from labkit.teach.jupyter import check_port, command, environment, first_noteboo
 
 def lab(
     folder: Annotated[
-        Path | None, typer.Argument(help="The folder with the notebooks; default: notebooks, or this folder.")
+        Path | None,
+        typer.Argument(help="The folder with the notebooks; default: notebooks, if it exists, else this folder."),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="Default: 8888, or the next free one.")] = None,
-    browser: Annotated[bool, typer.Option(help="Whether to open a browser; the address is printed anyway.")] = True,
+    port: Annotated[
+        int | None, typer.Option(help="The port of JupyterLab; default: 8888, or the next free one.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option(help="Open a browser, or not; labkit prints the address in both cases.")
+    ] = True,
 ) -> None:
     """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
     run_lab(folder, port, browser=browser)

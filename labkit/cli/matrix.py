@@ -29,10 +29,11 @@ from labkit.stores import STORES
 
 def matrix(
     engine: Annotated[
-        str, typer.Option(help="sim: the simulator; spark: the real engine; both: all three voices must agree.")
+        str,
+        typer.Option(help="sim: compare prediction and simulator; spark: prediction and real Spark; both: all three."),
     ] = "both",
     expected: Annotated[
-        bool, typer.Option("--expected", help="Only show what each cell should give, and why.")
+        bool, typer.Option("--expected", help="Run nothing; print the prediction for each cell, and its reason.")
     ] = False,
     store: Annotated[list[str] | None, typer.Option(help="Only these stores; may be repeated.")] = None,
     sink: Annotated[list[str] | None, typer.Option(help="Only these sinks; may be repeated.")] = None,
@@ -69,7 +70,9 @@ def select(
         and (not points or cell.point in points)
     }
     if not chosen:
-        raise InvalidInput("no cell of the grid is on all of these stores, sinks and points; leave one of them out.")
+        raise InvalidInput(
+            "no cell of the grid matches all of these stores, sinks and points; leave one of these options out."
+        )
     return chosen
 
 
@@ -124,7 +127,7 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
     """Run every cell on real Spark and, with `both`, simulate it too; exit 1 if a result differs or a run failed."""
     if repeat < 1:
-        raise InvalidInput(f"--repeat {repeat}: each cell must run at least once.")
+        raise InvalidInput(f"--repeat {repeat}: each cell runs at least once; choose 1 or more.")
     java_for_spark()
     base = fresh_folder("matrix") if out is None else out.absolute()
     _check_servers(cells, base)

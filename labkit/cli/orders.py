@@ -23,12 +23,13 @@ def orders(
         str,
         typer.Option(
             "--design",
-            help='A name of the list, or writes in their order: "plan > visible+marker > decision; transaction; '
+            help='The name of a listed design, or the writes in their order: "plan > visible+marker > decision; '
+            "transaction; "
             'from decision, skips marked".',
         ),
     ] = "",
     cheapest: Annotated[
-        bool, typer.Option("--cheapest", help="Also search the fewest edits that make the design exactly-once.")
+        bool, typer.Option("--cheapest", help="Also search the smallest change that makes the design exactly-once.")
     ] = False,
     quietly: Annotated[
         bool,
@@ -38,13 +39,15 @@ def orders(
         str,
         typer.Option(
             "--hold",
-            help="With --cheapest: writes that no edit may touch, with commas between them, such as plan,decision.",
+            help="With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision.",
         ),
     ] = "",
     of: Annotated[
         Path | None,
         typer.Option(
-            "--of", metavar="RECORD", help="Where a pipeline stands, by what labkit effects --out has written of it."
+            "--of",
+            metavar="RECORD",
+            help="List the designs that match a pipeline's record, which labkit effects --out has written.",
         ),
     ] = None,
     write: Annotated[
@@ -52,7 +55,8 @@ def orders(
         typer.Option(
             "--write",
             metavar="EFFECT=WRITE",
-            help="With --of: what an effect is, as 'write store/all.txt=visible', or =nothing; may be repeated.",
+            help="With --of: the kind of write that an effect is, as  'write store/all.txt=visible', or "
+            "=nothing; may be repeated.",
         ),
     ] = None,
     ends: Annotated[
@@ -60,7 +64,7 @@ def orders(
         typer.Option(
             "--ends",
             metavar="EFFECT",
-            help="With --of: the effect by which a step is over, where it does not begin by repeating a write.",
+            help="With --of: the effect that ends a step; by default a step ends when a write is repeated.",
         ),
     ] = "",
     as_json: Json = False,
@@ -75,13 +79,15 @@ def orders(
 
     if of is not None:
         if design or cheapest:
-            raise InvalidInput("--of reads a record; leave --design and --cheapest out.")
+            raise InvalidInput("--of takes the design from a record; leave --design and --cheapest out.")
         return _of(of, write or [], ends, as_json=as_json)
     if write or ends:
-        raise InvalidInput("--write and --ends say how to read a record; name it with --of.")
+        raise InvalidInput("--write and --ends describe a record, but none is given; name one with --of.")
     if not design:
         if cheapest or quietly or hold:
-            raise InvalidInput("--cheapest changes one design; name it, as in --design spark-append --cheapest.")
+            raise InvalidInput(
+                "--cheapest changes a design, but none is given; name one,  as in --design spark-append --cheapest."
+            )
         return _table(as_json=as_json)
     order = Order(named(design))
     changes = order.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
@@ -122,7 +128,7 @@ def _table(*, as_json: bool) -> int:
         print(json.dumps({"squares": squares, "named": _named()}))
         return 0
     print(result)
-    print("\nDesigns that somebody built, for --design:")
+    print("\nDesigns of known engines, for --design:")
     for name, built in NAMED.items():
         print(f"  {name}: {built.who}\n    {built.design}")
         if built.limit:

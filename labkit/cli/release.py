@@ -11,7 +11,7 @@ from labkit.cli.common import need_grader
 def release(
     folder: Annotated[Path, typer.Argument(help="A new folder.")],
     instructor: Annotated[
-        bool, typer.Option("--instructor", help="The notebooks with the solutions in place of the stubs.")
+        bool, typer.Option("--instructor", help="Write the notebooks with solutions in place of the stubs.")
     ] = False,
 ) -> int:
     """Create the learners' copy of the lab: no solutions, no hidden variants, no grader."""

@@ -21,7 +21,8 @@ from labkit.sim.trace import replay as walk
 
 def replay(
     trace: Annotated[
-        str | None, typer.Argument(help="A trace, a file with one, or a scenario's name; none: list the scenarios.")
+        str | None,
+        typer.Argument(help="A trace, a file with one, or the name of a scenario; without it, list the scenarios."),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -111,5 +112,8 @@ def _list_scenarios(as_json: bool) -> int:
     for name, scenario in scenarios.items():
         rows.add_row(name, scenario.watch_for)
     show(rows)
-    print("\nlabkit replay NAME steps through one of them; without the model's name where only one model has it.")
+    print(
+        "\nlabkit replay NAME prints one of them step by step; leave out the model's name if only one model "
+        "has a scenario of that name."
+    )
     return 0

@@ -21,13 +21,18 @@ from labkit.runs.scenario import Scenario
 GUARANTEES = ["exactly-once", "at-least-once", "at-most-once", "none"]
 
 
-Expect = Annotated[str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if a weaker guarantee held.")]
-Resume = Annotated[Path | None, typer.Option(help="Finish a run that was stopped, in its folder.")]
-Standby = Annotated[
-    bool, typer.Option("--standby", help="A warm driver waits for each crash; needs memory for both (labkit doctor).")
+Expect = Annotated[
+    str | None, typer.Option(metavar="GUARANTEE", help="Exit 1 if the run shows a weaker guarantee than this.")
 ]
-KeepStore = Annotated[bool, typer.Option("--keep-store", help="Leave the rows in the server when the run is judged.")]
-Patience = Annotated[float, typer.Option(help="Seconds without news after which the run is given up.")]
+Resume = Annotated[Path | None, typer.Option(help="Finish the interrupted run of this folder.")]
+Standby = Annotated[
+    bool,
+    typer.Option(
+        "--standby", help="Start the next driver before the crash; this needs memory for two (see labkit doctor)."
+    ),
+]
+KeepStore = Annotated[bool, typer.Option("--keep-store", help="Keep the rows in the server after the verdict.")]
+Patience = Annotated[float, typer.Option(help="Give the run up after this many seconds without an event.")]
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
@@ -80,7 +85,9 @@ def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
     for name in names:
         if is_typed(context, name):
             option = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{option} with --resume: the folder says what to run; leave {option} out.")
+            raise InvalidInput(
+                f"{option} with --resume: the folder already contains the run's options; leave {option} out."
+            )
 
 
 def _check_guarantee(expect: str | None) -> None:

@@ -20,7 +20,7 @@ READY = ("up", "yours")
 
 def services(
     verb: Annotated[str, typer.Argument(help="up, status or down.")],
-    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: all of them.")] = None,
+    name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: both.")] = None,
     as_json: Json = False,
 ) -> int:
     """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
@@ -34,7 +34,7 @@ def services(
 def run_services(verb: str, name: str | None, as_json: bool) -> int:
     """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
-        raise InvalidInput(f"services {verb}: unknown; {nearest(verb, list(VERBS))}")
+        raise InvalidInput(f"services {verb}: there is no such action;  {nearest(verb, list(VERBS))}")
     statuses = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
     if as_json:
         print(json.dumps({"services": [_plain(status) for status in statuses]}))

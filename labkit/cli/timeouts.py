@@ -15,9 +15,11 @@ def timeouts(
     checkpoint: Annotated[float, typer.Option(help="Seconds that a checkpoint may take.")] = 600.0,
     transaction: Annotated[float, typer.Option(help="The producer's transaction.timeout.ms, in seconds.")] = 3600.0,
     maximum: Annotated[float, typer.Option(help="The broker's transaction.max.timeout.ms, in seconds.")] = 900.0,
-    pause: Annotated[float, typer.Option(help="Seconds at least from a checkpoint's end to the next start.")] = 0.0,
-    tolerated: Annotated[int, typer.Option(help="Checkpoints in a row that may expire.")] = 0,
-    downtime: Annotated[float, typer.Option(help="Seconds that the job may be down after a crash.")] = 0.0,
+    pause: Annotated[
+        float, typer.Option(help="Minimum pause in seconds from the end of a checkpoint to the start of the next.")
+    ] = 0.0,
+    tolerated: Annotated[int, typer.Option(help="How many checkpoints in a row may expire.")] = 0,
+    downtime: Annotated[float, typer.Option(help="How many seconds the job may be down after a crash.")] = 0.0,
     run: Annotated[
         bool, typer.Option("--run", help="Also run one interval with three kinds of traffic on the Kafka broker.")
     ] = False,

@@ -26,9 +26,9 @@ def read_trace(path: Path) -> Trace:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); give a file that holds a trace.") from None
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror}); name a file that contains a trace.") from None
     if len(raw) > MAX_TEXT:
-        raise InvalidInput(f"{path}: longer than {MAX_TEXT} bytes; cut the trace after a few steps.")
+        raise InvalidInput(f"{path}: this file has more than {MAX_TEXT} bytes; shorten the trace to fewer steps.")
     try:
         return _trace(raw)
     except InvalidInput as error:
@@ -41,5 +41,5 @@ def _trace(raw: bytes) -> Trace:
             return parse(raw.decode("utf-8"))
         plain = _trace_decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"not a trace, or not a whole one ({error}); save it again.") from None
+        raise InvalidInput(f"this is not a complete trace ({error}); save it again.") from None
     return trace_from_json(plain.model, plain.version, plain.parameters, plain.actions)

@@ -100,7 +100,7 @@ class Helper:
         how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
         return JobFailed(
             f"a helper of the search, process {self.process.pid}, has ended with {how}: "
-            "search again, with fewer --cores or --max-states if it was memory that ran out."
+            "search again; if memory ran out, use fewer --cores or a smaller --max-states."
         )
 
 

@@ -54,7 +54,10 @@ def declared(process: type[ProcessT]) -> Mapping[str, str]:
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
         if get_origin(hints[field]) is not Annotated:
-            raise TypeError(f"{process.__name__}.{field} is neither Durable nor Volatile.")
+            raise TypeError(
+                f"{process.__name__}.{field} must be typed as Durable or Volatile, so that a crash knows "
+                "whether to erase it."
+            )
         marks[field] = str(get_args(hints[field])[1])
     return marks
 

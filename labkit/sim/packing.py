@@ -61,7 +61,9 @@ class Packer(Generic[StateT]):
     def __init__(self, model: Model[StateT]) -> None:
         initial: Any = model.initial()
         if not hasattr(initial, "_fields"):
-            raise TypeError(f"{type(initial).__name__} is no named tuple.")
+            raise TypeError(
+                f"{type(initial).__name__} is not a named tuple; a state must be one, so that its fields can be packed."
+            )
         self._build: Any = from_fields(type(initial))
         self._row = initial._fields.index(model.row) if model.row in initial._fields else -1
         self._length = len(initial[self._row]) if self._row >= 0 else 0

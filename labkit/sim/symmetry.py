@@ -29,7 +29,7 @@ class Quotient(Model[StateT]):
         self.parameters, self.row = model.parameters, model.row
         if not model.seats(model.initial()):
             raise InvalidInput(
-                f"{model.name} with --symmetry: no two of its processes may change places; leave --symmetry out."
+                f"{model.name} with --symmetry: this model declares no equal participants; leave --symmetry out."
             )
 
     def shown(self, state: StateT) -> StateT:

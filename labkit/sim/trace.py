@@ -51,7 +51,7 @@ def parse(text: str) -> Trace:
     head, separator, steps = text.strip().partition("~~")
     name, *rest = head.split("~")
     if not separator or not rest or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5):
-        raise InvalidInput(f"{text[:40]!r} is not a trace, or not a whole one; {_FORM}.")
+        raise InvalidInput(f"{text[:40]!r} is not a complete trace; {_FORM}.")
     parameters = dict(map(_parameter, rest[1:]))
     return _checked(name, int(rest[0]), parameters, [_long(step) for step in _split(steps)])
 
@@ -66,7 +66,8 @@ def _checked(name: str, version: int, parameters: Mapping[str, object], actions:
     own = blueprint(name)
     if version != own.version:
         raise InvalidInput(
-            f"the trace is of version {version} of {name}, and this is version {own.version}; record it again."
+            f"the trace was recorded with version {version} of {name}, and this labkit has version "
+            f"{own.version}; record it again."
         )
     values = settle(name, own.parameters, parameters)
     return Trace(name, version, chosen(own.parameters, values), tuple(actions))

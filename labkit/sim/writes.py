@@ -136,7 +136,7 @@ class Design(NamedTuple):
         design = cls(steps, output, recovery)
         reason = nonsense(design)
         if reason:
-            raise InvalidInput(f"{text[:60]!r} is no design: {reason}.")
+            raise InvalidInput(f"{text[:60]!r} is not a design: {reason}.")
         return design
 
 
@@ -177,7 +177,7 @@ def parse_order(text: str) -> tuple[AtomicSet, ...]:
         writes = [word_of(Write, each.strip(), "write") for each in part.split("+")]
         for write in writes:
             if write in met:
-                raise InvalidInput(f"{text[:60]!r} has {write} twice; a step makes each write once.")
+                raise InvalidInput(f"{text[:60]!r} has {write} twice; each write may occur only once in a step.")
             met.add(write)
         steps.append(atomic(writes))
     return tuple(steps)
@@ -198,7 +198,7 @@ def parse_recovery(text: str) -> Recovery:
             recovery = recovery._replace(leftover=Leftover(part))
         else:
             known = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover]
-            raise InvalidInput(f"recovery does not know {part[:40]!r}; {nearest(part[:40], known)}")
+            raise InvalidInput(f"recovery has no rule {part[:40]!r}; {nearest(part[:40], known)}")
     return recovery
 
 

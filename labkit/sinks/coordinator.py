@@ -44,7 +44,10 @@ class HandleLog:
         try:
             return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise JobFailed(f"{path}: the handles of batch {batch} are damaged ({error}); restore the file.") from error
+            raise JobFailed(
+                f"{path}: the file with the handles of batch {batch} is damaged ({error}), so recovery cannot "
+                "commit them; restore it from a backup."
+            ) from error
 
     def forget(self, batch: int) -> None:
         """Drop the votes of a batch that is finished, or that was never decided."""

@@ -113,7 +113,9 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
-            raise JobFailed(f"{path}: the log of a batch that was decided is gone, so its rows are lost.") from None
+            raise JobFailed(
+                f"{path}: the log of a batch that must be committed is missing, so its rows are lost; restore the file."
+            ) from None
         return [self._row(line) for line in lines]
 
     def _row(self, line: str) -> Observation:

@@ -193,5 +193,5 @@ def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
-        raise ValueError(f"{model.name}: two parts of a scene have one name: {listed(names)}.")
+        raise ValueError(f"{model.name}: two parts of the scene have the same name: {listed(names)}.")
     return scene

@@ -81,14 +81,14 @@ class Session:
     def undo(self) -> None:
         """Undo the last choice. Raises `InvalidAction` if there is none."""
         if not self._before:
-            raise InvalidAction("There is nothing to undo.")
+            raise InvalidAction("There is nothing to undo: no action was chosen yet.")
         self._after.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._before.pop())
 
     def redo(self) -> None:
         """Redo the last choice that was undone. Raises `InvalidAction` if there is none."""
         if not self._after:
-            raise InvalidAction("There is nothing to redo.")
+            raise InvalidAction("There is nothing to redo: no action was undone.")
         self._before.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._after.pop())
 

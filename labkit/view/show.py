@@ -47,5 +47,7 @@ def explorer(what: str, **parameters: object) -> "Explorer":
     if not parameters:
         return Explorer(session(what))
     if "~" in what or "." in what:
-        raise InvalidInput(f"{what[:40]!r} has parameters of its own; name a model alone to choose them.")
+        raise InvalidInput(
+            f"{what[:40]!r} already fixes the model's parameters; name only the model to choose them yourself."
+        )
     return Explorer(Session(Trace.of(make(what, parameters), ())))

@@ -123,14 +123,15 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
         names = [each.value for each in orders(strategy)]
         chosen = orders(strategy)[0] if order is None else Order(_check_name("order", order, names))
     elif order is not None:
-        raise InvalidInput(
-            'An order belongs to a sink: name it, too, as in lab.strip(sink="two_phase", order="engine").'
-        )
+        raise InvalidInput('An order needs a sink, as in lab.strip(sink="two_phase", order="engine").')
     if killed is None:
         return Strip(None, strategy, chosen)
     point = _point(killed)
     if point.in_recovery:
-        raise InvalidInput(f"{point.value} lies in recovery, before a batch begins; the strip shows a batch.")
+        raise InvalidInput(
+            f"{point.value} lies in recovery, before a batch begins, and the strip shows only a batch; choose "
+            "another failpoint."
+        )
     if strategy is not None and chosen is not None:
         check_crash(Crash(point, 0), strategy, chosen)
     return Strip(point, strategy, chosen)
@@ -143,7 +144,7 @@ def _point(killed: str) -> FailPoint:
     name, at, _ = name_in(killed, EXAMPLE).partition("@")
     if name in list(Strategy):
         raise InvalidInput(
-            f'lab.strip(): {name} is a sink, and a failpoint comes first; write lab.strip(sink="{name}").'
+            f'lab.strip(): {name} is a sink, but the first argument is a failpoint; write lab.strip(sink="{name}").'
         )
     point = FailPoint(_check_name("failpoint", name, [each.value for each in FailPoint]))
     if at:

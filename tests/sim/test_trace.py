@@ -95,12 +95,12 @@ def test_the_text_is_short_and_fit_for_an_address():
 
 
 BAD = {
-    "": "'' is not a trace, or not a whole one",
-    "two_phase_commit": "is not a trace, or not a whole one",
-    "two_phase_commit~1~participants.2": "is not a trace, or not a whole one",
-    "two_phase_commit~x~~start": "is not a trace, or not a whole one",
+    "": "'' is not a complete trace",
+    "two_phase_commit": "is not a complete trace",
+    "two_phase_commit~1~participants.2": "is not a complete trace",
+    "two_phase_commit~x~~start": "is not a complete trace",
     "two_phase_comit~1~~start": "there is no model 'two_phase_comit'; did you mean 'two_phase_commit'?",
-    "two_phase_commit~2~~start": "the trace is of version 2 of two_phase_commit, and this is version 1; record it",
+    "two_phase_commit~2~~start": "version 2 of two_phase_commit",
     "two_phase_commit~1~participant.2~~start": "has no parameter 'participant'; did you mean 'participants'?",
     "two_phase_commit~1~participants.99~~start": "participants=99: choose a whole number from 1 to 8.",
     "two_phase_commit~1~textbook.yes~~start": "textbook=yes: choose true or false.",

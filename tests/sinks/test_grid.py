@@ -107,7 +107,7 @@ def test_a_damaged_handle_file_stops_recovery_with_its_name(tmp_path: Path):
     engine = PlainEngine(tmp_path, Strategy.TWO_PHASE, "files", Order.DECISION)
     engine.drive(Crash(FailPoint.AFTER_COMMIT_LOG))
     (tmp_path / "log" / "handles" / "0.json").write_text('[{"handle"')
-    with pytest.raises(JobFailed, match=r"0\.json: the handles of batch 0 are damaged"):
+    with pytest.raises(JobFailed, match=r"0\.json: .*batch 0"):
         engine._live(None)
 
 

@@ -138,7 +138,7 @@ def test_show_takes_a_name_and_a_trace_and_refuses_the_rest():
     assert "watch for: hello is seen at 2" in str(shown)
     with pytest.raises(InvalidInput, match=r"did you mean .pipeline.jump_back."):
         show("pipeline.jump_bakc")
-    with pytest.raises(InvalidInput, match="not a trace, or not a whole one"):
+    with pytest.raises(InvalidInput, match="not a complete trace"):
         show("two_phase_commit~1~start")
     with pytest.raises(InvalidAction, match="step 2 of the trace"):
         show("two_phase_commit~1~~start.announce")

@@ -87,7 +87,7 @@ class OpenConfirmation(Pipeline):
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
         for step in answer:
             if not isinstance(step, list) or len(step) != 2 or step[0] not in ("write", "confirm"):
-                raise ValueError(f'{step!r} is no step; write ["write", offset] or ["confirm", batch].')
+                raise ValueError(f'{step!r} is not a step; write ["write", offset] or ["confirm", batch].')
             verb, number = step
             numbers = rows if verb == "write" else range(len(query.ends))
             if type(number) is not int or number not in numbers:

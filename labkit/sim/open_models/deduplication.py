@@ -63,7 +63,7 @@ class OpenDeduplication(Delivery):
         """Return the learner's steps as actions, and the end. Raises `ValueError`."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
-                raise ValueError(f"{step!r} is no step; choose from {', '.join(map(repr, WORDS))}.")
+                raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:

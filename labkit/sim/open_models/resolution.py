@@ -120,7 +120,7 @@ class OpenResolution(Pipeline):
         steps = []
         for step in answer:
             if not isinstance(step, list) or len(step) != 2 or step[0] not in ("commit", "abort"):
-                raise ValueError(f'{step!r} is no step; write ["commit", handle] or ["abort", handle].')
+                raise ValueError(f'{step!r} is not a step; write ["commit", handle] or ["abort", handle].')
             verb, handle = step
             if not isinstance(handle, str) or handle not in place:
                 raise ValueError(f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}.")

@@ -330,14 +330,16 @@ def settings(values: Values) -> Settings:
     mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:
-        raise InvalidInput(f"concurrent={concurrent}: unaligned checkpoints go one at a time; set concurrent=1.")
+        raise InvalidInput(f"concurrent={concurrent}: unaligned checkpoints may not overlap; set concurrent=1.")
     if concurrent > 1 and min_pause:
         raise InvalidInput(
-            f"concurrent={concurrent}: a minimum pause means one checkpoint at a time; set concurrent=1."
+            f"concurrent={concurrent}: with a minimum pause, checkpoints may not overlap; set concurrent=1."
         )
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
-        raise InvalidInput(f"broken={broken}: {name}={values[name]} has no such rule; set {name}={needed}.")
+        raise InvalidInput(
+            f"broken={broken}: {name}={values[name]} does not contain the rule that this breaks; set {name}={needed}."
+        )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(

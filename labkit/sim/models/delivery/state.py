@@ -160,15 +160,24 @@ def settings(values: Values) -> Settings:
     """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
-        raise InvalidInput("retry=false: nobody acknowledges then, and productions=weak waits for it; use strong.")
+        raise InvalidInput(
+            "retry=false: without retries there are no acknowledgements, for which productions=weak waits; set "
+            "productions=strong."
+        )
     if not values["retry"] and broken == "ack_early":
-        raise InvalidInput("retry=false: nobody acknowledges then, so broken=ack_early means nothing; set retry=true.")
+        raise InvalidInput(
+            "retry=false: without retries there are no acknowledgements that broken=ack_early could send "
+            "early; set retry=true."
+        )
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
         raise InvalidInput(f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if values["collects"] and dedup not in TABLES:
         raise InvalidInput(f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if broken == "highest_only" and values["ids"] == "fresh":
-        raise InvalidInput("broken=highest_only: only derived ids are in the order of the records; set ids=derived.")
+        raise InvalidInput(
+            "broken=highest_only: this rule compares ids, and only derived ids follow the order of the "
+            "records; set ids=derived."
+        )
     return Settings(
         retry=bool(values["retry"]),
         dedup=dedup,

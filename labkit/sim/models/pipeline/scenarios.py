@@ -66,7 +66,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
     for action in model.actions(state):
         if name in (action.name, str(action)):
             return action
-    raise JobFailed(f"{name} cannot happen in {model.text(state)}")
+    raise JobFailed(f"{name} is not an enabled action in {model.text(state)}")
 
 
 def is_modelled(store: str) -> bool:
@@ -105,7 +105,7 @@ def first_crash(walk: Replay) -> int:
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
             return step
-    raise JobFailed("nothing crashes in this run.")
+    raise JobFailed("this run contains no crash.")
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:

@@ -325,7 +325,9 @@ def settings(values: Values) -> Settings:
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
-        raise InvalidInput(f"order={order}: {strategy} has nothing to defer and takes no order; leave it out.")
+        raise InvalidInput(
+            f"order={order}: {strategy} prepares nothing that a commit order could delay; leave order out."
+        )
     if strategy.facts.replaces and not kind.keyed:
         raise InvalidInput(f"store={values['store']}: {strategy} needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
@@ -334,7 +336,9 @@ def settings(values: Values) -> Settings:
             f"reader=table: the store {values['store']} has no table with uncommitted rows; set store=sqlite."
         )
     if values["source"] == "socket" and int(values["rollbacks"]):
-        raise InvalidInput(f"rollbacks={values['rollbacks']}: a socket cannot go back; set source=log, or rollbacks=0.")
+        raise InvalidInput(
+            f"rollbacks={values['rollbacks']}: a socket cannot send lines again; set source=log, or rollbacks=0."
+        )
     if values["unconfirmed_log"] == "delete" and strategy.facts.pending is not Pending.LOG:
         raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")
     names = Faults._fields

@@ -48,7 +48,10 @@ class Guards(RuleModel[State]):
         self.count, self.algorithm, self.broken = (int(values["processes"]), values["algorithm"], values["broken"])
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
-            raise InvalidInput(f"broken={self.broken}: {self.algorithm} has no such rule; set algorithm={owner}.")
+            raise InvalidInput(
+                f"broken={self.broken}: {self.algorithm} does not contain the rule that this breaks; set "
+                f"algorithm={owner}."
+            )
         self.ends = ends(self.count)
         self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
         self._number_of = {at.name: number for number, at in enumerate(self.ends)}
