@@ -2,6 +2,7 @@
 # jupyter:
 #   labkit:
 #     needs: []
+#     slow: true
 # ---
 
 # %% [markdown]

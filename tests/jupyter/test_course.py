@@ -20,8 +20,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 CHECKED = FOLDER.parent / "checked"
-CHOSEN = ("00_start",)
-"""Of the quick notebooks, which nbval runs in every test, those that the slow tests look at, too."""
 BY_KEYS = ("00_start", "05_two_phase_commit", "11_side_effects", "14_capstone")
 """Notebooks through which Tab is pressed, some hundred times in each: with questions, figures, players and runs of
 Spark.
@@ -86,7 +84,7 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if is_slow(name) or name in CHOSEN])
+@pytest.mark.parametrize("name", [*filter(is_slow, NOTEBOOKS)])
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)
     copy = CHECKED if is_slow(name) else FOLDER
