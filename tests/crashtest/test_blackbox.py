@@ -258,7 +258,7 @@ def test_of_a_log_its_making_and_its_first_write_stay_places(tmp_path: Path) -> 
 
 
 def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None:
-    files = ("appended", "cut", "moved", "read")
+    files = ("appended", "cut", "moved", "published", "linked", "read")
     namer = Namer([tmp_path])
     with FileReads([tmp_path]) as reads:
         for name in files:
@@ -268,6 +268,8 @@ def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None
         asked += [
             call(CallKind.TRUNCATE, str(tmp_path / "cut")),
             call(CallKind.RENAME, str(tmp_path / "x"), str(tmp_path / "moved")),
+            call(CallKind.RENAME, str(tmp_path / "published"), str(tmp_path / "part")),
+            call(CallKind.LINK, str(tmp_path / "linked"), str(tmp_path / "part-2")),
         ]
         done = [each for each in map(namer.name, asked) if each is not None]
         taken = logs(done, reads)

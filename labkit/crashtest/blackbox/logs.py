@@ -21,6 +21,8 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     """Return the masked paths of files that were only appended to and never read."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
+    # An effect is named by its new name, so a file that got another name shows only here.
+    renamed = {Path(each.call.path) for each in effects if each.kind in {CallKind.RENAME, CallKind.LINK}}
     for each in effects:
         if each.file:
             kinds[each.where].add(each.kind)
@@ -28,7 +30,9 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     return frozenset(
         where
         for where, done in kinds.items()
-        if CallKind.WRITE in done and done <= APPENDING and all(reads.is_only_written(path) for path in files[where])
+        if CallKind.WRITE in done
+        and done <= APPENDING
+        and all(path not in renamed and reads.is_only_written(path) for path in files[where])
     )
 
 
