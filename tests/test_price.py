@@ -116,7 +116,7 @@ def test_one_disturbed_interval_does_not_count() -> None:
 
 
 def test_a_prediction_is_a_line_and_none_is_a_sentence(monkeypatch) -> None:
-    monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: SimpleNamespace(said=("2",)))
+    monkeypatch.setattr("labkit.teach.questions.notes.of", lambda _: SimpleNamespace(words=("2",)))
     assert noted("13-slope") == 2
     line = lab.expected_wait("13-slope")
     assert "2 s more wait for each second" in str(line)

@@ -233,7 +233,7 @@ def test_what_is_no_measurement_is_refused_and_not_noted(question, found):
 
 def test_one_number_can_be_said_in_many_ways():
     for said in ("6", " 6.0 ", "+6", "6e0"):
-        assert NUMBER.said([said]) == ("6",)
+        assert NUMBER.parse([said]) == ("6",)
 
 
 # The card

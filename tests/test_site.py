@@ -75,7 +75,7 @@ def test_a_stored_page_asks_before_it_answers(
     # The builder has taken the course in the folder in which the site is built.
     monkeypatch.chdir(tmp_path_factory.mktemp("working"))
     monkeypatch.delenv(notes.UNATTENDED, raising=False)
-    [three] = find("00-rows").said(["3"])
+    [three] = find("00-rows").parse(["3"])
     notes.keep(find("00-rows"), (three,), "the builder's own reason")
     assert notes.of(find("00-rows"))
     change(

@@ -100,9 +100,9 @@ def orders(
 
 def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
     """Locate the recorded pipeline in the table."""
-    from labkit.crashtest.blackbox.standing import own_row, read_names, standing
+    from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
-    meanings = [own_row(each) for each in rows]
+    meanings = [user_row(each) for each in rows]
     result = standing(read_names(record), meanings, ends or None)
     print(json.dumps(result.to_json()) if as_json else result.text())
     return 0 if result.found else _UNKNOWN

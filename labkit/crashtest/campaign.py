@@ -232,7 +232,7 @@ class Campaign:
                     given.add(job.id)
                     yield job
 
-    def _one(self, name: str, jobs: Sequence[Job], known: dict[str, Point]) -> Iterator[Job]:
+    def _one(self, name: str, jobs: Sequence[Job], by_id: dict[str, Point]) -> Iterator[Job]:
         if name.startswith("large"):
             yield from self._one_large(name)
             return
@@ -241,11 +241,11 @@ class Campaign:
         if named is not None:
             yield named
             return
-        if first not in known:
+        if first not in by_id:
             raise InvalidInput(
                 f"--only {name}: the run without a crash has no such point; choose an id from a whole report."
             )
-        point = known[first]
+        point = by_id[first]
         yield Job(point.id, str(point), Group.CRASH, (point,))
         if plus:
             recovered = points(self.recoveries.get(point, ()), [point.batch], driver=2)

@@ -51,25 +51,25 @@ def configured(path: Path) -> dict[str, Any]:
     return words
 
 
-def requested(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings | PipelineSettings:
+def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
     """Return the settings of the test: options of the command line (`given`) win over those of the project (`said`).
 
     Raises `InvalidInput` if options exclude each other.
     """
-    given = _but_demands(given)
-    replaced = {keyword for name in given for keyword in OPTIONS[name].instead_of}
-    kept = {name: word for name, word in _but_demands(said).items() if name not in replaced}
-    kind = _kind(given) or _kind(kept) or Settings
-    _refuse_others(kind, given, lambda option: option.flag)
-    if _kind(said) not in (None, kind):
+    command_line = _but_demands(command_line)
+    replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
+    kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
+    kind = _kind(command_line) or _kind(kept) or Settings
+    _refuse_others(kind, command_line, lambda option: option.flag)
+    if _kind(project) not in (None, kind):
         kept = {}
     own = {each.keyword for each in options_of(kind)}
-    return kind.plan({name: word for name, word in kept.items() if name in own} | given)
+    return kind.plan({name: word for name, word in kept.items() if name in own} | command_line)
 
 
-def demanded(said: Mapping[str, Any], given: Mapping[str, Any]) -> Demand:
+def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
     """Return the demanded result, from the command line or else from the project. Raises `InvalidInput`."""
-    words = {**said, **given}
+    words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 

@@ -10,7 +10,7 @@ Tell = Callable[[str, str], None]
 """A function that reports progress; it gets `run` or `done` and a sentence on the run that begins or has ended."""
 
 
-def silent(_what: str, _said: str) -> None:
+def silent(_what: str, _text: str) -> None:
     """Report no progress."""
 
 

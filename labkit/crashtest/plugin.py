@@ -55,7 +55,7 @@ def _taken(option: "Option[Any]") -> dict[str, Any]:
     return form | {"action": "append" if many else "store", "metavar": option.kind.metavar or option.parameter.upper()}
 
 
-def _given(config: pytest.Config) -> dict[str, Any]:
+def _command_line(config: pytest.Config) -> dict[str, Any]:
     """Return the options on pytest's command line by keyword."""
     from labkit.crashtest.configured import OPTIONS
 
@@ -89,7 +89,10 @@ class CrashTests:
         from labkit.crashtest.configured import configured, demanded, requested
 
         try:
-            configuration, options = configured(Path(self._config.rootpath) / "pyproject.toml"), _given(self._config)
+            configuration, options = (
+                configured(Path(self._config.rootpath) / "pyproject.toml"),
+                _command_line(self._config),
+            )
             demand = demanded(configuration, options)
             running = self._stack.enter_context(campaign_of(requested(configuration, options)))
             first = running.healthy()
@@ -153,11 +156,11 @@ class CrashTest(pytest.Item):
 class Weaker(Exception):
     """A run is weaker than expected, or proves nothing."""
 
-    def __init__(self, result: "Result", said: str) -> None:
-        super().__init__(said)
-        self.result, self.said = result, said
+    def __init__(self, result: "Result", reason: str) -> None:
+        super().__init__(reason)
+        self.result, self.reason = result, reason
 
     def text(self) -> str:
         """Return the run's title, the reason and the timeline for a person."""
         story = "\n".join(f"  {line}" for line in self.result.story)
-        return f"{self.result.title}\n{self.said}\n\n{story}"
+        return f"{self.result.title}\n{self.reason}\n\n{story}"

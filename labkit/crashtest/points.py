@@ -79,12 +79,12 @@ def place(where: str) -> tuple[int, int]:
     return (-1, 0) if where == RECOVER else (1, 0)
 
 
-def thin(found: Sequence[Point]) -> list[Point]:
+def thin(candidates: Sequence[Point]) -> list[Point]:
     """Return the points without those of a line's repeated effects in one call: the first two and the last remain."""
-    times = Counter(_line(point) for point in found)
+    times = Counter(_line(point) for point in candidates)
     passed: Counter[object] = Counter()
     kept = []
-    for point in found:
+    for point in candidates:
         passed[_line(point)] += 1
         if point.kind in BOUNDS or passed[_line(point)] <= 2 or passed[_line(point)] == times[_line(point)]:
             kept.append(point)

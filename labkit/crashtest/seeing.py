@@ -121,9 +121,9 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
     return unexplained
 
 
-def unseen_effects(found: Iterable[Gap]) -> list[Effect]:
+def unseen_effects(gaps: Iterable[Gap]) -> list[Effect]:
     """Return an unseen write for each source line next to which rows changed."""
-    lines = [gap.edges[0] for gap in found if gap.edges and gap.edges[0].kind is Kind.LINE]
+    lines = [gap.edges[0] for gap in gaps if gap.edges and gap.edges[0].kind is Kind.LINE]
     return [
         Effect(
             point.batch,

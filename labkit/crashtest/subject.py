@@ -133,7 +133,9 @@ def load(file: str, *, anew: bool = False) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)
-        raise InvalidInput(f"{file}: importing it failed ({_said(error)}); first make it run with python.") from error
+        raise InvalidInput(
+            f"{file}: importing it failed ({_error_text(error)}); first make it run with python."
+        ) from error
     return module
 
 
@@ -146,7 +148,7 @@ def reach(file: str) -> None:
         sys.path.append(str(Path.cwd()))
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:200] if text else type(error).__name__
 
@@ -161,21 +163,21 @@ def find(subject: Subject) -> Any:
     return getattr(module, subject.name)
 
 
-def adapter_of(found: Any, where: object) -> Adapter:
+def adapter_of(candidate: Any, where: object) -> Adapter:
     """Return how Spark would call the object. Raises `InvalidInput` if it is not a sink; `where` begins the message."""
-    if inspect.isclass(found) and _is_data_source(found):
-        if not callable(getattr(found, "streamWriter", None)) or "streamWriter" not in _own(found):
+    if inspect.isclass(candidate) and _is_data_source(candidate):
+        if not callable(getattr(candidate, "streamWriter", None)) or "streamWriter" not in _own(candidate):
             raise InvalidInput(f"{where}: this data source has no streamWriter, which a sink needs; add the method.")
         return Adapter.SOURCE
-    if callable(getattr(found, "process", None)):
+    if callable(getattr(candidate, "process", None)):
         return Adapter.WRITER
-    if inspect.isclass(found) or not callable(found):
+    if inspect.isclass(candidate) or not callable(candidate):
         raise InvalidInput(
-            f"{where}: {_what(found)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an object "
-            "or class with process(row) for foreach, a Python DataSource class with streamWriter, or a function "
+            f"{where}: {_what(candidate)} is not a sink; name a function (DataFrame, batch id) for foreachBatch, an "
+            "object or class with process(row) for foreach, a Python DataSource class with streamWriter, or a function "
             "(stream) that returns stream.writeStream with its format."
         )
-    wanted = _parameters(found)
+    wanted = _parameters(candidate)
     if wanted not in (1, 2):
         raise InvalidInput(
             f"{where}: the function has {wanted} parameters; write one for foreachBatch with (DataFrame, batch id), "
@@ -183,7 +185,7 @@ def adapter_of(found: Any, where: object) -> Adapter:
         )
     if wanted == 2:
         return Adapter.BATCH
-    return Adapter.STREAM if _starts_query(found) else Adapter.WRITER
+    return Adapter.STREAM if _starts_query(candidate) else Adapter.WRITER
 
 
 def _starts_query(function: Any) -> bool:

@@ -16,14 +16,14 @@ class Line(NamedTuple):
     event: Event = Event.STEP
 
 
-def text(found: Sequence[Line]) -> tuple[str, ...]:
+def text(lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the lines as text, with seconds since the first line."""
-    begun = found[0].at if found else 0.0
-    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in found)
+    begun = lines[0].at if lines else 0.0
+    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.said}" for line in lines)
 
 
-def picture(found: Sequence[Line], title: str) -> str:
+def picture(lines: Sequence[Line], title: str) -> str:
     """Return the lines as a space-time diagram, an SVG document."""
     names = {"engine": "engine", "sink": "sink", "reader": "reader"}
-    steps = tuple(Step(line.who, line.event, (), line.said) for line in found)
+    steps = tuple(Step(line.who, line.event, (), line.said) for line in lines)
     return svg(Diagram(names, steps), title=title)

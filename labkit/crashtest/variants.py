@@ -163,11 +163,11 @@ def _see_out(harness: Harness, run: Run, old: Driver) -> None:
     ending = follow(old.events)
     while isinstance(ending, Stopped):  # the driver's main loop reports the same stop once more
         ending = follow(old.events)
-    run.notes.append(f"the old driver was continued and {_said(ending)}")
+    run.notes.append(f"the old driver was continued and {_ending_text(ending)}")
     time.sleep(harness.settings.settle)
 
 
-def _said(outcome: Finished | Ending) -> str:
+def _ending_text(outcome: Finished | Ending) -> str:
     match outcome:
         case Finished():
             return f"failed: {outcome.failed}" if outcome.failed else "ended"

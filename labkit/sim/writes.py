@@ -197,8 +197,8 @@ def parse_recovery(text: str) -> Recovery:
         elif part in list(Leftover):
             recovery = recovery._replace(leftover=Leftover(part))
         else:
-            known = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover]
-            raise InvalidInput(f"recovery has no rule {part[:40]!r}; {nearest(part[:40], known)}")
+            phrases = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover]
+            raise InvalidInput(f"recovery has no rule {part[:40]!r}; {nearest(part[:40], phrases)}")
     return recovery
 
 

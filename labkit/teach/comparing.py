@@ -76,14 +76,14 @@ def _facts_of(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str
     """
     if not facts:
         return {}
-    known: Mapping[str, Fact] = getattr(result, "facts", {})
-    if missing := [name for name in facts if name not in known]:
+    facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
+    if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): no fact {missing[0][:40]!r} in such a run; {nearest(missing[0][:40], list(known))}"
-            if known
+            f"lab.compare(): no fact {missing[0][:40]!r} in such a run; {nearest(missing[0][:40], list(facts_by_name))}"
+            if facts_by_name
             else "lab.compare(): facts are those of simulated runs; leave facts= out."
         )
-    return {name.replace("_", " "): _short(known[name]) for name in facts}
+    return {name.replace("_", " "): _short(facts_by_name[name]) for name in facts}
 
 
 def _short(fact: Fact) -> str:
@@ -131,10 +131,10 @@ def compare(
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
     """Return the one dict of named results, or an empty one. Raises `InvalidInput` for other arguments."""
-    given = results[0] if results else {}
-    if len(results) > 1 or not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+    rows = results[0] if results else {}
+    if len(results) > 1 or not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
         raise InvalidInput(BY_NAME)
-    return given
+    return rows
 
 
 def _facts(value: object) -> Sequence[str]:

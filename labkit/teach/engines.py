@@ -13,7 +13,7 @@ from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.words import columns, nearest
 from labkit.crashtest.blackbox.standing import standing
-from labkit.crashtest.blackbox.writes import Made, Orders, meaning
+from labkit.crashtest.blackbox.writes import AtomicWrite, Orders, meaning
 from labkit.crashtest.engines import kept, pipelines
 from labkit.host.syscalls.support import supported
 from labkit.sim.writes import Write
@@ -86,7 +86,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
     )
 
 
-def _stage(writes: Made) -> Stage:
+def _stage(writes: AtomicWrite) -> Stage:
     decides = bool({Write.DECISION, Write.NOTICE} & set(writes.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
     phrases = [SAID[each] for each in writes.writes if each is not Write.STATE]

@@ -73,11 +73,11 @@ def word(name: str | None = None) -> Card:
 
     Raises `InvalidInput`, with the most similar words, if the glossary does not have the word.
     """
-    known = entries()
+    words = entries()
     if name is None:
-        return _all([entry for entry in known.values() if entry.notebook])
+        return _all([entry for entry in words.values() if entry.notebook])
     wanted = name_in(name, 'lab.word("offset")').strip().lower()
-    for entry in known.values():
+    for entry in words.values():
         if wanted in _forms(entry):
             return _card(entry)
     raise InvalidInput(f"the glossary has no {name[:40]!r}; {_near(wanted[:40])}")
@@ -139,8 +139,8 @@ def _unmarked(text: str) -> str:
 
 def page() -> str:
     """Return the text of docs/glossary.md."""
-    sections, known = read(FILE.read_text(encoding="utf-8"))
-    tables = [_table([entry for entry in known.values() if entry.section == section]) for section in sections]
+    sections, entries_by_word = read(FILE.read_text(encoding="utf-8"))
+    tables = [_table([entry for entry in entries_by_word.values() if entry.section == section]) for section in sections]
     parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]
     return "\n\n".join([HEAD, *parts]) + "\n"
 

@@ -308,9 +308,9 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
     from labkit.crashtest.kept import keep
     from labkit.crashtest.settings import Settings
 
-    known = sorted({each.keyword for each in options_of(Settings)} - {"subject"})
-    if unknown := [name for name in options or {} if name not in known]:
-        raise InvalidInput(f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], known)}")
+    names = sorted({each.keyword for each in options_of(Settings)} - {"subject"})
+    if unknown := [name for name in options or {} if name not in names]:
+        raise InvalidInput(f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], names)}")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
     if "only" in wanted:
         wanted["only"] = _names(wanted["only"])

@@ -159,8 +159,8 @@ class Search:
                 f"{self.exploration.model} claims nothing of rows, so it has no guarantee; see its violated."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
-        asked = ("no_loss", "no_duplicate", "no_unexpected")
-        return guarantee({name: Outcome.VIOLATED if name in self.violated else open_ for name in asked})
+        claims = ("no_loss", "no_duplicate", "no_unexpected")
+        return guarantee({name: Outcome.VIOLATED if name in self.violated else open_ for name in claims})
 
     @property
     def call(self) -> str:

@@ -71,7 +71,7 @@ class Totals:
         """Return the picture as SVG, with the text form as its description."""
         body, top = "", float(TOP)
         for name, run in self.runs.items():
-            highest = max(max(each.records, each.found) for each in run)
+            highest = max(max(each.records, each.reader_sum) for each in run)
             place = _Place(top + 14 + UNIT * highest, LEFT + COLUMN * len(run))
             body += words(12, top, name, "h") + _run(run, highest, place)
             top = place.bottom + BELOW
@@ -92,15 +92,15 @@ def _message(total: Total) -> str:
 def _reader_total(total: Total) -> str:
     """Return the reader's total, and whether it is wrong, or only half of a change has arrived."""
     if total.differs:
-        return f"{total.found} wrong"
-    return f"{total.found}{' between' * (total.found != total.records)}"
+        return f"{total.reader_sum} wrong"
+    return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"
 
 
 def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
     floor = f'<path d="M{LEFT} {number(place.bottom)}H{number(place.right)}" class="la" fill="none"/>'
     scale = "".join(words(LEFT - 18, place.y(each) + 4, str(each), "s") for each in range(highest + 1))
     batch = _steps([each.records for each in run], place, "mt")
-    result = _steps([each.found for each in run], place, "ms m1")
+    result = _steps([each.reader_sum for each in run], place, "ms m1")
     return floor + scale + batch + result + "".join(_marks(run, place))
 
 
@@ -120,9 +120,9 @@ def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
         drawn.append(words(middle, place.bottom + 18, each.message, "ax"))
         if each.is_lost:
             drawn.append(words(middle, place.bottom + 33, "lost", "s ax"))
-        if each.found == each.records:
+        if each.reader_sum == each.records:
             continue
-        y = place.y(each.found)
+        y = place.y(each.reader_sum)
         if each.differs:
             x = middle - 5
             sign = f"M{number(x)} {number(y - 5)}l10 10M{number(x + 10)} {number(y - 5)}l-10 10"

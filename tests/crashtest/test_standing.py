@@ -8,7 +8,7 @@ import pytest
 from command import labkit
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.blackbox.standing import own_row, read_names, readings, standing
+from labkit.crashtest.blackbox.standing import read_names, readings, standing, user_row
 from labkit.crashtest.blackbox.writes import engines
 from labkit.crashtest.engines import RECORDS
 from labkit.sim.writes import Design, parse_order
@@ -37,7 +37,7 @@ def kept(name: str) -> list[str]:
 
 
 def test_rows_of_a_person_give_the_order_and_every_way_to_read_it() -> None:
-    found = standing(NAMES, [own_row(each) for each in SAMPLES])
+    found = standing(NAMES, [user_row(each) for each in SAMPLES])
     assert str(found.found) == "visible > marker"
     said = {each.chosen: each.guarantee for each in found.readings}
     assert said["append; from marker"] == "at-least-once"
@@ -89,14 +89,14 @@ def test_an_order_that_no_recovery_reads_stands_nowhere() -> None:
     assert list(readings(parse_order("visible > plan > marker > decision"))) == []
     names = ["write out #1", "write plan #1", "write done #1"]
     rows = ["write out=visible", "write plan=plan", "write done=decision"]
-    found = standing(names, [own_row(each) for each in rows])
+    found = standing(names, [user_row(each) for each in rows])
     assert found.found is not None
     assert "No cell of the table has this order" in found.text()
 
 
 def test_interleaved_writes_are_said_to_have_no_order() -> None:
     names = ["write store/all.txt #1", "write store/done #1", "write store/all.txt #2"]
-    rows = [own_row(each) for each in SAMPLES]
+    rows = [user_row(each) for each in SAMPLES]
     found = standing(names, rows, ends="exit")
     assert "interleaved" in found.because
     assert found.text() == found.because
@@ -151,5 +151,5 @@ def test_a_wrong_call_gets_one_sentence(arguments: tuple[str, ...], said: str, t
 
 def test_no_row_of_a_person_is_read_as_something_else() -> None:
     with pytest.raises(InvalidInput):
-        own_row("=visible")
-    assert own_row("send a=b COMMIT=commits").pattern == "send a=b COMMIT"
+        user_row("=visible")
+    assert user_row("send a=b COMMIT=commits").pattern == "send a=b COMMIT"

@@ -99,6 +99,6 @@ def test_a_search_that_got_the_same_answers_is_not_made_again():
     assert settled is not None
     assert settled.is_settled
     assert settled.finding is None
-    assert second.asked == first.asked
+    assert second.questions == first.questions
     other = Asker(InNotebook("recover", {"recover": lambda _log: "abort"}), "recover")
     assert known.look(other) is None

@@ -184,7 +184,7 @@ def test_the_eight_sinks_are_as_they_were_predicted(letter: str) -> None:
     answer = InNotebook("sink", {"sink": prepared(eight()[letter])})
     lost = doubled = False
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), "sink"), "table", **LATER, known={})
+        bench = Bench(server, Asker(Steps(answer), "sink"), "table", **LATER, finished_runs={})
         for axis in (axes.CRASH, axes.SECOND, axes.OLDER, axes.QUERY):
             for each in axes.TRIALS[axis](bench):
                 verdict = verdict_of(each.story, each.due)

@@ -33,7 +33,7 @@ def test_the_last_total_is_that_of_the_models_own_tables(name: str) -> None:
     if not settings.at_most:
         right = batch(settings, state.furthest)
         assert last.records == sum(row.value for row in right) == state.furthest
-    assert last.found == sum(row.value * row.times for row in state.consumer.table if row.times > 0)
+    assert last.reader_sum == sum(row.value * row.times for row in state.consumer.table if row.times > 0)
     assert last.is_whole
 
 
@@ -52,7 +52,7 @@ def test_the_last_total_is_that_of_the_models_own_tables(name: str) -> None:
 )
 def test_totals_after_each_message(name: str, found: list, differs: list) -> None:
     shown = totals_of(name)
-    assert [each.found for each in shown] == found
+    assert [each.reader_sum for each in shown] == found
     assert [place for place, each in enumerate(shown) if each.differs] == differs
 
 
@@ -60,7 +60,7 @@ def test_what_is_lost_is_named_and_half_a_change_is_no_error() -> None:
     shown = totals_of("lost_retraction")
     assert [each.message for each in shown if each.is_lost] == ["- hello 1"]
     between = totals_of("retract_stream")[2]
-    assert (between.found, between.records, between.differs) == (1, 3, False)
+    assert (between.reader_sum, between.records, between.differs) == (1, 3, False)
 
 
 def test_the_picture_says_what_its_text_says() -> None:
@@ -95,14 +95,14 @@ def test_each_line_lies_where_its_numbers_say(name: str) -> None:
         if str(path.get("d")).startswith(f"M{LEFT} ")
     }
     floor = float(re.findall(r"M\d+ ([\d.]+)H", lines["la"])[0])
-    for kind, wanted in (("mt", [each.records for each in shown]), ("ms m1", [each.found for each in shown])):
+    for kind, wanted in (("mt", [each.records for each in shown]), ("ms m1", [each.reader_sum for each in shown])):
         heights = [float(each) for each in re.findall(r"[V ]([\d.]+)H", lines[kind])]
         unit = (floor - heights[0]) / wanted[0]
         assert [round((floor - each) / unit) for each in heights] == wanted
     crosses = [each for each in root.iter(f"{SVG}path") if each.get("class") == "cr"]
     rings = [each for each in root.iter(f"{SVG}circle") if each.get("class") == "tg"]
     assert len(crosses) == 1 + sum(each.differs for each in shown)  # one in the key
-    assert len(rings) == 1 + sum(each.found != each.records and not each.differs for each in shown)
+    assert len(rings) == 1 + sum(each.reader_sum != each.records and not each.differs for each in shown)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -122,7 +122,7 @@ class Beside:
             yield from self._row([self._cell(lane, _count(each, lane)) for each in self._folded])
         yield ""
         for line in zip_longest(*self._folded):
-            yield from self._row([self._cell(each.lane, _told(each)) if each else [] for each in line])
+            yield from self._row([self._cell(each.lane, _with_state(each)) if each else [] for each in line])
         for place, record in enumerate(self._records, start=1):
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
@@ -159,7 +159,9 @@ class Beside:
         """
         names = {name: name for name in self._lanes}
         diagrams = [
-            Diagram(names, tuple(drawn(each.lane, _told(each), synced=each.synced) for each in effects[:MOST_STEPS]))
+            Diagram(
+                names, tuple(drawn(each.lane, _with_state(each), synced=each.synced) for each in effects[:MOST_STEPS])
+            )
             for effects in self._folded
         ]
         wide = max(size(diagram)[0] for diagram in diagrams)
@@ -201,7 +203,7 @@ class _Page:
         return document(inside, self._wide, self._high + 12, title=title, desc=described)
 
 
-def _told(each: Seen) -> str:
+def _with_state(each: Seen) -> str:
     return with_state(each.said, each.synced)
 
 

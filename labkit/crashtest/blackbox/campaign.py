@@ -38,7 +38,7 @@ from labkit.crashtest.blackbox.points import (
     pairs,
     points,
 )
-from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, effects_of
@@ -64,7 +64,7 @@ STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
 
-class Made(NamedTuple):
+class FinishedRun(NamedTuple):
     """A finished run and its result."""
 
     job: Job
@@ -185,9 +185,9 @@ class Campaign:
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
-        return self._keep(self._made(job, self.harness))
+        return self._keep(self._finished_run(job, self.harness))
 
-    def _made(self, job: Job, harness: Harness) -> "Made":
+    def _finished_run(self, job: Job, harness: Harness) -> "FinishedRun":
         """Perform one run in the folder of a harness, and repeat it once if it did not reach its point."""
         run = self._try(job, harness)
         if NEVER_REACHED in run.result.unknown:
@@ -196,7 +196,7 @@ class Campaign:
             run = run._replace(result=replace(run.result, notes=(note,)))
         return run
 
-    def _try(self, job: Job, harness: Harness) -> "Made":
+    def _try(self, job: Job, harness: Harness) -> "FinishedRun":
         self.ledger.begin(job)
         with harness.run(job.id, job.title) as run:
             if job.id == CHECKPOINT:
@@ -205,11 +205,11 @@ class Campaign:
                 for name in job.id.split(THEN):
                     harness.crash(run, self._place(name))
                 harness.recover(run)
-        return Made(job, run, self._judged(job, run))
+        return FinishedRun(job, run, self._judged(job, run))
 
-    def _keep(self, made: "Made") -> Result:
+    def _keep(self, finished: "FinishedRun") -> Result:
         """Store the result of a run, and after a single crash the effects of its recovery."""
-        job, run, result = made
+        job, run, result = finished
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[self.points[job.id]] = effects_of(run, 2)
         return self.ledger.keep(result)
@@ -236,18 +236,18 @@ class Campaign:
         for each in self._copies:
             free.put(each)
 
-        def make(job: Job) -> Made | None:
+        def make(job: Job) -> FinishedRun | None:
             copy = free.get()
             try:
                 if self.ledger.is_over():
                     return None
-                run = self._made(job, copy.harness)
+                run = self._finished_run(job, copy.harness)
                 there, here = copy.settings.folder, self.settings.folder
                 return run._replace(result=at_home(run.result, there, here))
             finally:
                 free.put(copy)
 
-        again: list[tuple[Job, Made | None]] = []
+        again: list[tuple[Job, FinishedRun | None]] = []
         with ThreadPoolExecutor(len(self._copies)) as pool:
             try:
                 for job, run in zip(jobs, pool.map(make, jobs), strict=True):
@@ -261,7 +261,7 @@ class Campaign:
                 for each in self._copies:
                     each.harness.beside.stop.set()
                 raise
-        self.harness.hear(each.harness for each in self._copies)
+        self.harness.add_findings(each.harness for each in self._copies)
         for job, run in again:
             if run is None or not run.is_clear:
                 self.run(job)
@@ -423,15 +423,15 @@ def pipeline_campaign(
         place.mkdir(parents=True, exist_ok=True)
         place = place.resolve()
         mark = uuid.uuid4().hex
-        aids = stack.enter_context(Aids(settings, place, {MARK: mark}))
-        harness = Harness(settings, aids, place / "runs", mark)
-        stack.callback(_empty, aids)
+        helpers = stack.enter_context(HelperCommands(settings, place, {MARK: mark}))
+        harness = Harness(settings, helpers, place / "runs", mark)
+        stack.callback(_empty, helpers)
         yield Campaign(settings, harness, tell)
 
 
-def _empty(aids: Aids) -> None:
+def _empty(helpers: HelperCommands) -> None:
     with suppress(ReaderFailed, InvalidInput, JobFailed):
-        aids.reset()
+        helpers.reset()
 
 
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:

@@ -21,7 +21,7 @@ import psutil
 from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.execution import Beside
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, counted, steady
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import MARK, own_folder
@@ -54,7 +54,7 @@ class Copy:
     """A copy of the user's folder, with its own reader."""
 
     settings: PipelineSettings
-    aids: Aids
+    helpers: HelperCommands
     harness: Harness
 
 
@@ -95,7 +95,7 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
     moved(settings, apart)
     _measure(settings.folder, apart)
     try:
-        main.aids.begin()
+        main.helpers.begin()
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         raise Shared(str(error)) from None
     beside = Beside()
@@ -116,12 +116,12 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
 def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Copy:
     mark = f"{main.mark}-{number}"
     try:
-        aids = stack.enter_context(Aids(settings, apart, {MARK: mark}))
+        helpers = stack.enter_context(HelperCommands(settings, apart, {MARK: mark}))
     except InvalidInput as error:
         raise Shared(str(error)) from None
-    harness = Harness(settings, aids, main.folder / f"beside-{number}", mark)
-    harness.knows_what(main)
-    return Copy(settings, aids, harness)
+    harness = Harness(settings, helpers, main.folder / f"beside-{number}", mark)
+    harness.copy_findings(main)
+    return Copy(settings, helpers, harness)
 
 
 def _measure(folder: Path, apart: Path) -> None:
@@ -148,10 +148,10 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
         raise Shared(f"{folder} cannot be copied ({error})") from None
 
 
-def _check(main: Harness, healthy: Healthy, made: Sequence[Copy]) -> None:
+def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Copy]) -> None:
     """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
-    with ThreadPoolExecutor(len(made)) as pool:
-        tried = list(pool.map(lambda copy: _tried(copy, healthy), made))
+    with ThreadPoolExecutor(len(all_copies)) as pool:
+        tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
     times = Counter(place for each in tried for place in each.places)
     common = [place for place, count in times.items() if count > 1]
     home = [place for place in times if _is_below(place, main.settings.folder)]
@@ -160,9 +160,9 @@ def _check(main: Harness, healthy: Healthy, made: Sequence[Copy]) -> None:
     for each in tried:
         if each.why:
             raise Shared(each.why)
-    if main.aids.read():
+    if main.helpers.read():
         raise Shared("its rows do not stay in the copy of the folder in which it runs")
-    for copy in made:
+    for copy in all_copies:
         _check_emptied(copy)
 
 
@@ -193,7 +193,7 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
         with harness.run("healthy", "no crash, beside others") as run:
             start = harness.start(run)
             harness.settle()
-            steady(copy.aids.read)
+            steady(copy.helpers.read)
             harness.look(run, "end")
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         # As of a reset that finds what another copy has just made.
@@ -239,8 +239,8 @@ def at_home(result: Result, copy: Path, folder: Path) -> Result:
 
 def _check_emptied(copy: Copy) -> None:
     try:
-        copy.aids.begin()
-        left = copy.aids.read()
+        copy.helpers.begin()
+        left = copy.helpers.read()
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         raise Shared(str(error).rstrip(".")) from None
     if left:

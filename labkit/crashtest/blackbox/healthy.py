@@ -15,7 +15,7 @@ from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, expect, some
 from labkit.crashtest.blackbox.logs import logs
-from labkit.crashtest.blackbox.reading import Aids
+from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
 from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.harness.reader import ReaderFailed
@@ -69,9 +69,9 @@ class Glances:
     are tried later depend on the readings.
     """
 
-    def __init__(self, aids: Aids, usual: float) -> None:
+    def __init__(self, helpers: HelperCommands, usual: float) -> None:
         """`usual` is the seconds that a reading takes."""
-        self._aids, self._usual = aids, usual
+        self._helpers, self._usual = helpers, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -85,7 +85,7 @@ class Glances:
             return
         begun = time.monotonic()
         try:
-            values = self._aids.read(HELD_SECONDS)
+            values = self._helpers.read(HELD_SECONDS)
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
         except ReaderFailed:  # neighbouring glances are compared instead
@@ -116,9 +116,9 @@ class Glances:
 
 def healthy(harness: Harness) -> Healthy:
     """Perform the run without a crash. Raises `InvalidInput` if the pipeline or the reader fails even there."""
-    expected = harness.aids.expected()
+    expected = harness.helpers.expected()
     usual = _empty_store(harness)
-    glances = Glances(harness.aids, usual)
+    glances = Glances(harness.helpers, usual)
     harness.wanted = expected
     with harness.run("healthy", "no crash") as run:
         start = harness.start(run, ask=glances)
@@ -181,12 +181,12 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
 
 def _empty_store(harness: Harness) -> float:
     """Empty the store and return the seconds that a reading takes. Raises `InvalidInput` if rows remain."""
-    aids = harness.aids
-    aids.begin()
+    helpers = harness.helpers
+    helpers.begin()
     try:
-        surely(aids.read, 2.0)  # the first reading may import modules, and so is not timed
-        usual = min(_timed(aids) for _ in range(READINGS))
-        left = surely(aids.read, 2.0)
+        surely(helpers.read, 2.0)  # the first reading may import modules, and so is not timed
+        usual = min(_timed(helpers) for _ in range(READINGS))
+        left = surely(helpers.read, 2.0)
     except ReaderFailed as error:
         raise InvalidInput(
             f"{str(error).rstrip('.')}; if the store is still empty, the reader must return no rows."
@@ -199,10 +199,10 @@ def _empty_store(harness: Harness) -> float:
     return usual
 
 
-def _timed(aids: Aids) -> float:
+def _timed(helpers: HelperCommands) -> float:
     """Return the seconds that one reading takes."""
     begun = time.monotonic()
-    surely(aids.read, 2.0)
+    surely(helpers.read, 2.0)
     return time.monotonic() - begun
 
 
@@ -232,7 +232,7 @@ def _read(harness: Harness, run: PipelineRun) -> None:
     """Read until two readings agree, then store one in the run. Raises `JobFailed` if two readings never agree."""
     if harness.wanted is not None:
         harness.settle()
-    steady(harness.aids.read)
+    steady(harness.helpers.read)
     harness.look(run, "end")
 
 

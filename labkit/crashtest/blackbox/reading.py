@@ -42,7 +42,7 @@ def last_words(log: Path) -> str:
     return f'it said "{spoken[-1][:LAST_WORDS]}"' if spoken else "it said nothing"
 
 
-class Errand:
+class HelperCommand:
     """One command of the user, run by a shell in the user's folder."""
 
     def __init__(self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str]) -> None:
@@ -78,10 +78,12 @@ class Errand:
         if late:
             raise ReaderFailed(f"{self.option}: it took more than {seconds:.3g} s and was stopped.")
         if run.status != 0:
-            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {self._said(errors)}; run it by hand first.")
+            raise ReaderFailed(
+                f"{self.option}: {ending(run.status)}; {self._last_error(errors)}; run it by hand first."
+            )
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def _said(self, errors: Path) -> str:
+    def _last_error(self, errors: Path) -> str:
         return last_words(errors if errors.stat().st_size else self.log)
 
 
@@ -98,18 +100,18 @@ def ending(status: int | None) -> str:
 class CommandReader:
     """A reader of the rows that a command prints as JSON Lines."""
 
-    def __init__(self, errand: Errand) -> None:
-        self._errand = errand
+    def __init__(self, command: HelperCommand) -> None:
+        self._command = command
 
     def values(self, seconds: float | None = None) -> list[Any]:
         """Return the rows that the command prints now. Raises `ReaderFailed`, or `InvalidInput` if they are not
         JSON.
         """
-        printed = self._errand.run(seconds or COMMAND_SECONDS)
-        return lines(printed, self._errand.option)
+        printed = self._command.run(seconds or COMMAND_SECONDS)
+        return lines(printed, self._command.option)
 
 
-class Aids:
+class HelperCommands:
     """The reader, the feed command and the reset command of a test, within a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
@@ -138,24 +140,24 @@ class Aids:
             self.reader = reader
             self._reset = reader.reset if reader.resets else None
         else:
-            self.reader = CommandReader(self._errand("--read-command", settings.read_command))
+            self.reader = CommandReader(self._command("--read-command", settings.read_command))
         if settings.reset:
-            self._reset = self._errand("--reset", settings.reset).run
+            self._reset = self._command("--reset", settings.reset).run
         if self._reset is None:
             raise InvalidInput(
                 "--command: every run begins from nothing; say with --reset 'CMD', or by a function reset() beside the "
                 "reader, how store, checkpoint and input are emptied."
             )
 
-    def _errand(self, option: str, command: str) -> Errand:
-        return Errand(option, command, self._settings.folder, self._scratch, self._mark)
+    def _command(self, option: str, command: str) -> HelperCommand:
+        return HelperCommand(option, command, self._settings.folder, self._scratch, self._mark)
 
     def begin(self) -> None:
         """Empty everything, then feed the input. Raises `InvalidInput` if the reset or the feed fails."""
         try:
             self.reset()
             if self._settings.feed:
-                self._errand("--feed", self._settings.feed).run()
+                self._command("--feed", self._settings.feed).run()
         except ReaderFailed as error:
             raise InvalidInput(str(error)) from None
 

@@ -29,9 +29,9 @@ from labkit.crashtest.blackbox.expectation import Expectation, expect, text
 from labkit.crashtest.blackbox.logs import read_after_all
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.power_cut import Journal
-from labkit.crashtest.blackbox.reading import Aids, ending, last_words
+from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
-from labkit.crashtest.harness.leftovers import MARK, end, strays
+from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.samples import SETTLED
@@ -96,8 +96,8 @@ class PipelineRun:
 class Harness:
     """The pipeline, the reader and the store of one test; `run` provides one run."""
 
-    def __init__(self, settings: PipelineSettings, aids: Aids, folder: Path, mark: str) -> None:
-        self.settings, self.aids = settings, aids
+    def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
+        self.settings, self.helpers = settings, helpers
         self.folder, self.mark = folder, mark
         self.wanted: list[Any] | None = None
         """The rows that are due, as the user gave them; None without `--expected`."""
@@ -118,13 +118,13 @@ class Harness:
         """Whether a command that ends without an effect while rows are missing is started again for a while."""
         self._count = 0
 
-    def knows_what(self, other: "Harness") -> None:
+    def copy_findings(self, other: "Harness") -> None:
         """Copy the findings of the run without a crash from another harness of the same pipeline."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
 
-    def hear(self, others: Iterable["Harness"]) -> None:
+    def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add the findings of runs of other harnesses of the same pipeline."""
         for other in others:
             self.recalled |= other.recalled
@@ -138,7 +138,7 @@ class Harness:
         run = PipelineRun(name, title, self.folder / f"{self._count:03}")
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
-        self.aids.begin()
+        self.helpers.begin()
         try:
             with FileReads(self.settings.watched) as reads:
                 run.reads = reads
@@ -159,7 +159,7 @@ class Harness:
 
     def _sweep(self) -> None:
         """Kill processes that outlived both their start of the pipeline and the process that guards it."""
-        left = strays(self.mark)
+        left = marked_processes(self.mark)
         if left:
             end(left)
             self.strays.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
@@ -206,7 +206,7 @@ class Harness:
 
     def misses_nothing(self) -> bool:
         """Return whether every row that is due can be read now; other rows may be there as well."""
-        values = self.aids.read()
+        values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
@@ -281,7 +281,7 @@ class Harness:
         """Wait while missing rows may still arrive, and return how many are still missing."""
         finish = time.monotonic() + SETTLED
         while True:
-            values = surely(self.aids.read)
+            values = surely(self.helpers.read)
             missing = self._expects(values).misses(values) if values else 1
             if not missing or time.monotonic() > finish:
                 return missing
@@ -289,7 +289,7 @@ class Harness:
 
     def look(self, run: PipelineRun, moment: str) -> None:
         """Take a reading while nothing of the pipeline runs. Raises `ReaderFailed` if repeated readings fail."""
-        values = surely(self.aids.read)
+        values = surely(self.helpers.read)
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
 

@@ -100,7 +100,7 @@ def doubts(
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
     if gaps:
-        named = "; ".join(_said(each, effects) for each in gaps[:FEW])
+        named = "; ".join(_gap_text(each, effects) for each in gaps[:FEW])
         more = f"; and {len(gaps) - FEW} more" if len(gaps) > FEW else ""
         reasons.append(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there "
@@ -177,7 +177,7 @@ def _shows(effect: Effect) -> bool:
     return effect.kind in SHOWING or is_shown_by_sync
 
 
-def _said(change: Change, effects: Sequence[Effect]) -> str:
+def _gap_text(change: Change, effects: Sequence[Effect]) -> str:
     counts = ((change.appeared, "appeared"), (change.gone, "went"))
     rows = " and ".join(f"{count} row(s) {word}" for count, word in counts if count)
     later = _place(change.later.happened, effects)

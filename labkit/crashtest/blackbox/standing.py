@@ -84,14 +84,14 @@ class Standing(NamedTuple):
         yield f"{len(self.found.steps)} step(s), each in the order: {self.found}"
         rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.found.steps[-1].made]
         yield columns(rows)
-        yield from self._told()
+        yield from self._restart_lines()
 
-    def _told(self) -> Iterator[str]:
+    def _restart_lines(self) -> Iterator[str]:
         if not self.readings:
             yield "No cell of the table has this order: nothing reads one of its writes."
             return
         yield "The record does not show what becomes of rows that come again, nor what a restart reads; by these:"
-        yield columns([(f"  {each.chosen}", _said(each)) for each in self._telling()])
+        yield columns([(f"  {each.chosen}", _guarantee_text(each)) for each in self._telling()])
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
@@ -123,7 +123,7 @@ def _kinds(effects: Sequence[str]) -> str:
     return ", ".join(kinds[:SHOWN]) + more
 
 
-def _said(reading: Reading) -> str:
+def _guarantee_text(reading: Reading) -> str:
     guarantee = reading.guarantee
     if reading.guarantee_with_other_rows != guarantee:
         guarantee += f" ({reading.guarantee_with_other_rows} if a repeated step gets other rows)"
@@ -147,7 +147,7 @@ def read_names(path: Path) -> list[str]:
     return [each.name for each in record.effects]
 
 
-def own_row(text: str) -> Meaning:
+def user_row(text: str) -> Meaning:
     """Return the row that a user writes, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):

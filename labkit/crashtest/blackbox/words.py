@@ -21,8 +21,8 @@ def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
     """Return the reason for the guarantee. `values` are the expected rows in order; `due` is how many of them are
     due.
     """
-    reasons = _said(verdict, COUNTED, values)
-    meanwhile = _said(verdict, MEANWHILE, values)
+    reasons = _reasons(verdict, COUNTED, values)
+    meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:
         sentence = f"{verdict.guarantee}, because {' and '.join(reasons)}"
     else:
@@ -39,17 +39,17 @@ _ROW = re.compile(
 """A record as the explanation names it, with the batch and attempt that wrote it."""
 
 
-def in_their_rows(found: Explanation, values: Sequence[Any]) -> Explanation:
+def in_their_rows(explanation: Explanation, values: Sequence[Any]) -> Explanation:
     """Return the explanation with the user's rows in place of the offsets that the test assigned to them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])
         return text(values[offset])[:SHOWN] if offset < len(values) else match[0]
 
-    return replace(found, refuted=_ROW.sub(quoted, found.refuted))
+    return replace(explanation, refuted=_ROW.sub(quoted, explanation.refuted))
 
 
-def _said(verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]) -> list[str]:
+def _reasons(verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]) -> list[str]:
     clauses = []
     for anomaly, sentence in sentences.items():
         places = getattr(verdict, anomaly)

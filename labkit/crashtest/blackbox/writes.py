@@ -56,7 +56,7 @@ def fits(pattern: str, name: str) -> bool:
     return any(fnmatch.fnmatchcase(each, pattern) for each in (name, bare, f"{kind} /{place}"))
 
 
-def meaning(pattern: str, said: str) -> Meaning:
+def meaning(pattern: str, writes: str) -> Meaning:
     """Return a row from its text: `visible+marker`, `(visible)` for a write at the commit, `commits`, or `nothing`.
 
     Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for an unknown word.
@@ -64,7 +64,7 @@ def meaning(pattern: str, said: str) -> Meaning:
     now: set[Write] = set()
     later: set[Write] = set()
     commits = False
-    for part in said.replace("+", " ").split():
+    for part in writes.replace("+", " ").split():
         if part == COMMITS:
             commits = True
         elif part != NOTHING:
@@ -72,7 +72,7 @@ def meaning(pattern: str, said: str) -> Meaning:
             word = part[1:-1] if inside else part
             write = word_of(Write, word, f"write for {pattern!r}")
             (later if inside else now).add(write)
-    if not said.strip():
+    if not writes.strip():
         raise InvalidInput(f"{pattern!r} means no write; say {NOTHING!r} if that is meant.")
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
@@ -99,10 +99,10 @@ def engines() -> dict[str, Engine]:
     return {name: _engine(name, dict(table)) for name, table in tables.items()}
 
 
-def _engine(name: str, said: dict[str, str]) -> Engine:
-    sign, idle = said.pop("sign"), said.pop("idle", "")
+def _engine(name: str, table: dict[str, str]) -> Engine:
+    sign, idle = table.pop("sign"), table.pop("idle", "")
     writes = frozenset(word_of(Write, each, "write") for each in idle.split())
-    return Engine(name, sign, writes, meanings(said))
+    return Engine(name, sign, writes, meanings(table))
 
 
 def known(*names: str) -> tuple[Meaning, ...]:
@@ -119,7 +119,7 @@ def recognised(names: Sequence[str]) -> list[Engine]:
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
-class Made(NamedTuple):
+class AtomicWrite(NamedTuple):
     """An atomic set of writes, with the effects that made it."""
 
     writes: AtomicSet
@@ -129,7 +129,7 @@ class Made(NamedTuple):
 class Step(NamedTuple):
     """One step of a run."""
 
-    made: tuple[Made, ...]
+    made: tuple[AtomicWrite, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
@@ -202,8 +202,8 @@ def orders(
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
     """Return the effects that no row matches, each kind once, in their order."""
-    known = (without_number(name) for name in names if not _row(name, table))
-    return list(dict.fromkeys(known))
+    names_without_number = (without_number(name) for name in names if not _row(name, table))
+    return list(dict.fromkeys(names_without_number))
 
 
 class _Event(NamedTuple):
@@ -278,4 +278,4 @@ def _step(events: Sequence[_Event]) -> Step:
         more = ", and so on" if len(turns) > SHOWN else ""
         message = order_text(turns[:SHOWN]) + more
         raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {message}.")
-    return Step(tuple(Made(writes, tuple(names)) for writes, names in effects.items()))
+    return Step(tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items()))

@@ -71,7 +71,7 @@ class SinkQuery:
         self._commits = Path(task.checkpoint) / "commits"
         self._progress, self._since = (0, 0), time.monotonic()
         self._looked = self._since
-        self._told = False
+        self._reported = False
         self._starter: Starter | None = None
         self._query = self._start(spark)
 
@@ -113,8 +113,8 @@ class SinkQuery:
         return True
 
     def _say_stopped(self) -> None:
-        if self._ticket.then == "stop" and not self._told:
-            self._told = True
+        if self._ticket.then == "stop" and not self._reported:
+            self._reported = True
             say_reached(self._ticket)
 
     def _look_for_commits(self) -> None:

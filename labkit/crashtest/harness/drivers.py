@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from labkit.core.errors import LabError
-from labkit.crashtest.harness.leftovers import MARK, end, strays
+from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.subject import SUBJECT
 from labkit.host.cores import cores
@@ -63,7 +63,7 @@ class Driver:
     def close(self) -> list[int]:
         """End the driver and the processes that its sink left outside its session; return the ids of the latter."""
         self._standby.__exit__(None, None, None)
-        left = strays(self.mark)
+        left = marked_processes(self.mark)
         end(left)
         return left
 

@@ -66,7 +66,7 @@ def _peer(address: Any) -> str:
     return address if isinstance(address, str) else f"{address.ip}:{address.port}"
 
 
-def strays(mark: str) -> list[int]:
+def marked_processes(mark: str) -> list[int]:
     """Return the ids of living processes with a test's mark, in any session, sorted."""
     pids = []
     for process in psutil.process_iter():

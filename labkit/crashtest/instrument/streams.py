@@ -130,12 +130,12 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _around_function(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
-    def given(self: Any, func: Callable[["DataFrame", int], None]) -> Any:
+    def recorded(self: Any, func: Callable[["DataFrame", int], None]) -> Any:
         start = _current()
         ticket = start.ticket if start else None
         return plain(self, func if ticket is None else _recorded(func, ticket))
 
-    return given
+    return recorded
 
 
 def _recorded(function: Callable[["DataFrame", int], None], ticket: Ticket) -> Callable[["DataFrame", int], None]:

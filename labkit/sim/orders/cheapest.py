@@ -55,16 +55,16 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 class _Orders:
     """The orders near a given one, by the number of edits between them; each level is computed on demand."""
 
-    def __init__(self, steps: Steps, held: frozenset[Write]) -> None:
+    def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
-        self._held = held
+        self._fixed = fixed
         self._levels = [[steps]]
 
     def level(self, cost: int) -> list[Steps]:
         while len(self._levels) <= cost:
             fresh = []
             for steps in self._levels[-1]:
-                for edit, after in edited(steps, self._held):
+                for edit, after in edited(steps, self._fixed):
                     if after not in self.edits:
                         self.edits[after] = (*self.edits[steps], edit)
                         fresh.append(after)
@@ -72,29 +72,29 @@ class _Orders:
         return self._levels[cost]
 
 
-def edited(steps: Steps, held: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
+def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
     """Yield every order that one edit makes, with the edit in words."""
-    there = [write for each in steps for write in each if write not in held]
+    there = [write for each in steps for write in each if write not in fixed]
     for write in there:
         rest = without(steps, (write,))
-        for where, after in _placed(rest, write, held):
+        for where, after in _placed(rest, write, fixed):
             if after != steps:
                 yield f"move {write} {where}", after
         if write is not Write.VISIBLE:
             yield f"leave out {write}", rest
     for write in Write:
-        if write not in (*there, *held, Write.NOTICE):
-            for where, after in _placed(steps, write, held):
+        if write not in (*there, *fixed, Write.NOTICE):
+            for where, after in _placed(steps, write, fixed):
                 yield f"add {write} {where}", after
 
 
-def _placed(steps: Steps, write: Write, held: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
+def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
     """Yield every order with a write inserted: first alone, then into an existing set."""
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
     for place, each in enumerate(steps):
-        if held.intersection(each):
+        if fixed.intersection(each):
             continue
         joined = atomic((*each, write))
         yield (f"into one atomic set with {'+'.join(each)}", (*steps[:place], joined, *steps[place + 1 :]))

@@ -84,8 +84,8 @@ class PostgresStore:
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
-            known = names.key_from_text(key)
-            yield (Observation(offset, known, value, batch, attempt), Span.exactly(float(at)))
+            restored_key = names.key_from_text(key)
+            yield (Observation(offset, restored_key, value, batch, attempt), Span.exactly(float(at)))
 
     def _notes_moments(self) -> bool:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))

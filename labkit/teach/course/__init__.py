@@ -80,9 +80,9 @@ def signed(source: Path) -> str:
 
 def filled(name: str, words: Mapping[str, str]) -> str:
     """Return a template with its placeholders filled in."""
-    known = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
+    values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
-    return Template(text).substitute({**known, **words})
+    return Template(text).substitute({**values, **words})
 
 
 class Listed(NamedTuple):

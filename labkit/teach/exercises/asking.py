@@ -41,7 +41,7 @@ class Asker:
         return self._answers[key][1]
 
     @property
-    def asked(self) -> "list[tuple[Sequence[Plain], Plain]]":
+    def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
         """All different questions with their answers, in the order in which they were asked."""
         return list(self._answers.values())
 

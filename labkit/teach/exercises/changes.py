@@ -149,9 +149,9 @@ def judge_apply(answer: Answer, variant: Variant) -> Finding:
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 
     def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
-        for given in chosen.get("systems", ()):
-            for case in _met(json.dumps(given)):
-                yield case, given
+        for parameters in chosen.get("systems", ()):
+            for case in _met(json.dumps(parameters)):
+                yield case, parameters
         for case in _put_together(chosen["tables"]) if "tables" in chosen else ():
             yield case, {}
 

@@ -231,10 +231,10 @@ def progress(notebook: str | None = None) -> None:
     for exercise in assignments().values():
         if notebook is not None and not is_of(exercise, notebook):
             continue
-        known = notes.of(exercise.name)
-        points = int(known.get("points", 0))
+        progress_note = notes.of(exercise.name)
+        points = int(progress_note.get("points", 0))
         got, most = got + points, most + exercise.points
-        state = str(known.get("state", NOT_ATTEMPTED))
+        state = str(progress_note.get("state", NOT_ATTEMPTED))
         rows.append((exercise.name, exercise.kind, exercise.level, state, f"{points} of {exercise.points}"))
     rows.append(("total", "", "", "", f"{got} of {most}"))
     text = columns(rows)

@@ -66,8 +66,8 @@ def _point(chosen: Chosen, wanted: str) -> str:
     order = chosen["order"] or possible[0]
     if order not in possible:
         raise InvalidInput(f'{strategy} supports the order {" or ".join(possible)}, or None; it is "{order}".')
-    known = [each.value for each in POINTS[strategy, Order(order)]]
-    return wanted if wanted in known else "sink.after_pre_commit"
+    points = [each.value for each in POINTS[strategy, Order(order)]]
+    return wanted if wanted in points else "sink.after_pre_commit"
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:

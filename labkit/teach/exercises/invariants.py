@@ -174,9 +174,9 @@ def systems_of(variant: Variant) -> list[System]:
     """Return the systems of a variant, in order."""
     chosen = dict(variant.parameters)
     return [
-        *(System(name, given, is_good=True) for name, given in chosen.get("good", ())),
-        *(System(name, given) for name, given in chosen.get("bad", ())),
-        *(System(name, given, assembled=parts) for name, given, parts in chosen.get("assembled", ())),
+        *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),
+        *(System(name, parameters) for name, parameters in chosen.get("bad", ())),
+        *(System(name, parameters, assembled=parts) for name, parameters, parts in chosen.get("assembled", ())),
     ]
 
 

@@ -358,8 +358,8 @@ def _error_text(error: Exception) -> str:
     is_of_connection = isinstance(error, psycopg.OperationalError) and not error.sqlstate
     if is_of_connection or isinstance(error, LabError):
         return f"the session was lost, or took longer than {LONGEST:g} s"
-    known = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    text = known or str(error).strip()
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    text = primary or str(error).strip()
     return text.splitlines()[0][:200] if text else type(error).__name__
 
 

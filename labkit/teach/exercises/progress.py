@@ -54,28 +54,28 @@ def of(name: str) -> Note:
 
 def note(name: str, **more: Unpack[Note]) -> None:
     """Record values for one exercise. If the folder is not writable, they stay in memory, without an error."""
-    known = _all()
-    known[name] = {**known.get(name, Note()), **more}
-    _write(known, name)
+    stored = _all()
+    stored[name] = {**stored.get(name, Note()), **more}
+    _write(stored, name)
 
 
 def forget(name: str) -> None:
     """Drop the record of one exercise."""
-    known = _all()
-    if known.pop(name, None) is not None:
-        _write(known, name)
+    stored = _all()
+    if stored.pop(name, None) is not None:
+        _write(stored, name)
 
 
 def _all() -> dict[str, Note]:
-    known, _ = _read()
-    if known is None:
-        known = dict(_kept)
+    stored, _ = _read()
+    if stored is None:
+        stored = dict(_kept)
     for name in _unwritten:
         if name in _kept:
-            known[name] = _kept[name]
+            stored[name] = _kept[name]
         else:
-            known.pop(name, None)
-    return known
+            stored.pop(name, None)
+    return stored
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
@@ -91,8 +91,8 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
         return None, False
     if not isinstance(read, dict):
         return None, False
-    known: dict[str, Note] = {name: cast("Note", each) for name, each in read.items() if isinstance(each, dict)}
-    return _carried_over(known), len(known) == len(read)
+    stored: dict[str, Note] = {name: cast("Note", each) for name, each in read.items() if isinstance(each, dict)}
+    return _carried_over(stored), len(stored) == len(read)
 
 
 def _carried_over(read: dict[str, Note]) -> dict[str, Note]:

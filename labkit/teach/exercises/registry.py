@@ -55,14 +55,14 @@ def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
 
 
 def _assignment(name: str, notebook: str, table: dict[str, Any]) -> Assignment:
-    given = table | {"kind": Kind(table["kind"]), "level": Level(table["level"]), "task": table["task"].strip()}
-    return Assignment(name, notebook, **given | {"axes": tuple(table.get("axes", {}).items())})
+    fields = table | {"kind": Kind(table["kind"]), "level": Level(table["level"]), "task": table["task"].strip()}
+    return Assignment(name, notebook, **fields | {"axes": tuple(table.get("axes", {}).items())})
 
 
 @cache
 def _exercise(name: str) -> Exercise:
-    asked, module = _beside(name)[name]
-    return Exercise(**vars(asked), **_judging(asked, module)._asdict())
+    assignment, module = _beside(name)[name]
+    return Exercise(**vars(assignment), **_judging(assignment, module)._asdict())
 
 
 def _judging(assignment: Assignment, module: str) -> Judging:

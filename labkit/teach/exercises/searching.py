@@ -52,7 +52,7 @@ class AnswerNode:
     def keep(self, ask: Asker, finding: Finding | None) -> None:
         """Store the result of a search under the answers that led to it."""
         here = self
-        for arguments, answer in ask.asked:
+        for arguments, answer in ask.questions:
             here.arguments = tuple(arguments)
             here = here.after.setdefault(json.dumps(answer), AnswerNode())
         here.is_settled, here.finding = True, finding
@@ -90,7 +90,7 @@ def steady(ask: Asker, seen: str) -> Finding:
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
         return Finding(False, changed, changed, "The same arguments get the same answer.", general=general)
-    return Finding(True, f"{seen}; {ask.name} was asked {len(ask.asked)} different questions.", seen)
+    return Finding(True, f"{seen}; {ask.name} was asked {len(ask.questions)} different questions.", seen)
 
 
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:

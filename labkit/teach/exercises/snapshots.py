@@ -35,15 +35,15 @@ _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True
 """The combinations that occur in most snapshots; in the last one the transfer is lost."""
 
 
-def _copies(model: Model[Any], said: Mapping[str, Any]) -> Iterator[Any]:
+def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield snapshots with every combination of places for the transfers, one transfer for each channel.
 
     A transfer in `any` may be in any places, also in several; one in `usual` in those of most snapshots; one in
     `done` is sent and received.
     """
-    channels = [*said["any"], *said.get("usual", ()), *said.get("done", ())]
-    options = [_PLACES] * len(said["any"]) + [_USUAL] * len(said.get("usual", ()))
-    done = [((True, True, False),)] * len(said.get("done", ()))
+    channels = [*choice["any"], *choice.get("usual", ()), *choice.get("done", ())]
+    options = [_PLACES] * len(choice["any"]) + [_USUAL] * len(choice.get("usual", ()))
+    done = [((True, True, False),)] * len(choice.get("done", ()))
     for places in product(*options, *done):
         parts = _filled(len(model.initial().processes), channels, places)
         yield model.initial()._replace(completed=tuple(parts))

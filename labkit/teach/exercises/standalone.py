@@ -89,17 +89,17 @@ def opened(path: Path) -> Opened:
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
     names = {name for cell in cells if (name := named_exercise(cell))}
     # A copy from before an exercise moved holds exercises of two notebooks: those that have stayed say which one it is.
-    asked = (
+    notebooks = (
         _asking(names)
         or _asking(map(now, names))
         or {each.notebook for each in assignments().values() if each.notebook == path.stem}
     )
-    if len(asked) != 1:
+    if len(notebooks) != 1:
         raise InvalidInput(
             f"{path}: its exercises do not belong to exactly one notebook of the lab; name a file such as "
             "05_two_phase_commit.ipynb."
         )
-    [notebook] = asked
+    [notebook] = notebooks
     released = released_cells(notebook)
     if released is None:
         raise InvalidInput(f"{path}: the released copy of {notebook} is missing; reinstall the lab.")
@@ -110,8 +110,8 @@ def opened(path: Path) -> Opened:
 
 def _asking(names: Iterable[str]) -> set[str]:
     """Return the notebooks to which these exercises belong."""
-    asked = assignments()
-    return {asked[name].notebook for name in names if name in asked}
+    by_name = assignments()
+    return {by_name[name].notebook for name in names if name in by_name}
 
 
 def check_all(path: Path) -> Iterator[Checked]:

@@ -15,7 +15,7 @@ from labkit.teach.exercises.contract import Plain
 
 Request = list[Plain]
 """The name of an operation, followed by its arguments."""
-Known = Sequence[Sequence[Any]]
+Exchanges = Sequence[Sequence[Any]]
 """The pairs of a request and its answer so far, where an answer is `["gave", value]` or `["raised", kind, text]`."""
 
 
@@ -29,8 +29,8 @@ class Store:
     HAS = ""
     """The calls that a sink may make, for the error message on any other call."""
 
-    def __init__(self, known: Known) -> None:
-        self._known, self._at = known, 0
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges, self._at = exchanges, 0
         self.wanted: Request | None = None
         """The first request that has no answer yet."""
         self.differs = False
@@ -42,10 +42,10 @@ class Store:
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:
             raise Waits  # a `finally` of the sink goes on asking
-        if self._at == len(self._known):
+        if self._at == len(self._exchanges):
             self.wanted = list(request)
             raise Waits
-        asked, (kind, *what) = self._known[self._at]
+        asked, (kind, *what) = self._exchanges[self._at]
         self._at += 1
         if asked != list(request):
             self.differs = True
@@ -106,14 +106,14 @@ class Folder(Store):
 STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
-def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[Plain]) -> Any:
+def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: Sequence[Plain]) -> Any:
     """Return what a sink does next: `["do", request]`, `["end", returned text]`, `["raised", text]`, or
     `["differs"]`.
 
     `known` contains its requests so far with their answers, and `arguments` its arguments after the store. For
     a stub, returns or raises the same as the stub.
     """
-    store = STORES[kind](known)
+    store = STORES[kind](exchanges)
     reply: list[Any] = []
     try:
         ended = sink(store, *arguments)
@@ -124,7 +124,7 @@ def step(sink: Callable[..., Any], kind: str, known: Known, arguments: Sequence[
     except Exception as error:  # noqa: BLE001  # whatever a sink raises ends its batch
         reply = ["raised", f"{type(error).__name__}: {error}"[:300]]
     else:
-        if ended is ... and not known and store.wanted is None:
+        if ended is ... and not exchanges and store.wanted is None:
             return ...
         reply = ["end", ended if isinstance(ended, str) else None]
     if store.differs:

@@ -59,16 +59,16 @@ class StoppedWriters:
 
     title = "Stopped, replaced, and continued"
 
-    def __init__(self, found: Sequence[Stopped], missing: str = "") -> None:
-        self.found, self.missing = list(found), missing
+    def __init__(self, writers: Sequence[Stopped], missing: str = "") -> None:
+        self.writers, self.missing = list(writers), missing
 
     @property
     def doubled(self) -> list[str]:
         """The stores with duplicate rows."""
-        return [each.name for each in self.found if each.twice]
+        return [each.name for each in self.writers if each.twice]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [(each.name, f"{each.verdict.rows} of {len(ROWS)}", each.second, each.first) for each in self.found]
+        return [(each.name, f"{each.verdict.rows} of {len(ROWS)}", each.second, each.first) for each in self.writers]
 
     def __str__(self) -> str:
         return columns([("", "rows", "the successor", "the old writer"), *self._rows()])

@@ -22,11 +22,11 @@ def file(path: str) -> Write:
     """Read a file now; the returned function appends the rows that were missing."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
-        known = {int(line) for line in there}
+        stored = {int(line) for line in there}
 
     def write() -> str:
         with Path(path).open("a", encoding="utf-8") as there:
-            there.writelines(f"{row}\n" for row in ROWS if row not in known)
+            there.writelines(f"{row}\n" for row in ROWS if row not in stored)
         return WRITTEN
 
     return write
@@ -37,11 +37,11 @@ def table(path: str) -> Write:
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
-        known = {row for (row,) in store.execute("SELECT id FROM rows")}
+        stored = {row for (row,) in store.execute("SELECT id FROM rows")}
 
     def write() -> str:
         with closing(sqlite3.connect(path)) as store, store:
-            missing = [(row,) for row in ROWS if row not in known]
+            missing = [(row,) for row in ROWS if row not in stored]
             store.executemany("INSERT INTO rows VALUES (?)", missing)
         return WRITTEN
 

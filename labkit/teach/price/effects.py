@@ -116,8 +116,8 @@ def kept() -> Mapping[tuple[str, int], Counts]:
 
 
 def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
-    known = kept()
-    result = Effects((each, known[each]) for each in wanted if each in known)
+    recorded = kept()
+    result = Effects((each, recorded[each]) for each in wanted if each in recorded)
     result.note = ELSEWHERE
     if len(result) < len(wanted):
         raise InvalidInput(

@@ -17,16 +17,16 @@ def noted(question: str) -> float | None:
         from labkit.teach.questions.question import Kind, find
     except ImportError:  # where answers are graded there are no questions
         return None
-    asked = find(question)
-    if asked.kind is not Kind.NUMBER:
+    wanted = find(question)
+    if wanted.kind is not Kind.NUMBER:
         raise InvalidInput(
             f"the question {question!r} does not ask for a number; lab.expected_wait() needs one that does, such as "
             "13-slope."
         )
-    prediction = notes.of(asked)
-    if prediction is None or prediction.said is None:
+    prediction = notes.of(wanted)
+    if prediction is None or prediction.words is None:
         return None
-    return float(prediction.said[0])
+    return float(prediction.words[0])
 
 
 class Expected:

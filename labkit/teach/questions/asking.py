@@ -38,7 +38,7 @@ class OpenQuestion:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.prediction = notes.of(question)
-        self.answered = bool(self.prediction and self.prediction.came)
+        self.answered = bool(self.prediction and self.prediction.outcome)
         self.notice = self._standing()
         self._beat = 0
         from labkit.view.question import QuestionForm
@@ -64,7 +64,7 @@ class OpenQuestion:
                 "run this cell again."
             )
         why = str(message.get("why", ""))
-        text = None if "skip" in message else self.question.said(message["said"])
+        text = None if "skip" in message else self.question.parse(message["said"])
         notes.keep(self.question, text, why)
         self.prediction = notes.Prediction(text, why)
         self.notice = self._standing()
@@ -74,8 +74,8 @@ class OpenQuestion:
         if prediction is None:
             return ""
         message = "No prediction: the run shows it."
-        if prediction.said is not None:
-            message = f"Noted: {', '.join(prediction.said)}."
+        if prediction.words is not None:
+            message = f"Noted: {', '.join(prediction.words)}."
         if self.answered:
             return f"{message} The answer has been shown, so this stays."
         return f"{message} You can change it until you see the answer. Go on to the next cell."
@@ -99,8 +99,8 @@ class OpenQuestion:
             "text": question.text,
             "options": list(question.options),
             "unit": question.unit,
-            "said": None if prediction is None or prediction.said is None else list(prediction.said),
-            "skipped": prediction is not None and prediction.said is None,
+            "said": None if prediction is None or prediction.words is None else list(prediction.words),
+            "skipped": prediction is not None and prediction.words is None,
             "why": prediction.why if prediction else "",
             "closed": self.answered and prediction is not None,
             "notice": self.notice,
@@ -131,12 +131,12 @@ def answer(name: str, found: object = None) -> Answer:
     Raises `InvalidInput` for an unknown question.
     """
     question = find(name)
-    came, prediction = question.measured(found), notes.of(question)
+    outcome, prediction = question.measured(found), notes.of(question)
     if prediction is not None:
-        notes.came(question, prediction, came)
+        notes.note_outcome(question, prediction, outcome)
     if name in _open_questions:
         _open_questions[name].close()
-    return Answer(question, came, prediction.said if prediction else None)
+    return Answer(question, outcome, prediction.words if prediction else None)
 
 
 def listed(notebook: str | None = None) -> str:

@@ -26,29 +26,29 @@ class Answer:
     """The result, the prediction, and the explanation. A cell shows it as its last expression."""
 
     question: Question
-    came: Answers
-    said: Answers | None = None
+    outcome: Answers
+    words: Answers | None = None
 
     @property
     def agrees(self) -> bool:
         """Return whether the prediction was right."""
-        return self.said == self.came
+        return self.words == self.outcome
 
     @cached_property
     def lines(self) -> list[str]:
         """Return the card as lines of text."""
-        return [self.head(self.said), self.because, *self.reply(self.said)]
+        return [self.head(self.words), self.because, *self.reply(self.words)]
 
     def head(self, words: Answers | None) -> str:
         """Return the first line for this prediction."""
-        it_was = _it("It was", self.came)
+        it_was = _it("It was", self.outcome)
         return it_was if words is None else f"{_it('You said', words)} {it_was}"
 
     @property
     def because(self) -> str:
         """Return the explanation, or only a note if the run produced an unexpected result."""
         expected = self.question.right
-        if self.came == expected:
+        if self.outcome == expected:
             return self.question.because
         return (
             "This run came out differently from the one in the question, for example because a parameter was changed. "
@@ -57,7 +57,7 @@ class Answer:
 
     def reply(self, words: Answers | None) -> list[str]:
         """Return the question's sentence for this wrong prediction, if it has one."""
-        if words is None or words == self.came or self.came != self.question.right:
+        if words is None or words == self.outcome or self.outcome != self.question.right:
             return []
         return [self.question.replies[each] for each in words if each in self.question.replies]
 
@@ -68,28 +68,28 @@ class Answer:
 
     def html(self) -> str:
         """Return the card as HTML that needs no script, with the data that a page needs to answer its own reader."""
-        attribute = "" if self.said is None else f' data-said="{escape(json.dumps(self.said))}"'
-        mark = "" if self.said is None else ("agrees" if self.agrees else "differs")
-        more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.said))
+        attribute = "" if self.words is None else f' data-said="{escape(json.dumps(self.words))}"'
+        mark = "" if self.words is None else ("agrees" if self.agrees else "differs")
+        more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.words))
         return (
             f'<div class="lk lk-answer" data-lk-answer="{escape(self.question.name)}" data-mark="{mark}"{attribute} '
             f'data-lines="{escape(json.dumps(self._for_pages(), ensure_ascii=False))}">'
             f"<style>{asset('scene.css')}{asset('question.css')}</style>"
-            f'<p class="lk-head">{escape(self.head(self.said))}</p>'
+            f'<p class="lk-head">{escape(self.head(self.words))}</p>'
             f'<p>{escape(self.because)}</p><div class="lk-reply">{more}</div></div>'
         )
 
     def _for_pages(self) -> dict[str, object]:
         """Return the sentences for each prediction that can be made on a page."""
         return {
-            "came": list(self.came),
+            "came": list(self.outcome),
             "alone": self.head(None),
             "heads": {option: self.head((option,)) for option in self.question.options}
             if self.question.kind is Kind.CHOICE
             else {},
-            "other": f"You said: {BLANK}. {_it('It was', self.came)}"
+            "other": f"You said: {BLANK}. {_it('It was', self.outcome)}"
             if self.question.kind is Kind.SEVERAL
-            else f"You said {BLANK}. {_it('It was', self.came)}",
+            else f"You said {BLANK}. {_it('It was', self.outcome)}",
             "replies": {option: reply[0] for option in self.question.options if (reply := self.reply((option,)))},
         }
 

@@ -24,35 +24,35 @@ LONGEST_WHY = 300
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction. `said` is None if the learner asked for the answer without one; `came` is empty until the
+    """A prediction. `words` is None if the learner asked for the answer without one; `outcome` is empty until the
     answer is shown.
     """
 
-    said: Answers | None
+    words: Answers | None
     why: str = ""
-    came: Answers = ()
+    outcome: Answers = ()
 
     @property
     def state(self) -> str:
         """Return how the prediction compares with the result."""
-        if self.said is None:
+        if self.words is None:
             return SKIPPED
-        if not self.came:
+        if not self.outcome:
             return NOTED
-        return RIGHT if self.said == self.came else OTHER
+        return RIGHT if self.words == self.outcome else OTHER
 
 
 def of(question: Question) -> Prediction | None:
     """Return the stored prediction for a question; None if there is none that still matches its options."""
     if os.environ.get(UNATTENDED, "") not in {"", "0"}:
         return None
-    known = progress.of(question.name)
-    why = str(known.get("why", ""))[:LONGEST_WHY]
-    came = _texts(known.get("came"))
-    if known.get("state") == SKIPPED:
-        return Prediction(None, why, came)
+    progress_note = progress.of(question.name)
+    why = str(progress_note.get("why", ""))[:LONGEST_WHY]
+    outcome = _texts(progress_note.get("came"))
+    if progress_note.get("state") == SKIPPED:
+        return Prediction(None, why, outcome)
     try:
-        return Prediction(question.said(list(_texts(known.get("predicted")))), why, came)
+        return Prediction(question.parse(list(_texts(progress_note.get("predicted")))), why, outcome)
     except InvalidInput:
         return None
 
@@ -68,10 +68,10 @@ def keep(question: Question, words: Answers | None, why: str) -> None:
     )
 
 
-def came(question: Question, prediction: Prediction, words: Answers) -> None:
+def note_outcome(question: Question, prediction: Prediction, words: Answers) -> None:
     """Store the result of a prediction when its answer is shown for the first time."""
-    if not prediction.came:
-        shown = replace(prediction, came=words)
+    if not prediction.outcome:
+        shown = replace(prediction, outcome=words)
         progress.note(question.name, state=shown.state, came=list(words))
 
 
@@ -88,8 +88,8 @@ def listed(questions: Iterable[Question]) -> str:
         if (prediction := of(question)) is None:
             continue
         states.append(prediction.state)
-        words = "-" if prediction.said is None else ", ".join(prediction.said)
-        rows.append((question.name, words, ", ".join(prediction.came) or "-", states[-1]))
+        words = "-" if prediction.words is None else ", ".join(prediction.words)
+        rows.append((question.name, words, ", ".join(prediction.outcome) or "-", states[-1]))
     if not states:
         return ""
     counts = (f"{states.count(each)} {each}" for each in (RIGHT, OTHER, SKIPPED))

@@ -65,7 +65,7 @@ class Question:
         """Return the number of its notebook, such as `09b`."""
         return self.name.partition("-")[0]
 
-    def said(self, value: object) -> Answers:
+    def parse(self, value: object) -> Answers:
         """Return a learner's choice or text after checking it. Raises `InvalidInput` with the remedy."""
         if self.kind is Kind.NUMBER:
             return (_number(value[0] if isinstance(value, list) and value else value),)
@@ -132,10 +132,10 @@ def _measured_number(value: object) -> str:
 
 def find(name: str) -> Question:
     """Return the question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
-    known = questions()
-    if name_in(name, 'lab.ask("00-rows")') not in known:
-        raise InvalidInput(f"there is no question {name[:40]!r}; {nearest(name[:40], list(known))}")
-    return known[name]
+    by_name = questions()
+    if name_in(name, 'lab.ask("00-rows")') not in by_name:
+        raise InvalidInput(f"there is no question {name[:40]!r}; {nearest(name[:40], list(by_name))}")
+    return by_name[name]
 
 
 @cache

@@ -26,9 +26,9 @@ def facts(walk: Replay) -> Mapping[str, Fact]:
     coordinator, _, operators, visible, _, _ = walk.state
     if coordinator.completed:
         _, _, _, offsets, states, _ = coordinator.completed[-1]
-        held = sum(max(state, 0) for state in states[:-1])
+        state_sum = sum(max(state, 0) for state in states[:-1])
         figures["checkpoint_offsets"] = list(offsets)
-        figures["checkpoint_counts"] = settings.totals(held)
+        figures["checkpoint_counts"] = settings.totals(state_sum)
     counted = sum(operator.state for operator in operators[:-1])
     return {**figures, "counts": settings.totals(counted), "visible": settings.totals(visible)}
 

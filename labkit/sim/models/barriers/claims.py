@@ -110,17 +110,17 @@ class Cuts:
         A count must hold each of its records before the checkpoint's offsets exactly once, and no later record.
         """
         for count in range(self.settings.counts):
-            held = sum(
+            counts = sum(
                 channel.flight for channel in self.channels(checkpoint) if channel.receiver == f"count {count}"
             ) + max(checkpoint.states[count], 0)
             before = [self.settings.share(source, count, end=end) for source, end in enumerate(checkpoint.offsets)]
             for record in range(len(self.settings.words)):
                 should = times(sum(before), record)
-                if times(held, record) != should:
+                if times(counts, record) != should:
                     source = record % self.settings.sources
                     return (
                         f"checkpoint {checkpoint.id} reads source {source} on at offset {checkpoint.offsets[source]}, "
-                        f"and count {count} holds {self.settings.named(record)} {_often(times(held, record))}."
+                        f"and count {count} holds {self.settings.named(record)} {_often(times(counts, record))}."
                     )
         return ""
 
@@ -204,8 +204,8 @@ def _disorder(settings: Settings) -> Reason:
     def out_of_order(operator: Operator) -> int:
         for into, queue in enumerate(operator.inputs):
             coming = [item if item == ENDED else item - BARRIER for item in queue if item >= BARRIER]
-            came = [operator.at[into], *coming]
-            if any(first >= then for first, then in zip(came, coming, strict=False)):
+            barriers = [operator.at[into], *coming]
+            if any(first >= then for first, then in zip(barriers, coming, strict=False)):
                 return into
         return -1
 
@@ -231,8 +231,8 @@ def _ahead(settings: Settings) -> Reason:
     def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
         """Return a record that a task took too early, or -1."""
         _, at, done, held, _ = operator
-        came = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
-        return next((record for into in came for record in records_in(held & behind(checkpoint, which, into))), -1)
+        arrived = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
+        return next((record for into in arrived for record in records_in(held & behind(checkpoint, which, into))), -1)
 
     @cache
     def waits(operator: Operator) -> bool:
@@ -272,11 +272,11 @@ def _undecided(settings: Settings) -> Reason:
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
-        held = completed[-1].states[-1] if completed else 0
-        if not visible & ~held:
+        counts = completed[-1].states[-1] if completed else 0
+        if not visible & ~counts:
             return ""
         for record in records_in(visible):
-            shown, decided = times(visible, record), times(held, record)
+            shown, decided = times(visible, record), times(counts, record)
             if shown > decided:
                 how = f"visible {shown} times" if decided else "visible"
                 return f"the row of {settings.named(record)} is {how}, and the latest complete checkpoint " + (
@@ -295,13 +295,13 @@ def _miscount(settings: Settings) -> Reason:
     """Return the reason for a wrong end: in the end the counts must be those of a run without failures."""
 
     def why(state: State) -> str:
-        held = sum(operator.state for operator in state.operators[:-1])
+        counts = sum(operator.state for operator in state.operators[:-1])
         for record in range(len(settings.words)):
-            if times(held, record) != 1:
+            if times(counts, record) != 1:
                 complaint = (
-                    "is in no count" if not times(held, record) else f"has been counted {times(held, record)} times"
+                    "is in no count" if not times(counts, record) else f"has been counted {times(counts, record)} times"
                 )
-                return f"{settings.named(record)} {complaint}: in the end {settings.totals(held)}."
+                return f"{settings.named(record)} {complaint}: in the end {settings.totals(counts)}."
         return ""
 
     return why
@@ -437,9 +437,9 @@ def _tasks(settings: Settings, bits: int) -> str:
 def _operator(settings: Settings, which: int, operator: Operator) -> str:
     inputs, at, done, state, sealed = operator
     sentence = f"{settings.task(settings.sources + which)} {_counts_text(settings, state)}, copied for {done}"
-    for into, (came, queue) in enumerate(zip(at, inputs, strict=True)):
+    for into, (barrier, queue) in enumerate(zip(at, inputs, strict=True)):
         sender = settings.task(into if which < settings.counts else settings.sources + into)
-        sentence += f", from {sender} {'the end' if came == ENDED else f'barrier {came}'} then {_queue(queue)}"
+        sentence += f", from {sender} {'the end' if barrier == ENDED else f'barrier {barrier}'} then {_queue(queue)}"
     return sentence + (f", sealed {_counts_text(settings, sealed)}" if which == settings.counts else "")
 
 

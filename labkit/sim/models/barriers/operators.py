@@ -79,9 +79,9 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
         logged = done if rules.saves and at[channel] < done else 0
         after = Operator(left, at, done, state + once(item), sealed)
         return TaskStep(after, bytes((item,)), logged=logged, reports=bool(logged))
-    came = item if item == ENDED else item - BARRIER
-    at = bytes((*at[:channel], came, *at[channel + 1 :]))
-    due, ended = _due(rules, at, came), min(at) == ENDED
+    barrier = item if item == ENDED else item - BARRIER
+    at = bytes((*at[:channel], barrier, *at[channel + 1 :]))
+    due, ended = _due(rules, at, barrier), min(at) == ENDED
     was_open = min(operator.at) < done
     if due > done:
         return _copied(rules, Operator(left, at, done, state, sealed), due, is_sink=is_sink)
@@ -103,10 +103,10 @@ def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
-def _due(rules: Rules, at: bytes, came: int) -> int:
+def _due(rules: Rules, at: bytes, barrier: int) -> int:
     """Return the id of the checkpoint for which the task must copy its state, if it has not done so; 0 for none."""
     if rules.at_first:
-        return 0 if came == ENDED else came
+        return 0 if barrier == ENDED else barrier
     waiting = live(at)
     if not waiting:
         return 0

@@ -68,7 +68,7 @@ class Total(NamedTuple):
     is_lost: bool
     records: int
     """The number of records that the messages so far belong to, and so the sum of the batch query's counts."""
-    found: int
+    reader_sum: int
     """The sum of the counts in the consumer's table."""
     is_whole: bool
     """Whether this is the last message of its record; before it a reader sees half of a change."""
@@ -76,7 +76,7 @@ class Total(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether the total differs from the batch query's although the change is whole."""
-        return self.is_whole and self.found != self.records
+        return self.is_whole and self.reader_sum != self.records
 
 
 class _Happened(NamedTuple):

@@ -68,7 +68,7 @@ def acknowledge(state: State, hop: int, name: int) -> State:
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
-def hear(state: State, hop: int) -> tuple[State, int]:
+def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
     """Return the state after the next acknowledgement has left a hop, and the id in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
@@ -81,7 +81,7 @@ def drop(state: State, hop: int) -> State:
 
 def drop_ack(state: State, hop: int) -> State:
     """Return the state after the next acknowledgement of a hop is lost."""
-    return less(hear(state, hop)[0], "drops")
+    return less(take_acknowledgement(state, hop)[0], "drops")
 
 
 def duplicate(state: State, hop: int) -> State:
@@ -257,7 +257,7 @@ class Delivery(Guards):
         return less(send(state, which, message), "delays")
 
     def _hear(self, state: State, which: int) -> State:
-        state, name = hear(state, which)
+        state, name = take_acknowledgement(state, which)
         process = state.processes[which]
         if process.output is not None and process.output.name == name:
             return self._settled(state, which, process)
@@ -313,11 +313,11 @@ class Delivery(Guards):
         state, output = self._named(state, process.held)
         return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
-    def _named(self, state: State, held: Message) -> tuple[State, Message]:
+    def _named(self, state: State, message: Message) -> tuple[State, Message]:
         """Return the state and the production that a process makes of a record, with the production's id."""
         if not self.settings.fresh:
-            return state, held
-        return state._replace(productions=state.productions + 1), Message(held.record, state.productions)
+            return state, message
+        return state._replace(productions=state.productions + 1), Message(message.record, state.productions)
 
     def _note(self, state: State, which: int) -> State:
         process = self._noted(state.processes[which])._replace(stage=Stage.DONE)

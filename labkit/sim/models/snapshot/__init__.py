@@ -14,14 +14,14 @@ __all__ = ["BLUEPRINT"]
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
     """Return the figures of a walk: the last snapshot's contents, its pauses, and the step at which they were true."""
-    held = walk.state.completed
+    snapshot = walk.state.completed
     step = moment(walk.states)
     return {
-        "snapshot_accounts": [part.account.balance for part in held] if held else None,
-        "snapshot_channels": AMOUNT * in_channels(held).bit_count() if held else None,
+        "snapshot_accounts": [part.account.balance for part in snapshot] if snapshot else None,
+        "snapshot_channels": AMOUNT * in_channels(snapshot).bit_count() if snapshot else None,
         "paused_steps": list(paused(walk.states)),
         "stood_still_steps": stood_still(walk.states),
-        "moment": step if step is not None or not held else "never",
+        "moment": step if step is not None or not snapshot else "never",
     }
 
 

@@ -224,11 +224,11 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
     """Judge one axis of a sink by the first trial that goes wrong."""
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
-    given = {each: variant[each] for each in GIVEN}
-    known = _runs.setdefault(answer, {}).setdefault(json.dumps(given, sort_keys=True), {})
+    parameters = {each: variant[each] for each in GIVEN}
+    known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
     try:
         with stores() as server:
-            for each, wrong in _judged(axis, Bench(server, ask, kind, **given, known=known)):
+            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, finished_runs=known)):
                 runs += 1
                 if wrong:
                     _hold_still(ask)
@@ -305,7 +305,7 @@ def tried(
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
     with stores() as server:
-        bench = Bench(server, Asker(Steps(answer), name), store, **parameters, known={})
+        bench = Bench(server, Asker(Steps(answer), name), store, **parameters, finished_runs={})
         try:
             healthy = bench.run()
         except Broken as error:
@@ -313,7 +313,7 @@ def tried(
         axes = [_all(axis, bench) for axis in AXES[kind]]
         for each in more:
             if not any(axis.wrong for axis in axes):
-                other = bench._replace(**each, known={})
+                other = bench._replace(**each, finished_runs={})
                 axes = [_more(axis, other) for axis in axes]
         stopped = kind == "writers"
         return axes, list(_places(bench, healthy, stopped=stopped))

@@ -59,7 +59,7 @@ def overtaken(bench: Bench, place: int) -> Tried:
             is_done = begun.run(new, bench.batches[:2])
         elif not is_there:
             _note_wrong_reply(old)
-        if ended.how == "returned" and ended.said != FENCED:
+        if ended.how == "returned" and ended.value != FENCED:
             own = [FIRST, *bench.query[1:], 2, others]
             Delivery(begun, process, own).finish()
         elif ended.how == "returned":
@@ -127,7 +127,7 @@ def _stays_fenced(old: Delivery) -> None:
     before = samples[-1].seen if samples else ()
     ended = old.finish()
     _note_wrong_reply(old)
-    if ended.said == FENCED and samples and samples[-1].seen != before:
+    if ended.value == FENCED and samples and samples[-1].seen != before:
         old.trial.story.wrong_reply = f'the sink returned "{FENCED}" to the older writer, but wrote its rows'
 
 
@@ -148,6 +148,6 @@ def _note_wrong_reply(old: Delivery) -> None:
     visible.
     """
     ended = old.ended
-    if ended is not None and ended.how == "returned" and ended.said != FENCED:
-        got = f'"{ended.said}"' if ended.said else "nothing"
+    if ended is not None and ended.how == "returned" and ended.value != FENCED:
+        got = f'"{ended.value}"' if ended.value else "nothing"
         old.trial.story.wrong_reply = f'the sink returned {got} to the older writer instead of "{FENCED}"'

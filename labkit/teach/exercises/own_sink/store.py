@@ -172,11 +172,11 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
     try:
         return ["gave", getattr(store, name)(*arguments)]
     except sqlite3.Error as error:
-        known = ("IntegrityError", "OperationalError")
+        kinds = ("IntegrityError", "OperationalError")
         kind, message = type(error).__name__, str(error)
         if "not authorized" in message or "prohibited" in message:
             message += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
-        return ["raised", kind if kind in known else "DatabaseError", message[:300]]
+        return ["raised", kind if kind in kinds else "DatabaseError", message[:300]]
     except FileNotFoundError as error:
         return ["raised", "FileNotFoundError", f"there is no file {error.filename}"[:300]]
     except OSError as error:

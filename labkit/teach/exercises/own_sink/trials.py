@@ -222,7 +222,7 @@ class Ended(NamedTuple):
 
     how: str
     """`returned`, `raised`, `killed` or `stopped`."""
-    said: str = ""
+    value: str = ""
 
 
 class Delivery:
@@ -372,8 +372,8 @@ class Trial:
                 rows.reverse()
             ended = self.deliver([*query, number, rows], number, kill)
             if ended.how == "returned":
-                if isinstance(query[0], int) and ended.said != WRITTEN:
-                    got = f'"{ended.said}"' if ended.said else "nothing"
+                if isinstance(query[0], int) and ended.value != WRITTEN:
+                    got = f'"{ended.value}"' if ended.value else "nothing"
                     self.story.wrong_reply = f'the sink returned {got} to the newest writer instead of "{WRITTEN}"'
                 number, raised, again = number + 1, 0, False
                 continue
@@ -384,7 +384,7 @@ class Trial:
             raised += 1
             self.restart()
             if raised == 2 or not self.story.kills:
-                self.story.stuck = ended.said
+                self.story.stuck = ended.value
                 return False
         return True
 
@@ -473,17 +473,17 @@ class Bench(NamedTuple):
     others: Batches
     """The batches of another query."""
     other: Sequence[Plain]
-    known: Runs
+    finished_runs: Runs
     """Finished runs, because several axes use the same ones."""
 
     def run(self, kills: Sequence[Kill] = ()) -> Tried:
         """Run one query from its first batch to its last, with kills at these places."""
         key = len(self.batches), tuple(kills)
-        if key not in self.known:
+        if key not in self.finished_runs:
             with trial(self.server, self.ask, self.kind) as begun:
                 begun.run(self.query, self.batches, kills)
-                self.known[key] = conclude(begun, self.batches)
-        return self.known[key]
+                self.finished_runs[key] = conclude(begun, self.batches)
+        return self.finished_runs[key]
 
 
 def conclude(trial: Trial, due: Batches) -> Tried:
