@@ -106,14 +106,14 @@ def test_a_stopped_writer_doubles_where_nobody_refuses_it(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(stopped, "kafka", refuse)
     found = lab.stopped_writers()
-    assert [(each.twice, each.first) for each in found.found] == [(3, "written"), (3, "written"), (0, "refused")]
+    assert [(each.twice, each.first) for each in found.writers] == [(3, "written"), (3, "written"), (0, "refused")]
     assert found.missing == "Kafka is left out: there is no Kafka."
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("java", "kafka_address")
 def test_kafka_refuses_the_old_writer() -> None:
-    *_, kafka = lab.stopped_writers().found
+    *_, kafka = lab.stopped_writers().writers
     assert (kafka.name, kafka.twice, kafka.first, kafka.second) == (stopped.NAMES["topic"], 0, "refused", "written")
 
 

@@ -86,15 +86,15 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
     )
 
 
-def _stage(writes: AtomicWrite) -> Stage:
-    decides = bool({Write.DECISION, Write.NOTICE} & set(writes.writes))
+def _stage(write: AtomicWrite) -> Stage:
+    decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
-    phrases = [SAID[each] for each in writes.writes if each is not Write.STATE]
-    by = writes.effects[-1].rpartition(" #")[0].partition(" ")[2]
+    phrases = [SAID[each] for each in write.writes if each is not Write.STATE]
+    by = write.effects[-1].rpartition(" #")[0].partition(" ")[2]
     by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
     for folder in ("checkpoint/", "output/", "*/"):
         by = by.removeprefix(folder)
-    return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in writes.writes)
+    return Stage(" + ".join(phrases), by, decides, Write.VISIBLE in write.writes)
 
 
 class Engines:

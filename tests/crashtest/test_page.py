@@ -93,7 +93,7 @@ def test_the_page_says_whose_eyes_saw_the_effects(report: Report) -> None:
 
 def test_every_kill_stands_where_it_was(report: Report) -> None:
     rows = effect_rows(LOG, RESULTS, {2: "db.execute('<rows>')"})
-    assert [row.said.partition(" by")[0] for row in rows] == [
+    assert [row.label.partition(" by")[0] for row in rows] == [
         "batch 0, call begins",
         "killed at b0.call.1.before",
         "1  statement of INSERT <rows>",
