@@ -101,7 +101,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
-    # A text is a sequence of texts, without end.
+    # A text is a sequence of texts, so the recursion would never end.
     if isinstance(value, Sequence) and not isinstance(value, str) and len(inside) == 1:
         return all(fits(each, inside[0]) for each in value)
     return True

@@ -145,7 +145,7 @@ def judge_and_explain(
             watch = _watch(ExpectedRecords(records), history, outcomes)
             verdict = judge(records, watch.watched())
         else:
-            # One table for both: of millions of records a second one would not fit.
+            # Both use one table, because a second one for millions of records would not fit into memory.
             table = ExpectedRecords(chain(records, expected))
             del records
             watch = _watch(table, history, outcomes)
@@ -228,7 +228,7 @@ class _Watch(ABC):
             if looked and not self._result and row.visibility != Visibility.ABORTED:
                 self._hide(row)
             yield row
-        # Now and not when somebody asks: the judge empties the table that both use.
+        # Computed now and not on demand, because the judge empties the table that both use.
         self._result = self._result or self._end()
 
     def explanation(self) -> Explanation:
@@ -238,7 +238,7 @@ class _Watch(ABC):
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
         """Yield events until the stream ends or an event leaves no failure-free run."""
-        # Local names, because each look-up of an attribute would be paid for every event.
+        # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
         places, sparse, facts = table.table, table.sparse, FACTS.unpack_from
@@ -300,7 +300,7 @@ class _Watch(ABC):
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
-            # What an earlier reading saw of a batch was all of it, so this is all that is there of it.
+            # An earlier reading saw complete batches only, so these rows are all that is visible of this batch.
             if place >= 0 and appeared[place] < self._sizes[place]:
                 self._refute_part(reading, place, events)
                 return False
@@ -308,7 +308,7 @@ class _Watch(ABC):
         self._readings += 1
         return True
 
-    # What follows happens once in a history, so it may take its time.
+    # The following code runs once in a history, so it need not be fast.
 
     def _refute_part(self, reading: Reading, place: int, events: int) -> None:
         plan, offsets = self._history.planned_batches[place], self._table.offsets
@@ -415,7 +415,7 @@ class _Upserts(_Watch):
 
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         super().__init__(table, history, outcomes)
-        # What is there may be written again.
+        # An upsert may write an existing row again.
         self._following = range(len(table.offsets))
 
     def _why_not(self, index: int) -> str:

@@ -25,7 +25,7 @@ from labkit.core.records import Observation, Record, Visibility
 from labkit.core.verdict import Outcome
 
 if TYPE_CHECKING:
-    # Stores import this module for `Span`, and no store needs what explains a history.
+    # Stores import this module for `Span`, but need nothing that explains a history.
     from labkit.core.explanation import Explanation
 
 

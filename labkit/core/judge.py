@@ -86,8 +86,8 @@ class _Tally:
             if after.offset <= before.offset:
                 raise out_of_order(number, after.offset, before.offset)
         for record in expected:
-            # Packed only to be refused: the judge for large histories keeps numbers of
-            # 64 bits, and both must refuse the same.
+            # Packed only as a check: the judge for large histories keeps 64-bit numbers, and both judges must refuse
+            # the same input.
             _INTEGERS.pack(record.offset, record.value)
         check_planned(history.planned_batches)
         self.keyed = history.keyed
@@ -128,8 +128,7 @@ class _Tally:
                 self._note("regression", jump)
         if row.visibility != Visibility.COMMITTED:
             self._note(f"{row.visibility}_read", _case(row))
-        # An aborted row never counts as an effect, so what follows is not about it;
-        # that somebody read it is noted above.
+        # An aborted row never counts as an effect, so the following checks skip it; the read of it is recorded above.
         if row.visibility == Visibility.ABORTED:
             return
         self.effects += 1
@@ -143,8 +142,8 @@ class _Tally:
             _INTEGERS.pack(row.batch, row.incarnation)
             if row.offset not in self.effect:
                 self.fresh.append(row.offset)
-            # Of rows the first effect counts, since a second one is a duplicate; of
-            # upserts the last, since it is what stays.
+            # For rows the first effect counts, because a second one is a duplicate. For upserts the last one counts,
+            # because it remains.
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
@@ -169,8 +168,7 @@ class _Tally:
     def lose(self) -> None:
         """List the lost records, after all hidden rows."""
         for record in self.record.values():
-            # A record whose row is still hidden is not lost: nobody knows yet what
-            # becomes of its transaction.
+            # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):
                 continue
             effect = self.effect.get(record.offset)

@@ -94,8 +94,7 @@ class _Cases:
         if index < 0:
             return self._add_other(offset)
         place = index * SIZE + MARKS_AT
-        # One bit a record and anomaly says whether it is listed, so that a list needs
-        # no set of offsets.
+        # One bit for each record and anomaly records whether it is listed, so that a list needs no set of offsets.
         if self.rows[place] & self.bit:
             return False
         self.rows[place] |= self.bit
@@ -110,8 +109,7 @@ class _Cases:
         # An offset beyond 64 bits has no record; a plain list takes it.
         except OverflowError:
             self.others = [*self.others, offset]
-        # Repeated offsets are taken out only now and then: each time costs a set of all
-        # of them.
+        # Repeated offsets are removed only now and then, because each time needs a set of all of them.
         if len(self.others) > self.room:
             self.others, others = self.others[:0], set(self.others)
             self.others.extend(others)
@@ -147,8 +145,7 @@ class _Tally:
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
         """Take all events, in one loop with few calls because there may be millions."""
-        # Local names, because each look-up of an attribute would be paid for every
-        # event.
+        # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
         facts, write = FACTS.unpack_from, EFFECT.pack_into
@@ -175,8 +172,7 @@ class _Tally:
                 continue
             self.rows += 1
             latest[number + 1] = index
-            # A key whose last effect was unexplained has an explained one now; almost
-            # no history has such keys.
+            # The last effect of this key was unexplained and now is explained; almost no history has such keys.
             if odd:
                 odd.pop(key, None)
             if not has_effect:
@@ -239,7 +235,7 @@ class _Tally:
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]
-        # What nothing explains may be a number of any size.
+        # An unexplained row may have an offset of any size.
         values: MutableSequence[int] = last if odd else array("q", last)
         keys.extend(odd)
         values.extend(odd.values())

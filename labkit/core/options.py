@@ -103,7 +103,7 @@ class Option(Generic[ValueT]):
         except Unfit as refused:
             shown = str(word if refused.word is None else refused.word)[:_SHOWN]
             if refused.word is None and isinstance(word, str) and self.kind.annotation is not str:
-                shown = f'"{shown}"'  # a text where another type is due
+                shown = f'"{shown}"'  # a text instead of another type
             raise InvalidInput(f"{place or self.flag} {shown}: {refused}") from None
 
     def to_word(self, value: ValueT | None) -> Word:

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 class Op(StrEnum):
     """One indivisible operation of a driver, as the simulator carries it out (`TASKS` of its `effects.py`)."""
 
-    __hash__ = str.__hash__  # fast, because every reached state of a search is hashed
+    __hash__ = str.__hash__  # fast, because a search hashes every state that it reaches
 
     WRITE = "write"
     """A row becomes visible at once (append, idempotent)."""

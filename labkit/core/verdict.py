@@ -105,7 +105,7 @@ class ByKey(Mapping[str, int]):
         keys: list[str] = []
         values: MutableSequence[int] = array("q") if isinstance(self._values, array) else []
         for start in range(0, len(order), 500):  # few enough not to wake the garbage collector
-            pick = itemgetter(*order[start : start + 500], 0)  # the 0, since of one place it would be no tuple
+            pick = itemgetter(*order[start : start + 500], 0)  # the 0 makes it return a tuple even for one place
             keys += pick(self._keys)[:-1]
             values.extend(pick(self._values)[:-1])
         self._keys, self._values, self._sorted = keys, values, True

@@ -85,7 +85,7 @@ class RemoteAnswer:
                 self._compare(question)
         else:
             self._replies[question] = self._ask(question)
-        # Decoded anew each time, so that no judge can change the stored reply.
+        # Decoded again each time, so that no judge can change the stored reply.
         return _plain(self._replies[question])
 
     def _compare(self, question: bytes) -> None:
@@ -106,7 +106,7 @@ class RemoteAnswer:
             )
         self.calls += 1
         begun = time.monotonic()
-        # The judge's own time is not taken from the learner's.
+        # The time that the judge itself needs does not count against the learner.
         judged = begun - self._begun - self.waited
         left = min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - begun)
         try:

@@ -89,7 +89,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
     Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
     course = courses.load(order.course)
-    # On disk before Spark starts: the same command, typed again after a crash, must go on with the same seed.
+    # Written before Spark starts, so that the same command, typed again after a crash, continues with the same seed.
     with opened(order.out, course.name, order.seed, order.options) as output:
         seed = output.seed
     limits = order.limits
@@ -243,7 +243,7 @@ class _WorkerThread(threading.Thread):
             outcome: tasks.SubmissionOutcome = tasks.decode(
                 receive(connection, tasks.MOST, time.monotonic() + seconds), tasks.SubmissionOutcome
             )
-        except Exception as error:  # noqa: BLE001 - whatever it is, the batch waits for a word
+        except Exception as error:  # noqa: BLE001 - the batch waits for an answer, whatever the error is
             self._end()
             name = records.file_name(one.key, one.notebook)
             return tasks.SubmissionOutcome(

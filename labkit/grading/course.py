@@ -90,7 +90,7 @@ def _loaded(file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # an instructor's file, whatever is wrong with it
+    except Exception as error:  # an instructor's file may raise anything
         raise InvalidInput(f"{file}: importing it raised {type(error).__name__}: {error}; fix the file.") from error
     return module
 

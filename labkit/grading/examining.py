@@ -159,7 +159,7 @@ class Examination:
             not_graded(item, str(error))
         trouble = self.prepared.troubles.get(exercise.name, "")
         if trouble and item.status == "failed":
-            # The trouble comes from the learner's text alone, so it holds nothing hidden and may be shown.
+            # The trouble comes from the learner's own text, so it reveals nothing hidden and may be shown.
             item.reason, item.shown = f"{item.reason}. {trouble}", trouble
         self.result.items[exercise.name] = item
         if "took too long" in item.shown:

@@ -39,7 +39,7 @@ def explain(
     for exercise in failing:
         items[exercise.name].error = _in_text(exercise, items[exercise.name].code)
     left = [one for one in failing if not items[one.name].error]
-    # Without a sandbox of its own a run could read what an earlier one has written down.
+    # Without its own sandbox, a run could read files that an earlier run has written.
     if left and sandbox.level is not Level.PLAIN:
         for name, error in _errors_when_asked(left, prepared, without, sandbox).items():
             items[name].error = error
@@ -106,6 +106,6 @@ def _first_error(exercise: Exercise, answer: RemoteAnswer) -> str:
             exercise.judge(answer, exercise.public[0])
     except AnswerFailed as error:
         return str(error)[:_MOST]
-    except (LabError, Exception):  # noqa: BLE001 - a judge's own trouble is not the learner's
+    except (LabError, Exception):  # noqa: BLE001 - an error of the judge is not the learner's
         return ""
     return ""

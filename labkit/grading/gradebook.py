@@ -77,7 +77,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
     names = {pages.page_name(row) for row in book.rows if row.records}
     for path in (out / "feedback").glob("*--feedback.html"):
         if path.name not in names:
-            # The page's student has another id since a roster was given.
+            # The student of this page got another id when the roster was added.
             path.unlink()
     return written
 

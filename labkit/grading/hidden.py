@@ -271,7 +271,7 @@ def _prices(c: Chance) -> Iterator[Variant]:
         begins = sorted(c.sample(range(3, 40), edits))
         prices = c.sample(range(5, 30), edits + 1)
         yield v(f"edited at {begins}", versions=tuple(zip((0, *begins), prices, strict=True)))
-    # Dearer, then cheaper again: neither the largest nor the smallest price is the newest.
+    # The price rises and falls again, so neither the largest nor the smallest price is the newest.
     begin = c.randrange(4, 9)
     yield v(f"up and down from {begin}", versions=((0, 20), (begin, 30), (begin + 3, 10), (begin + 7, 25)))
 
@@ -433,8 +433,8 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a second attempt", words=c.pick(*BATCHES), records_per_batch=1, crashes=1, retries=c.pick(1, 2)),
     ],
     "06-jump": _jump,
-    # One run with all words in one batch, since it costs a real job. In smaller batches no value of an idempotent sink
-    # jumps back, and an answer that fails there fails in this run, too.
+    # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an
+    # idempotent sink jumps back, so an answer that fails there also fails in this run.
     "07-sink": lambda c: [v("batch 0", point="sink.after_commit", batch=0, records_per_batch=c.randrange(3, 1_000))],
     "08-finish": _orphans,
     "09-visible": _visible,

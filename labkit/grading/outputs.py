@@ -141,7 +141,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
     if record is None or not record.graded():
         return None
     if not one.sha256 and not (one.problem and one.problem in record.notes):
-        # What could not be read has no digest; its record stands as long as the reason does.
+        # A file that could not be read has no digest, so its record remains valid as long as the reason is the same.
         return None
     now = (one.sha256, seed, course.digest)
     return record if (record.sha256, record.seed, record.digest) == now else None

@@ -140,7 +140,7 @@ def _canvas(name: str, _context: Context, *, folder: bool) -> Origin | None:
         Platform.CANVAS,
         str(int(parts["id"])),
         late=parts["late"] is not None,
-        dated=False,  # its archives are dated when they are downloaded
+        dated=False,  # its archives carry the date of the download
         upload=text(name),
     )
 

@@ -42,7 +42,7 @@ def release(folder: Path, *, instructor: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for part in (*_PARTS, *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.svg")))):
         _copy(ROOT / part, folder / part)
-    # The project's own page speaks of tests and of grading, which learners do not have.
+    # The project's own page mentions tests and grading, which learners do not have.
     words = {"install": "make install java", "labkit": ".venv/bin/labkit"}
     (folder / "README.md").write_text(filled("README.md", words), encoding="utf-8")
     copies = []
@@ -114,7 +114,7 @@ def _build_tool() -> ModuleType:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    sys.path.insert(0, str(path.parent))  # it has parts beside it
+    sys.path.insert(0, str(path.parent))  # it imports modules from its own folder
     try:
         spec.loader.exec_module(module)
     except ImportError as error:

@@ -85,11 +85,11 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
     durable.make_folder(parts)
     tasks = []
     for number in range(1, count + 1):
-        # An earlier try may still be ending, so each has a folder of its own.
+        # An earlier attempt may still be running, so each attempt has its own folder.
         own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
         more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
         tasks.append(Task((*own_python("-m", "labkit"), *words, *more), FINE))
-    # In that folder, and not in the system's: there nobody would remove what a killed command leaves.
+    # In that folder and not in the system's temporary one, where nobody would remove the files of a killed command.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parts) as scratch:
         run_each(master, tasks, Path(scratch))
     return parts

@@ -36,7 +36,7 @@ def structure(source: str) -> str:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings of the learner's code, for nobody here
+            warnings.simplefilter("ignore")  # nobody reads warnings about the learner's code here
             tree = ast.parse(source)
         names: dict[str, str] = {}
         parts: list[str] = []
@@ -58,7 +58,7 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
-                continue  # a docstring, or a value that nothing is done with
+                continue  # a docstring, or a value that nothing uses
             if isinstance(child, ast.AST):
                 _walk(child, names, parts)
             elif field in {"id", "arg", "name"} and isinstance(child, str):

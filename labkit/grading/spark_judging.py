@@ -193,7 +193,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> list[Judgem
             return [Judgement(finding) for finding in findings]
         except LabError as error:
             return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(variants)
-        except Exception as error:  # noqa: BLE001 - whatever it is, this worker goes on
+        except Exception as error:  # noqa: BLE001 - this worker continues after any error
             why = f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
             return [Judgement(error=why)] * len(variants)
         finally:

@@ -134,7 +134,7 @@ class _Reader:
             if not says_notebook(upload.file):
                 return None
             return _Candidate(bare, by_name, problem=str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a file does to its reader, the batch goes on
+        except Exception as error:  # noqa: BLE001 - a file that breaks its reader must not stop the batch
             why = f"The file cannot be read ({type(error).__name__})."
             return _Candidate(bare, by_name, problem=why)
         return self._readable(bare, notebook, by_name)

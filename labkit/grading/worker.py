@@ -80,7 +80,7 @@ class Grader:
             if executed is not None:
                 record.executed = f"{name}.ipynb"
                 durable.replace(self.out / "executed" / record.executed, executed)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the batch goes on
+        except Exception as error:  # noqa: BLE001 - the batch continues after any error
             self._close_sandbox()
             why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
             none_graded(record, self.course.of_notebook(submission.notebook), why)
@@ -126,7 +126,7 @@ class Grader:
                 items[cell.exercise].structure = structure(cell.source)
         try:
             explain(examined.items, prepared, examination.without, self.sandbox)
-        except Exception:  # noqa: BLE001 - the grade stands without a word on it
+        except Exception:  # noqa: BLE001 - the grade is valid without an explanation
             self._close_sandbox()
         return examined.executed
 

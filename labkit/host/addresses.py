@@ -20,7 +20,7 @@ KAFKA = "LABKIT_KAFKA"
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     """Return the lab's folder in the user's cache: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
-    if Path(folder).is_absolute():  # others are to be ignored, says the XDG specification
+    if Path(folder).is_absolute():  # the XDG specification says to ignore others
         return Path(folder) / "labkit"
     try:
         return Path.home() / ".cache" / "labkit"

@@ -46,8 +46,8 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 def keep(path: Path, part: Path) -> None:
     """Turn the file that an ending JVM wrote to `part` into the archive at `path`, complete and owned by the user."""
-    # The mode is right before the name is: under its real name an archive is never open
-    # to others, not even for a moment.
+    # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
+    # moment.
     part.chmod(0o600)
     part.replace(path)
     seal(path)
@@ -59,8 +59,7 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 def seal(path: Path) -> None:
     """Mark the archive as complete, as the last step. An archive that changes afterwards is no longer used."""
-    # The seal holds the size and the time of the archive as they are now: whoever
-    # writes to it later breaks the seal.
+    # The seal contains the archive's present size and time, so that any later write breaks it.
     unfinished = _seal_of(path).with_suffix(".part")
     unfinished.write_text(_state(path), encoding="ascii")
     unfinished.replace(_seal_of(path))
@@ -85,8 +84,7 @@ def _state(path: Path) -> str:
 def _is_own(path: Path) -> bool:
     """Return whether only the user could have written the archive, because an archive is code."""
     try:
-        # `lstat`, because a link in a folder of ours may lead to a file of somebody
-        # else's.
+        # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()
     except OSError:
         return False

@@ -50,14 +50,13 @@ def replace(path: Path, content: bytes | str) -> None:
         with draft.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            # Content first, then the name: a rename that reaches the disk before the
-            # content would leave an empty file after a loss of power.
+            # Content first, then the name: if the rename reached the disk before the content, a loss of power would
+            # leave an empty file.
             os.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
-        # Behind this block nothing is left to be taken back: the name is in place, and
-        # may only be lost to a loss of power.
+        # After this block nothing has to be undone: the name is in place, and only a loss of power can still remove it.
         raise
     sync_folder(path.parent)
 
@@ -66,10 +65,10 @@ def make_folder(path: Path) -> None:
     """Create the folder and its missing parents, so that their existence survives a power cut."""
     if path.is_dir():
         return
-    # From the top down, each synced in the folder above it: a folder whose own name is
-    # lost takes all that is in it along.
+    # From the top down, each synced in its parent folder: a folder whose own name is lost takes its whole content
+    # along.
     make_folder(path.parent)
-    # Another process may make it between the look and here, and that is as good.
+    # Another process may create it between the check and this line, which is just as good.
     path.mkdir(exist_ok=True)
     sync_folder(path.parent)
 
@@ -91,8 +90,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # The folder itself is locked, so no lock file is left behind, and the kernel
-        # releases the lock of a process that was killed.
+        # The folder itself is locked, so no lock file remains, and the kernel releases the lock of a killed process.
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
@@ -104,8 +102,8 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
     """Create a private folder for a block, and remove folders of killed processes: a live owner holds its folder's
     lock.
     """
-    # Under one lock for all here: between the making of a folder and its own lock
-    # another process would sweep it away as that of a dead one.
+    # Under one lock for all processes here: between the creation of a folder and its own lock another process would
+    # delete it as that of a dead process.
     with locked(place):
         for left in place.glob(f"{prefix}*"):
             with suppress(OSError), locked(left, wait=False):
@@ -122,7 +120,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 def open_for_append(path: Path) -> int:
     """Return a descriptor for `append_line`, creating the file if necessary. The caller closes it."""
-    # To be read, too: `append_line` looks at the last byte.
+    # Opened for reading as well, because `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
     return descriptor
@@ -144,11 +142,9 @@ def append_line(descriptor: int, line: bytes) -> None:
     line of a dead writer is first marked as torn. Raises `OSError`, also if only a part of the line fitted on
     the disk.
     """
-    # A writer that died in the middle of its line left no line break; without an end
-    # the new line would be glued to it.
+    # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
-    # On a disk that is nearly full the kernel writes what still fits, and says how much
-    # that was.
+    # On a nearly full disk the kernel writes only a part, and returns its size.
     if os.write(descriptor, content) != len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -90,7 +90,7 @@ class JarSet:
                 f"{folder}: {wrong[0]}, compared with the SHA-256 sums of the lab; delete this folder, and the "
                 "lab downloads it again."
             )
-        with suppress(OSError):  # a folder that may only be read is checked every time
+        with suppress(OSError):  # a read-only folder is checked every time
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
@@ -105,11 +105,11 @@ class JarSet:
                 self._retrieve(java, package, aside)
             self.check(aside / "jars")
             try:
-                # A rename of a folder fails where a full one has the name: of two that
-                # fetch at once, the first stays.
+                # Renaming a folder fails if the target is a folder with files: if two processes download at once, the
+                # first result stays.
                 (aside / "jars").rename(folder)
             except OSError:
-                if not folder.is_dir():  # else another process was first
+                if not folder.is_dir():  # otherwise another process was first
                     raise
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -154,8 +154,7 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",
-        # Ivy writes below its user folder and the temporary one only, so nothing of it
-        # is left when `aside` is removed.
+        # Ivy writes only into its user folder and the temporary folder, so nothing remains after `aside` is removed.
         f"-Djava.io.tmpdir={aside}",
         "-XX:-UsePerfData",
     ]

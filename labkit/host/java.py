@@ -96,15 +96,15 @@ def _ask(path: Path, seconds: float) -> Java | str:
     """Return the Java at this path, or a description of the problem with it."""
     try:
         process = subprocess.Popen(
-            # Without the option it would leave a folder in the temporary one.
+            # Without this option Java would leave a folder in the temporary folder.
             [path, "-XX:-UsePerfData", "-version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # In a session of its own, so that a launcher that hangs can be killed with
-            # all that it has started.
+            # In its own session, so that a launcher that hangs can be killed together with all processes that it has
+            # started.
             start_new_session=True,
         )
     except OSError as error:

@@ -64,8 +64,7 @@ class Stages:
         match event:
             case Parked():
                 self._parked()
-            # The second driver ends by a kill, too, when everything is done: only the
-            # first kill is the crash.
+            # The second driver is killed as well after it has finished, so only the first kill is the crash.
             case Killed() if self.marks[Stage.KILLED] is not Mark.DONE:
                 self._done(Stage.KILLED)
             case Begun() if self.marks[Stage.KILLED] is Mark.DONE:
@@ -132,8 +131,7 @@ class BackgroundRun:
 
     def start(self) -> None:
         """Start the thread. Raises `InvalidAction` while another run goes on in the background."""
-        # Not waited for: somebody who clicks twice wants a sentence at once and not a
-        # second crash in a minute.
+        # It does not wait: somebody who clicks twice should get a message at once, and not a second crash in a minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
                 "Another crash is running in this kernel. Wait for its verdict, or cancel it in its own panel."
@@ -171,11 +169,10 @@ class BackgroundRun:
             self._fail(stopped)
         except LabError as error:
             self._fail(error)
-        except Exception as error:  # nobody above this thread would hear of it
+        except Exception as error:  # no caller of this thread would see it
             self._fail(JobFailed(f"the run ended with {error!r}; see the files in {self._folder}."))
         finally:
-            # Released before anybody hears of the end: whoever waited for it may begin
-            # the next crash at once.
+            # Released before anybody learns of the end, so that a waiting caller may start the next crash at once.
             _ONE.release()
             self._over.set()
             self._changed()
@@ -194,8 +191,8 @@ class BackgroundRun:
 
     def _crash(self) -> Outcome:
         run = prepare(self.scenario, self._folder)
-        # Preparing may take seconds where a broker has to answer; whoever cancelled
-        # meanwhile need not wait for a driver.
+        # Preparing may take seconds if a broker has to answer, so a cancellation in the meantime ends the run before a
+        # driver starts.
         self._beat()
         self.stages = Stages(run)
         self._news()

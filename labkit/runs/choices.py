@@ -102,8 +102,8 @@ def _fitting(wanted: Mapping[str, str]) -> Choice:
             names[name] = offered = [str(each) for each in part.offers(scenario)]
             default = part.first or str(option.to_plain(Scenario()))
             fitting = [each for each in (word, default) if each in offered]
-            # What the person wanted, else the default, else whatever fits: there is
-            # always something, since every sink has a store.
+            # The requested word, else the default, else any word that fits. There is always one, because every sink has
+            # a store.
             word = [*fitting, *offered][0]
             chosen: dict[str, Any] = {option.attribute: option.read(option.kind.word_of(word))}
             scenario = replace(scenario, **chosen)

@@ -81,7 +81,7 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
-    # In this order a transaction that somebody commits in between is seen twice, and never missed.
+    # In this order a transaction that is committed between the two reads is seen twice, but never missed.
     hidden = list(count.numbered(store.hidden()))
     recording = Recording(run.readings, keeps_all=bool(outcomes))
     events = written(recording.read(store, count.numbered), run.folder.history)
@@ -91,12 +91,12 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
     try:
         verdict, explanation = judge_and_explain(count.expected(), history, outcomes)
     finally:
-        for _ in events:  # the file is whole even where the judge refuses a row of it
+        for _ in events:  # the file is complete even if the judge refuses one of its rows
             continue
     expected: Iterable[Record] = count.expected()
     if outcomes:
         assert recording.events is not None, "every event of such a run is kept"
-        # Which outcome each record has is known only now, when all has been read.
+        # The outcome of each record is known only after everything has been read.
         expected = settled(expected, recording.events, outcomes)
         verdict = judge(expected, replace(history, events=recording.events))
     exposure = None
@@ -123,8 +123,7 @@ def release(run: Run, store: Store) -> None:
     """Remove a run's rows and topic from servers unless the run keeps them; its history stays in the run's folder."""
     if run.keep_store:
         return
-    # Rows on this machine stay in the run's folder for everybody who wants to look; rows in a server would pile up
-    # there.
+    # Rows on this machine stay in the run's folder for inspection. Rows in a server would accumulate there.
     if isinstance(store, ServerBacked):
         store.destroy()
     drop_source(run.scenario, run.folder)

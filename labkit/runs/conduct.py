@@ -136,11 +136,10 @@ def _run_all(
             heartbeat()
         for future in wait(under_way, HEARTBEAT if heartbeat else None, return_when=FIRST_COMPLETED).done:
             load = under_way.pop(future)
-            # Raises what was not foreseen, as a defect of the runner itself; a failed
-            # run keeps its error and raises nothing here.
+            # Raises unforeseen errors as defects of the runner itself. A failed run keeps its own error, and nothing is
+            # raised here.
             future.result()
-            # Runs that wait for their recovery come first: their checkpoints are open
-            # questions, and new runs can wait.
+            # Runs that wait for their recovery come first, because their checkpoints are unresolved; new runs can wait.
             ready = [run for run in load if not run.ended and run.error is None] + ready
 
 
@@ -199,8 +198,7 @@ def _master(load: Sequence[Run]) -> str:
     if load[0].scenario.job is Job.TOTALS:
         return f"local[{cores()}]"
     tasks = max(run.scenario.most_tasks for run in load)
-    # A parked query keeps its threads until the kill, so every query of the load has
-    # threads of its own.
+    # A parked query keeps its threads until the kill, so every query of the load needs its own threads.
     return f"local[{(tasks + 1) * (len(load) + 1)}]"
 
 
@@ -226,8 +224,7 @@ class DriverPool:
 
     def _add(self, driver: SupervisedDriver) -> None:
         with self._lock:
-            # Under the lock that `let_go` takes: a driver that is added while
-            # everything is being ended is ended as well.
+            # Under the lock of `let_go`, so that a driver that is added during the shutdown is ended as well.
             self._drivers.append(driver)
             if self._closed:
                 driver.let_go()
@@ -247,8 +244,7 @@ class DriverPool:
         finally:
             noted.keep_log(log)
         noted.conclude()
-        # Kept only now, behind `conclude`: a standby gets its queries against evidence
-        # that was checked.
+        # Kept only after `conclude`, so that a standby gets queries only if the evidence has been checked.
         self._dead = noted.ending
 
     def _start(
@@ -258,8 +254,7 @@ class DriverPool:
 
         A waiting standby takes over if the previous driver is dead; otherwise a new driver starts.
         """
-        # A standby takes over from a dead driver only; the first driver of a run has
-        # nobody to take over from.
+        # A standby takes over from a dead driver, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
             standby = stack.enter_context(self._standbys.pop(0))
             order = RunQueries([wire.raw(query) for query in queries])

@@ -148,8 +148,7 @@ class Totals(Count):
         lines = enumerate(read_text(self.path))
         batch = 0
         while some := list(islice(lines, self._lines_per_batch)):
-            # Spark's update mode emits a word once a batch, with the last line that it
-            # stood in.
+            # Spark's update mode emits each word once in a batch, with the last line that contains it.
             last: dict[str, int] = {}
             for number, line in some:
                 for word in words(line):

@@ -104,8 +104,8 @@ class ScenarioQuery:
         """Return the event with which the query stopped, or None while it goes on. Raises the query's error."""
         if self._group is not None:
             self._group.follow()
-        # The evidence is asked for before the phase: a parked query has a thread that
-        # never returns, so its phase would wait for ever.
+        # The evidence is checked before the phase, because the thread of a parked query never returns, so waiting for
+        # its phase would never end.
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
                 return Parked(self.name)
@@ -139,8 +139,7 @@ class ScenarioQuery:
         steps = self._opened.recover()
         for sentence in steps:
             print(f"labkit: {self.name}: recovery {sentence}", file=sys.stderr, flush=True)
-        # The driver's own moment: when a busy runner gets to read this event, the query may
-        # have written rows.
+        # The driver's own time, because the query may have written rows before a busy runner reads this event.
         report(Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:
@@ -149,8 +148,7 @@ class ScenarioQuery:
             from labkit.spark.queries import register
             from labkit.spark.start import launch
 
-            # Only now, behind the recovery: a transaction in doubt may hold locks that
-            # the replay would wait for.
+            # Only after the recovery, because a transaction in doubt may hold locks for which the replay would wait.
             plan = JOBS[self._scenario.job]
             # These settings belong to the session; a query takes them over when it
             # starts, so queries that share the session may differ.
@@ -162,8 +160,7 @@ class ScenarioQuery:
             else:
                 lines = self._topic() if self._scenario.job is Job.KAFKA else self._socket()
             rows = plan.compute(lines, self._folder.outside)
-            # The state keeps the number of partitions that the checkpoint names, so the
-            # rows behind it are shuffled instead.
+            # The state keeps the number of partitions of the checkpoint, so the rows are shuffled after it instead.
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
             self._query = launch(rows, self._opened, plan.output_mode, every=PLANNED_EVERY if plan.endless else None)
@@ -209,8 +206,7 @@ class ScenarioQuery:
             error = self._query.query.exception()
             if error is not None:
                 raise error
-            # Off the main loop, because the last commit may reach the armed point and
-            # park.
+            # In its own thread, because the last commit may reach the armed failpoint and park.
             self._step = Background(self._query.finish)
             self._phase = self._finishing
         return None
@@ -286,7 +282,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]],
     while waiting or active:
         while waiting and len(active) < most:
             begin(spark, waiting.pop(0), active)
-        # A copy, since whoever is watched leaves the list when it stops.
+        # A copy, because a query leaves the list when it stops.
         for query in list(active):
             watch(query, active)
         time.sleep(_POLL)
@@ -295,8 +291,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]],
 def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Query]) -> None:
     """Open one query and add it to `active`; if it cannot be opened, report its failure and let the others go on."""
     name = work if work == MEMORY else work.task.name
-    # Reported first: a query that cannot be opened fails, and only one that has begun
-    # may fail.
+    # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))
     try:
         active.append(MemoryQuery(spark) if work == MEMORY else ScenarioQuery(spark, work))

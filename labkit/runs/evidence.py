@@ -61,8 +61,8 @@ class DriverEvents:
         self._tell = tell
         self._before = {run.name: BatchLogs.read(Checkpoint(run.folder.checkpoint)) for run in load}
         for run in load:
-            # Counted when the driver is started and not when it reports: one that dies
-            # at once has still used up its number.
+            # Counted at the driver's start and not at its first report, because a driver that dies at once has also
+            # used its number.
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
@@ -110,7 +110,7 @@ class DriverEvents:
         """Copy the driver's log into the folder of every run."""
         for run in self._runs.values():
             if log.exists():
-                with contextlib.suppress(OSError):  # a full disk has its own sentence
+                with contextlib.suppress(OSError):  # a full disk has its own message
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
@@ -132,8 +132,8 @@ class DriverEvents:
         elif not run.ended:
             raise _ended_early(run)
         elif run.next_crash is not None:
-            # The query did end, and yet this is no result: a run that never met its
-            # failpoint must not look like one that survived it.
+            # The query ended, but this is no result: a run that never reached its failpoint must not look like one that
+            # survived it.
             run.ended = False
             raise JobFailed(
                 f"the run ended without reaching the failpoint {run.next_crash}, so nothing crashed, and the "
@@ -180,7 +180,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     `before` is the state of the engine's logs when the driver started.
     """
     crash, reached = _reached(run)
-    # Only a point in a task can lie in an executor; all others are in the driver, on a cluster as well.
+    # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
     in_executor = crash.point.in_task and ending.proof.executors is not None
     proof = check_death(crash, ending, reached, in_executor=in_executor)
     checkpoint = Checkpoint(run.folder.checkpoint)
@@ -196,8 +196,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
     _look(run)
     run.keep_evidence()
-    # The checkpoint goes last: everything above reads it, and the evidence must be on the disk before it is out of
-    # the way.
+    # The checkpoint is moved last, because everything above reads it, and the evidence must be durable first.
     run.put_aside()
 
 
@@ -227,8 +226,8 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
         )
     expected = engine_logs(crash.point, run.scenario.order)
     if expected is not None:
-        # The driver lives on and may have committed the batch by now, so the time of each file is compared with that
-        # of the kill.
+        # The driver survives and may have committed the batch by now, so the time of each file is compared with that of
+        # the kill.
         check_logs(crash, crash.batch, expected, Checkpoint(run.folder.checkpoint), killed_at=killed.begun)
     proof = Proof(
         session=reached.session, signal=signal.SIGKILL.value, killed=killed.killed, left=killed.left, begun=killed.begun

@@ -71,7 +71,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     else:
         ended, number = server.stop()
     after = server.up()
-    # The same process id would mean that the old server has gone on.
+    # The same process id would mean that the old server is still running.
     if after.state != "up" or after.pid in ended:
         raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed, so the run proves nothing.")
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}

@@ -55,7 +55,7 @@ class Recording:
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
         for place, row in enumerate(numbered(rows)):
-            # Several readings may lie at one position: nothing became visible between them.
+            # Several readings may have the same position if nothing became visible between them.
             while waiting and waiting[0][1] == place:
                 yield self._keep(Reading(waiting.pop(0)[0]))
             if place >= MOST_ROWS:
@@ -83,7 +83,7 @@ def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
             is_reading = isinstance(event, Reading)
             line = {"reading": event[0]} if is_reading else dict(zip(_NAMES, event, strict=True))
             file.write(json.dumps(line) + "\n")
-            # Written before it is passed on: whatever the judge makes of a row, the file has it.
+            # Written before it is passed on, so that the file contains the row even if the judge refuses it.
             yield event
 
 

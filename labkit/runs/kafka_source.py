@@ -60,8 +60,7 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
         if scenario.between is Fault.ADD_PARTITION:
-            # What lies behind the crashed batch is written only after the crash, when
-            # there is one partition more.
+            # The records after the crashed batch are written only after the crash, when there is one more partition.
             most = scenario.records_per_batch * (scenario.crashes[0].batch + 1)
             lines = ((offset, word) for offset, word in lines if offset < most)
         with opened(folder) as topic:
@@ -82,8 +81,8 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
             topic.fill(enumerate(read_log(scenario.input)), new_partition=True)
             return {"ends": _plain(topic.ends())}
         ends = topic.ends()
-        # Both lies are told: a job that believed the group would lose records after the
-        # first and repeat them after the second.
+        # The group gets both wrong offsets: a job that trusted the group would lose records after the first and repeat
+        # records after the second.
         topic.commit_offsets(ends if crashes % 2 else dict.fromkeys(ends, 0))
         return {"group": _plain(topic.group_offsets())}
 
@@ -104,7 +103,7 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
     """Return the end of a batch from `offsets/N`: a version, metadata, and {"topic": {"partition": offset}}."""
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
-    # One topic a run, so there is one entry.
+    # Each run has one topic, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
     return {int(partition): offset for partition, offset in sorted(partitions.items())}
 

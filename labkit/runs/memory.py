@@ -68,8 +68,8 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
                     because = event.because
     if table is None or killed is None:
         raise JobFailed(f"the driver with the memory table failed: {because}; see {launch.log}.")
-    # Whatever the JVM made for itself lay in its scratch folder, which is gone by now:
-    # that is what this shows.
+    # All files of the JVM were in its scratch folder, which is deleted by now. This list shows whether anything is
+    # left.
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".log")
     left = [str(path.relative_to(folder)) for path in files]
     return Life(table.rows, killed.proof.signal, left)

@@ -56,7 +56,7 @@ class Frame:
         after += [at for rows, at in kills if place < rows]
         times = [moment for moment in before if moment is not None]
         if not times or max(times) > min(after):
-            return None  # clocks that disagree say nothing
+            return None  # clocks that disagree give no bounds
         return Span(max(times), min(after))
 
 
@@ -94,7 +94,7 @@ def frame(run: Run, ended: float) -> Frame:
     kills = [(rows, at if isinstance(at, float) else None) for (_, rows), at in zip(run.readings, killed, strict=False)]
     planned: Mapping[int, float] = {}
     noted: Mapping[int, float] = {}
-    # Batches of a deleted checkpoint bear the numbers of others.
+    # After the checkpoint was deleted, other batches have the same numbers.
     if run.scenario.checkpoint is not CheckpointFate.DELETED:
         planned = _written(checkpoint.folder / "offsets", checkpoint.offset_log())
         if run.scenario.strategy.facts.pending is Pending.NOWHERE:
@@ -103,8 +103,7 @@ def frame(run: Run, ended: float) -> Frame:
 
 
 def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
-    # Spark writes an entry aside and renames it, which sets the time of the inode
-    # alone.
+    # Spark writes an entry to a temporary file and renames it, which changes only the ctime of the inode.
     return {batch: (folder / str(batch)).stat().st_ctime for batch in batches}
 
 
@@ -115,7 +114,7 @@ def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[O
     """
     if not isinstance(store, Clocked):
         return None
-    # One more than is kept, which says whether there are more.
+    # One more than is kept, to notice whether there are more.
     some = list(islice(store.waiting(), MOST_WAITING + 1))
     if len(some) > MOST_WAITING:
         return None
@@ -140,7 +139,7 @@ def exposed(
 
     If `ready` is None, the rows pre-committed before a crash are unknown, so no waiting time is computed.
     """
-    # A write-ahead log holds rows back outside of the store, which knows nothing of that.
+    # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_told = strategy.facts.pending is not Pending.LOG and ready is not None
     sights = (Sight(row, each.at, each.ready if is_told else None) for row, each in zip(rows, shown, strict=True))
     return exposure(expected, sights, Span.exactly(ended), keyed=strategy.facts.replaces, ready=ready, held=hidden)

@@ -66,7 +66,7 @@ def _make(run: Run) -> None:
     scenario, folder = run.scenario, run.folder
     versions = {"labkit": __version__, "pyspark": version("pyspark"), "python": platform.python_version()}
     try:
-        # `mkdir` itself says whether the folder was there; a look before it could be overtaken by another run.
+        # `mkdir` itself fails if the folder exists; another run could create it between a check and `mkdir`.
         folder.path.mkdir(parents=True)
         durable.replace(folder.config, json.dumps({"scenario": scenario.to_json(), "versions": versions}, indent=2))
     except FileExistsError:
@@ -105,8 +105,8 @@ def resume(folder: Path) -> Run:
             f"{paths.path}: a run with --job socket cannot be resumed, because a socket cannot send its lines "
             "again; start the run again."
         )
-    # The runner may have died between the start of a driver and its log, or after it: the larger count never gives a
-    # number twice.
+    # The runner may have died before or after the new driver created its log, so the larger count is used: it never
+    # repeats a number.
     drivers = max(len(list(paths.path.glob("driver-*.log"))), Checkpoint(paths.checkpoint).incarnation())
     run = Run(scenario, paths, drivers)
     run.read_evidence()

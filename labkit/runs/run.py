@@ -143,7 +143,7 @@ class Run:
             self.crashes, self.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"{path}: damaged ({error}); start the run again.") from None
-        # Not in the evidence of a run that an earlier version has begun.
+        # Missing in the evidence of a run that an earlier version started.
         ready = evidence.get("ready", None if self.crashes else {})
         self.ready = ready and {int(offset): Span(*span) for offset, span in ready.items()}
         self.started = {int(driver): at for driver, at in evidence.get("started", {}).items()}

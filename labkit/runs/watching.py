@@ -61,7 +61,7 @@ class Watch:
             self.stage = f"{self._ended} of {self.runs} runs have ended"
             return
         stage = _stage(event, again=self._killed > 0)
-        # The last driver is killed as well, when everything is done: that is no crash.
+        # The last driver is killed as well after it has finished, which is not a crash.
         if stage is not None and not (isinstance(event, Killed) and self._killed == self.crashes):
             step, self.stage = stage
             self.done = max(self.done, STEPS * self._killed + step)

@@ -73,7 +73,7 @@ class Checkpoint:
             for name in kept
             if (self.folder / name).is_dir()
             for path in sorted((self.folder / name).iterdir())
-            # Hidden files are checksums and drafts, which recovery does not look at.
+            # Hidden files are checksums and drafts, which recovery ignores.
             if not path.name.startswith(".")
         ]
 
@@ -121,8 +121,8 @@ class DriverLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            # The kernel lets go of this lock whatever its holder dies of, so a killed
-            # driver leaves no lock that somebody would have to remove.
+            # The kernel releases this lock however its holder dies, so a killed driver leaves no lock that somebody
+            # would have to remove.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._refuse_leftovers()
         except BlockingIOError:
@@ -158,15 +158,14 @@ class DriverLock:
 
     def _claim(self) -> None:
         content = json.dumps({"pid": os.getpid(), "session": os.getsid(0)}).encode()
-        # Written through the descriptor that holds the lock: a rename would put another
-        # file, which nobody has locked, in its place.
+        # Written through the descriptor that holds the lock, because a rename would replace the locked file by an
+        # unlocked one.
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, content, 0)
 
     def _read(self) -> dict[str, int]:
         try:
-            # Its holder empties the file before it writes, so a look in between finds
-            # nothing, or a part.
+            # The holder truncates the file before it writes, so a reader in between may find nothing, or a part.
             content = json.loads(self._path.read_text(encoding="utf-8") or "{}")
         except ValueError:
             return {}

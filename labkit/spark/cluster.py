@@ -40,7 +40,7 @@ def executors(master: str, java: Java, python_path: str, environment: Mapping[st
         return {}
     handed = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
     settings = {f"spark.executorEnv.{name}": value for name, value in {**handed, "PYTHONPATH": python_path}.items()}
-    # An executor's own folder, which its worker removes: an executor that is killed leaves no temporary file elsewhere.
+    # The executor's own folder, which its worker removes, so a killed executor leaves no temporary file elsewhere.
     options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *java.flags]
     return settings | {"spark.executor.memory": EXECUTOR_MEMORY, "spark.executor.extraJavaOptions": " ".join(options)}
 
@@ -56,7 +56,7 @@ def _escaped(text: str) -> str:
 
 
 def _unicode(sign: str) -> str:
-    # An escape has sixteen bits, so a character beyond them is written as two.
+    # An escape has 16 bits, so a character beyond them is written as two escapes.
     encoded = sign.encode("utf-16-be")
     return "".join(f"\\u{encoded[at] << 8 | encoded[at + 1]:04x}" for at in range(0, len(encoded), 2))
 
@@ -66,8 +66,7 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
     Raises `ServiceUnavailable` if the cluster has too few slots, and `InvalidInput` for a store that it cannot share.
     """
-    # Hosts are looked at only when executors are there: before, nobody knows where
-    # tasks would run.
+    # Hosts are checked only after executors have registered, because before that nobody knows where tasks will run.
     await_slots(spark, max(needed, 1))
     for store in stores:
         check_store(store, hosts(spark))

@@ -33,8 +33,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
         raise JobFailed(
             f"the driver at {where} did not die by SIGKILL alone (it ended with {ending}), so the run proves nothing."
         )
-    # Both are compared: a process id alone may have been given to another process
-    # since.
+    # Both are compared, because the process id alone may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed
     if not is_member and not in_executor:
         raise JobFailed(
@@ -58,8 +57,8 @@ def _check_executors(where: object, proof: Proof) -> None:
 def check_dead(ending: Ending) -> None:
     """Raise `JobFailed` unless the driver was killed and its session is empty, so that another driver may take over."""
     proof = ending.proof
-    # The proof is of the moment of the kill; a look now costs little, and nobody may
-    # take over from a writer that lives.
+    # The proof describes the moment of the kill. Another look costs little, and nobody may take over from a living
+    # writer.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
         raise JobFailed(f"the old driver may still be alive ({proof}), so the standby must not take over.")
 
@@ -93,8 +92,8 @@ def check_logs(
 def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None) -> bool:
     path = checkpoint.folder / log / str(batch)
     try:
-        # Spark writes a log entry aside and renames it, and a rename sets the time of
-        # the inode and leaves that of the content.
+        # Spark writes a log entry to a temporary file and renames it. The rename changes the ctime of the inode, but
+        # not the mtime.
         renamed = path.stat().st_ctime
     except FileNotFoundError:
         return False

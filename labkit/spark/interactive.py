@@ -97,7 +97,7 @@ def _engine() -> _Engine:
     except BaseException:
         kept.close()
         raise
-    # An interpreter that ends properly waits for the end, so that nothing is left when it is gone.
+    # An interpreter that ends properly waits for Spark's end, so that nothing remains when it is gone.
     atexit.register(kept.close)
     return _Engine(process, scratch)
 

@@ -154,8 +154,7 @@ def start_jvm(
     session, so that an interrupt from a terminal or a kernel does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
-    # Without it, Spark would look up the host's name, which may lead to an address that
-    # nothing can reach.
+    # Without it, Spark would look up the host's name, which may resolve to an address that nothing can reach.
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(
@@ -200,8 +199,8 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
     properties = scratch / "spark.properties"
     with os.fdopen(
-        # The configuration may hold the password of a server: on a command line
-        # everybody could read it, and in a file of the default mode, too.
+        # The configuration may contain a server's password. Everybody could read it on a command line, and also in a
+        # file with the default mode.
         os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         "w",
         encoding="ascii",
@@ -224,12 +223,11 @@ def worker_settings(scratch: Path) -> dict[str, str]:
 def _environment(scratch: Path) -> dict[str, str]:
     environment = dict(os.environ) | worker_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
-    # A killed JVM leaves its temporary files behind; here they go with the driver's
-    # folder.
+    # A killed JVM leaves its temporary files, so they are put into the driver's folder, which is removed.
     environment["TMPDIR"] = str(scratch)
     environment["PYTHONPATH"] = python_path()
-    # A JVM with such options says so on its standard error and may have another heap or
-    # agent than the profile asks for.
+    # A JVM with such options reports them on its standard error, and may have another heap or agent than the profile
+    # requests.
     environment.pop("JAVA_TOOL_OPTIONS", None)
     return environment
 

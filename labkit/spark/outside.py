@@ -57,7 +57,7 @@ class Outside:
     def send(self, mail: Mail) -> None:
         """Send one mail. Nobody can take it back."""
         line = json.dumps(mail._asdict(), ensure_ascii=False) + "\n"
-        # One write at the end of the file: several tasks send at once.
+        # One single write at the end of the file, because several tasks send at the same time.
         file = os.open(self.mails, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, line.encode())

@@ -66,13 +66,12 @@ class Armed:
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
         """Write the evidence. Returns False if somebody has done so before."""
-        # The point may be passed again, by another task or by a second attempt; the
-        # first evidence is the one that counts.
+        # Another task or a second attempt may pass the point again; the first evidence counts.
         if self.evidence.exists():
             return False
         content = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
-        # Durable before it waits: whoever kills looks at this file, and a half-written
-        # one would prove nothing.
+        # Durable before the process waits, because the killer looks at this file, and a half-written one would prove
+        # nothing.
         durable.replace(self.evidence, json.dumps({**content, "executor": executor()}))
         return True
 
@@ -160,15 +159,14 @@ class Turn:
         If only an executor is killed, the batch continues: the earlier task runs again and finishes.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
-        # The evidence is there, and this task's turn is not: whatever it did now would
-        # be behind the crash.
+        # The evidence exists, but it is not this task's turn: anything it did now would come after the crash.
         if not condition():
             park()
 
     def _say(self, word: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Tasks are processes that share nothing but the disk, and a file's existence is
-        # atomic; it need not survive a loss of power.
+        # Tasks are processes that share only the disk. A file's existence is atomic, and it need not survive a loss of
+        # power.
         (self._folder / f"{self._partition}.{word}").touch()
 
     def _has_said(self, partition: int, word: str) -> bool:

@@ -82,7 +82,7 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
     """End a session with its JVM and forget both, so that another one can start."""
     context = type(spark.sparkContext)
-    with suppress(Exception):  # a JVM that has died cannot be asked to stop
+    with suppress(Exception):  # a dead JVM cannot be asked to stop
         spark.stop()
     gateway: Any = context._gateway  # noqa: SLF001 - no public name
     with suppress(Exception):
@@ -120,7 +120,7 @@ def _started(
     if chosen.connector:
         configuration["spark.jars"] = ",".join(map(str, sorted(CONNECTOR.find(java).glob("*.jar"))))
     python = interpreter(scratch) if chosen.forks and is_local(master) else {}
-    if is_local(master) and not python:  # executors elsewhere work in folders of their own
+    if is_local(master) and not python:  # executors on other machines work in their own folders
         python = own_interpreter(scratch)
     process = start_jvm(java, scratch, chosen, configuration, log, python=python, apart=apart)
     return process, connect(process, scratch, java, python)

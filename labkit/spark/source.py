@@ -105,8 +105,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Span)
         number = STRIDE * (partition.start // STRIDE)
         with self._path.open("rb") as file:
-            # From the remembered line on, the lines before the range are read and
-            # thrown away: fewer than `STRIDE`.
+            # The lines between the remembered line and the range are read and discarded: fewer than `STRIDE`.
             file.seek(partition.position)
             for offset in range(number, partition.end):
                 raw = file.readline()
@@ -114,8 +113,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield offset, raw.removesuffix(b"\n")
 
     def _index(self) -> None:
-        # Spark asks in a process that lives as long as the query; a log of a run does
-        # not grow, so one pass is enough.
+        # Spark asks in a process that lives as long as the query. The log of a run does not grow, so one pass is
+        # enough.
         if self._lines:
             return
         for raw in log_lines(self._path):
@@ -128,7 +127,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._armed is None or self._commits is None:
             return
         batch = self._armed.crash.batch
-        # The notification is the other way to learn this, and it may be late or lost.
+        # The driver can also learn this from the notification, which may be late or lost.
         if (self._commits / str(batch)).exists():
             pass_commit_log(self._armed.reach, batch)
 

@@ -86,8 +86,7 @@ def open_checkpoint(
         checkpoint.check()
         identity, incarnation = enter(checkpoint, wanted)
     except LabError:
-        # A refused checkpoint must be free again at once: another driver in this
-        # process may be meant for it.
+        # A refused checkpoint must be released at once, because another driver in this process may need it.
         lock.release()
         raise
     options = SinkOptions(sink, order, store, location, identity.query, incarnation, checkpoint.log, partitions, armed)
@@ -101,8 +100,8 @@ class LabQuery:
         self.query = query
         self._opened = opened
         self._notified: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        # A thread of its own: a commit may wait for a server, and Spark delivers all
-        # events of a session through one thread.
+        # In its own thread, because a commit may wait for a server, and Spark delivers all events of a session through
+        # one thread.
         self._delivering = threading.Thread(target=self._deliver, daemon=True)
         self._delivering.start()
 
@@ -131,7 +130,7 @@ class LabQuery:
         try:
             self.query.awaitTermination()
         except Exception as error:
-            with suppress(Exception):  # an engine that does not answer cannot say that the query has ended
+            with suppress(Exception):  # an engine that does not answer cannot report the end of the query
                 if not self.query.isActive:
                     self._free()
             raise JobFailed(f"the query failed: {reason(error)}") from error
@@ -146,11 +145,11 @@ class LabQuery:
     def _deliver(self) -> None:
         while (batch := self._notified.get()) is not None:
             try:
-                # Spark's progress event was never seen before the file; committing on
-                # its word alone would trust an order that nobody promises.
+                # Nobody has observed Spark's progress event before the file, but Spark does not guarantee this order,
+                # so the event alone is not enough to commit.
                 if batch in self._opened.checkpoint.commit_log():
                     self._commit_through(batch)
-            except Exception as error:  # a lost notification costs time, never data: the next commit repeats it
+            except Exception as error:  # a lost notification costs time but no data, because the next commit repeats it
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _drop_losers(self, batch: int) -> None:

@@ -35,8 +35,7 @@ class Stopwatch:
 
     def keep(self) -> None:
         """Write the line of this batch, if anybody asked for it."""
-        # Asked only by measurements: a run of the lab pays for a look at the folder and
-        # nothing more.
+        # Only measurements use it, so a normal run pays only for one look at the folder.
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")

@@ -73,7 +73,7 @@ class StagedFile:
 
     def __init__(self, handle: Handle, path: Path) -> None:
         self.handle, self.path = handle, path
-        # `x` refuses a file that is there: of two writers with one name, one must fail.
+        # `x` fails if the file exists: of two writers with one name, one must fail.
         self._file = path.open("xb")
 
     @property
@@ -91,8 +91,8 @@ class StagedFile:
         """Make the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
-            # Under the lock an abort comes either before the rename, which then finds
-            # no file, or after it; it can never pass between the look and the rename.
+            # Under the lock an abort happens either before the rename, which then finds no file, or after it, but never
+            # between the check and the rename.
             self.rename(self.path.with_suffix(PREPARED))
             durable.sync_folder(self.path.parent)
 
@@ -101,9 +101,8 @@ class StagedFile:
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
-            # The rows must be on the disk before the rename that announces them: after
-            # a loss of power a new name with missing rows would be a promise that was
-            # not kept.
+            # The rows must be durable before the rename that announces them: otherwise the new name could survive a
+            # loss of power without its rows.
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
@@ -134,9 +133,8 @@ class StagedFile:
 
     def _is_there(self) -> bool:
         try:
-            # An abort may have removed the file and another writer may have begun under
-            # its name, so the name alone proves nothing: the inode says whether it is
-            # still ours.
+            # An abort may have removed the file, and another writer may have used its name again, so the inode decides
+            # whether the file is still our own.
             return os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
         except FileNotFoundError:
             return False
@@ -192,8 +190,8 @@ class FilesStore:
         """Sync the appended rows and close all files. An open transaction stays unfinished."""
         for staged in self._staged:
             staged.close()
-        # The attribute is cleared first, so that a failing fsync cannot lead to a
-        # second close of a number that another file may have by then.
+        # The attribute is cleared first, so that a failing fsync cannot lead to a second close of a descriptor that
+        # another file may have by then.
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with durable.explained(self._log):
@@ -230,8 +228,7 @@ class FilesStore:
             staged = self._stage(handle, ATOMIC)
         try:
             yield staged.write
-            # The fsync is outside of the lock: it may take long, and other writers need
-            # the lock for a moment only.
+            # The fsync is outside of the lock, because it may take long, and other writers need the lock only briefly.
             staged.seal()
             with self._changing():
                 # Another writer of the batch may have committed while this one wrote.
@@ -257,12 +254,12 @@ class FilesStore:
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():
             if prepared.exists():
-                # The number is drawn under the lock, so that the order of the names is
-                # the order in which the transactions became visible.
+                # The number is drawn under the lock, so that the order of the names is the order in which transactions
+                # became visible.
                 prepared.rename(self._next_path(handle))
             elif not self._is_committed(handle):
                 raise JobFailed(f"{self.folder}: the transaction {handle} is not prepared, so it cannot be committed.")
-            # Also after a rename of somebody else's, who may have died before syncing it.
+            # Also after another process's rename, because that process may have died before the sync.
             self._sync()
 
     def abort(self, handle: Handle) -> None:
@@ -285,16 +282,14 @@ class FilesStore:
                 yield
 
     @contextmanager
-    # Looking at a store must not create it: where there is no folder there is nothing
-    # to lock.
+    # Reading a store must not create it, and without a folder there is nothing to lock.
     def _changing_what_is_there(self) -> Iterator[None]:
         with durable.explained(self.folder), durable.locked(self._staging) if self._staging.is_dir() else nullcontext():
             yield
 
     def _sync(self) -> None:
-        # The folder that gained the file is synced first. After a loss of power between
-        # the two the file may stand in both, and a second commit would find it; the
-        # other way round it could stand in neither.
+        # The folder that gained the file is synced first. After a loss of power between the two syncs the file may be
+        # in both folders, and a second commit would find it; in the other order it could be in neither.
         durable.sync_folder(self._committed)
         durable.sync_folder(self._staging)
 
@@ -302,8 +297,7 @@ class FilesStore:
         return self._staging / f"{handle}{suffix}"
 
     def _stage(self, handle: Handle, suffix: str) -> StagedFile:
-        # A store may live as long as its driver, so transactions that are over are
-        # forgotten.
+        # A store may live as long as its driver, so finished transactions are forgotten.
         self._staged = [staged for staged in self._staged if not staged.is_closed]
         staged = StagedFile(handle, self._path(handle, suffix))
         self._staged.append(staged)

@@ -147,8 +147,8 @@ class SimulatedTransaction:
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
-            # The rest of the rows and the vote are one transaction: a vote without its
-            # rows would be a promise that cannot be kept.
+            # The remaining rows and the vote are one transaction, because a vote without its rows would be a promise
+            # that cannot be kept.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
             connection.execute("INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()])
@@ -156,8 +156,7 @@ class SimulatedTransaction:
 
     def _insert(self, connection: sqlite3.Connection) -> None:
         query = "SELECT 1 FROM opened WHERE number = ? AND handle = ?"
-        # The number tells this begin from a later one under the same name, after an
-        # abort in between.
+        # The number distinguishes this begin from a later one under the same name, after an abort in between.
         if connection.execute(query, [self._number, self._name]).fetchone() is None:
             raise JobFailed(f"The transaction {self._name} was aborted while it was open; begin another.")
         connection.executemany(_INSERT, [(*row[:5], self._name) for row in self._buffer])
@@ -234,7 +233,7 @@ class SQLiteStore:
         """
         with self._explained():
             connection = self._connect_to_write()
-        # What is open when the connection is closed, SQLite rolls back.
+        # SQLite rolls back the open transaction when the connection is closed.
         with closing(connection):
             with self._explained():
                 connection.execute("BEGIN IMMEDIATE")
@@ -270,8 +269,7 @@ class SQLiteStore:
         if not self._is_there():
             return
         with self._writing() as connection:
-            # One transaction for all three, so that nobody sees a transaction that is
-            # half gone.
+            # One transaction for all three, so that nobody sees a half-deleted transaction.
             for statement in _ABORT:
                 connection.execute(statement, [str(handle)])
 
@@ -295,19 +293,17 @@ class SQLiteStore:
         with self._lock, self._explained():
             if self._connection is None:
                 self._connection = self._connect_to_write()
-            # The lock for writing is taken at once: a transaction that begins by
-            # reading and wants to write later fails where somebody else has written
-            # meanwhile, without waiting.
+            # The write lock is taken at once: a transaction that begins by reading and wants to write later fails
+            # without waiting if another connection has written in the meantime.
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
-                # Under the lock for writing, so that moments rise in the order of
-                # visibility.
+                # Under the write lock, so that moments increase in the order of visibility.
                 _note_moment(self._connection)
                 self._connection.execute("COMMIT")
             finally:
-                # An error of SQLite may have rolled back by itself, and a second
-                # ROLLBACK would hide that error behind its own.
+                # SQLite may have rolled back by itself after an error, and a second ROLLBACK would replace that error
+                # by its own.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
@@ -338,16 +334,14 @@ class SQLiteStore:
             address,
             uri=True,
             timeout=PATIENCE,
-            # Transactions begin and end where it says so here, and not where the module
-            # would guess.
+            # Transactions begin and end only by statements in this file, and not where the sqlite3 module would guess.
             isolation_level=None,
-            # Threads of a process share it, one at a time, under `_lock`.
+            # Threads of a process share the connection, one at a time, under `_lock`.
             check_same_thread=False,
         )
         try:
-            # Said aloud, since builds of SQLite differ in their default: with NORMAL a
-            # commit in WAL mode is not synced, and the engine's decision could outlive
-            # the rows that it is about.
+            # Set explicitly, because builds of SQLite have different defaults: with NORMAL a commit in WAL mode is not
+            # synced, and the engine's decision could outlive the rows that it is about.
             connection.execute("PRAGMA synchronous = FULL")
             if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
                 raise InvalidInput(
@@ -368,8 +362,8 @@ class SQLiteStore:
                 connection.executescript(_SCHEMA + _CLOCK)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             with suppress(FileExistsError):  # another process was first
-                # A link fails where the name is taken, and a rename would replace the
-                # other process's database, with rows in it perhaps.
+                # A link fails if the name exists. A rename would replace the other process's database, perhaps with
+                # rows in it.
                 os.link(draft, self.path)
         finally:
             draft.unlink(missing_ok=True)
@@ -390,7 +384,7 @@ class SQLiteStore:
                 yield
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
-                raise  # our fault, not the file's
+                raise  # a defect of the lab, not of the file
             raise _explanation(self.path, error) from error
 
 
@@ -411,7 +405,7 @@ def _holds(connection: sqlite3.Connection, question: str, handle: Handle) -> boo
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> LabError:
-    # The lowest byte is the primary code; the others only say where it happened.
+    # The lowest byte is the primary code; the other bytes only give details.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return JobFailed(f"{path}: the disk is full; free some space and run again.")

@@ -42,8 +42,7 @@ class SupervisedDriver:
         with Path(launch.log).open("ab") as log:
             self._supervisor = subprocess.Popen(
                 own_python("-m", "labkit.host.processes.supervisor", str(path)),
-                # The supervisor's standard input is the tether: the kernel closes it
-                # when this process dies of whatever.
+                # The supervisor's standard input is the tether: the kernel closes it however this process dies.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -75,7 +74,7 @@ class SupervisedDriver:
         """
         self._supervisor.kill()
         self._supervisor.wait()
-        # The supervisor is dead by now, so nobody else would empty it.
+        # The supervisor is dead by now, so nobody else would end the processes of the driver's session.
         if self._session is not None:
             empty_session(self._session, END_PATIENCE)
 
@@ -108,8 +107,7 @@ class SupervisedDriver:
         with selectors.DefaultSelector() as selector:
             selector.register(self._supervisor.stdout, selectors.EVENT_READ)
             while True:
-                # A pipe that is silent is looked at once a second, since only time can
-                # say that nothing comes any more.
+                # A silent pipe is checked once a second, because only the clock can tell that nothing more will come.
                 if not selector.select(timeout=1.0):
                     self._lose_patience(silent_since)
                     continue
@@ -118,8 +116,7 @@ class SupervisedDriver:
                     conversation.finish()
                     return
                 for event in conversation.read(piece):
-                    # Kept in case that the supervisor can do nothing any more
-                    # (`_end_by_force`).
+                    # Kept for the case that the supervisor can no longer act (`_end_by_force`).
                     if isinstance(event, Started):
                         self._session = event.session
                     if not isinstance(event, _BETWEEN_DRIVER_AND_SUPERVISOR):

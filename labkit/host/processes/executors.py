@@ -33,8 +33,8 @@ class Executors:
 
     def look(self) -> list[int]:
         """Return the living processes, executors with their descendants, in numerical order."""
-        # Added to those of earlier looks: when an executor has ended, nothing says any
-        # more whose its Python processes were.
+        # Added to the results of earlier looks, because after an executor has ended, nothing tells any more to whom its
+        # Python processes belonged.
         for backend in self._backends():
             self._members.update(_family(backend))
         self._members = set(_living(self._members))
@@ -52,8 +52,7 @@ class Executors:
 
         def living() -> list[int]:
             alive = list(_living(family))
-            # Asked again at each look: an executor may fork a Python worker between two
-            # of them.
+            # Read again at each look, because an executor may fork a Python worker in between.
             for process in alive:
                 family.update(_family(process))
             return sorted(process.pid for process in alive)
@@ -72,8 +71,8 @@ class Executors:
     def _backends(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
             with contextlib.suppress(*_GONE):
-                # The application's id stands on an executor's command line, which tells
-                # it from the executors of other applications on the same worker.
+                # The application's id is on an executor's command line, which distinguishes it from the executors of
+                # other applications on the same worker.
                 command = process.cmdline()
                 if _BACKEND in command and self._application in command:
                     yield process

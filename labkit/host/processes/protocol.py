@@ -101,7 +101,7 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.PARKED: {},
     QueryState.STRUCK: {events.ExecutorKilled: QueryState.RUNNING, events.Failed: QueryState.UNPROVEN},
     QueryState.UNPROVEN: {events.Ended: QueryState.OVER, events.Failed: QueryState.OVER},
-    # A driver of the crash test may be handed a query of the same name once more.
+    # The crash test may give a driver a query of the same name again.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
 """The same for each query. Recovery is optional, because a query of the crash test has none that belongs to the lab."""
@@ -140,7 +140,7 @@ class Conversation:
                 raise _refused(event, f"the query {name} is {state}")
         if isinstance(event, QueryEvent):
             self._take_of_query(event)
-        # Last, so that an event that is refused leaves the conversation as it was.
+        # Last, so that a refused event leaves the conversation unchanged.
         self.state = after
 
     def _take_of_query(self, event: QueryEvent) -> None:
@@ -154,7 +154,7 @@ class Conversation:
         """Yield the events that this piece of the stream completes. Raises `ProtocolError`."""
         for line in self._lines.feed(piece):
             try:
-                event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
+                event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` is typed for one class, but msgspec also accepts a union
             except wire.Unreadable as unreadable:
                 raise _refused(unreadable, f"the driver is {self.state}") from None
             if type(event) in self._forbidden:

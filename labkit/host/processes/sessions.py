@@ -25,11 +25,11 @@ def session_members(session: int) -> list[int]:
 def _members(session: int) -> Iterator[int]:
     for process in psutil.process_iter():
         try:
-            # The session first: it is one system call, the state is a file to be read,
-            # and most processes are of other sessions.
+            # The session first, because it needs one system call while the state needs a file, and most processes
+            # belong to other sessions.
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
                 yield process.pid
-        # POSIX lets a system refuse to name the session of a process of another one.
+        # POSIX allows a system to refuse the session of a process in another session.
         except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
             continue
 
@@ -49,8 +49,7 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
     """Send SIGKILL to every process that `living` returns, and repeat until it returns none, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
-    # A process that is about to be killed may still fork, so one look is never enough;
-    # a look that finds nobody is.
+    # A process that is about to be killed may still fork, so only a look that finds no process is enough.
     while left := living():
         for pid in left:
             _kill(pid)

@@ -35,7 +35,7 @@ def main(mode: str, log: str, *command: str) -> None:
         )
     started = ServerStarted(server.pid)
     if mode == "detached":
-        # The server is nobody's child from now on, so there is nothing to wait for.
+        # The server has no parent from now on, so there is nothing to wait for.
         server.returncode = 0
         wire.write(1, wire.encode(started))
         return

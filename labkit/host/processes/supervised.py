@@ -34,15 +34,15 @@ _writing = threading.Lock()
 def report(*events: AnyEvent) -> None:
     """Send events to the supervisor, from any thread, also from one that is about to stop this process."""
     content = b"".join(map(wire.encode, events))
-    # Queries report from threads of their own, and two events must not mix in the pipe.
+    # Queries report from their own threads, and two events must not mix in the pipe.
     with _writing:
         wire.write(_channel[0], content)
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
     """Run the main program of a driver, `python -m MODULE LAUNCH`: carry out the launch, then wait for the kill."""
-    # Libraries and the JVM print to standard output as they like; a stray line among
-    # the events would be an event out of order.
+    # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
+    # event out of order.
     _channel[0] = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -58,8 +58,8 @@ def _die_with_supervisor() -> None:
     """Kill this session when the supervisor's end of standard input closes, because nobody else is left to do it."""
     until_parent_ends(_take)
     own = os.getpid()
-    # All others first: whoever dies first cannot kill the rest. Without a limit, since
-    # nobody is left who would try again.
+    # All other processes first, because a dead process cannot kill the rest. Without a time limit, because nobody else
+    # would try again.
     empty_session(os.getsid(0), math.inf, spare=own)
     os.kill(own, signal.SIGKILL)
 

@@ -62,8 +62,8 @@ class Supervisor:
                 stderr=log,
                 env=environment | self._launch.environment,
                 cwd=self._scratch,
-                # The session is what is killed as a whole: everything that Spark starts
-                # stays in it, whatever process groups are made.
+                # The kill ends the whole session, because everything that Spark starts stays in it, whatever process
+                # groups it creates.
                 start_new_session=True,
             )
 
@@ -73,8 +73,7 @@ class Supervisor:
             self._say(Started(self._driver.pid))
             ending = self._follow()
             self._say(ending(self._empty_session()))
-        # Nobody reads any more, which means that the runner is dead: the driver goes
-        # without a word.
+        # Nobody reads any more, which means that the runner is dead, so the driver is ended without a report.
         except BrokenPipeError:
             self._empty_session()
         finally:
@@ -98,7 +97,7 @@ class Supervisor:
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
             return Unwanted
-        # A dead driver takes no order; its other pipe is about to say that it is dead.
+        # A dead driver takes no order; its other pipe will soon report its death.
         with contextlib.suppress(BrokenPipeError):
             self._driver.stdin.write(order)
             self._driver.stdin.flush()
@@ -113,8 +112,7 @@ class Supervisor:
         try:
             for event in self._conversation.read(piece):
                 self._write(event)
-                # The rest of the piece is dropped: behind one of these a driver has
-                # nothing to say that could count.
+                # The rest of the piece is dropped, because after one of these events nothing from a driver counts.
                 if isinstance(event, AwaitsKill | DriverFailed):
                     return Killed
                 self._act(event)
@@ -147,8 +145,7 @@ class Supervisor:
         Each PySpark daemon creates its own process group, so killing the driver's group would leave writers alive.
         """
         if self._executors is not None:
-            # Before the kill, so that the processes of an executor that ends first are
-            # known by then.
+            # Before the kill, so that the processes of an executor that ends first are already known.
             self._executors.look()
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
         # Only the parent learns by which signal a process died, and this process is the
@@ -177,8 +174,7 @@ class Supervisor:
 
 def main() -> None:
     """Run `python -m labkit.host.processes.supervisor LAUNCH`; only the runner starts it."""
-    # A Ctrl-C is for the runner; when that ends, its pipe closes, and this process does
-    # what there is to do.
+    # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Supervisor(Path(sys.argv[1])).watch()

@@ -67,15 +67,14 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
             yield TetheredProcess(line, guard.pid)
         finally:
-            # This is the whole order to end; the guard's own end is awaited by the
-            # `with` above.
+            # Closing this pipe is the whole order to end; the `with` above waits for the guard's end.
             guard.stdin.close()
 
 
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
     """Create a resource, report it, and end it when the pipe closes, or at once if the creation failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
+        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the process that started this guard
     try:
         try:
             begun = begin()
@@ -103,14 +102,13 @@ def end_with_parent() -> None:
     For a worker whose connection also closes at its ordinary end: it then still has to clean up, so only its
     parent's death, detected by a changed parent process id, may interrupt its work.
     """
-    # Noted now: an orphan gets another parent, and which one that is differs from
-    # system to system.
+    # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_EVERY)
-        # `sys.exit` would end this thread alone.
+        # `sys.exit` would end only this thread.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

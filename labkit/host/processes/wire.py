@@ -56,6 +56,6 @@ class Lines:
 
 def write(descriptor: int, content: bytes) -> None:
     """Write all of the content, bypassing every buffer, so that it is out even if the process stops at once."""
-    # A pipe takes what it has room for, which may be less than a long event.
+    # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

@@ -66,10 +66,10 @@ SETTINGS: Mapping[str, str] = {
     # The default of 10 s makes every timeout look late.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "transaction.max.timeout.ms": "900000",
-    # A broker that was killed may come back only when its old session is over; the default is 9 s.
+    # A killed broker may return only after its old session has expired; the default is 9 s.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
-    # A run's topic is deleted when it is not needed any more, and never before.
+    # A run's topic is deleted only when it is no longer needed, so Kafka must not delete its records by itself.
     "log.retention.ms": "-1",
     "num.network.threads": "2",
     "num.io.threads": "4",
@@ -117,8 +117,7 @@ class KafkaService:
             status = self.status()
             if status.state == "up":
                 return status
-            # A broker that is there and does not answer holds its ports and the lock of
-            # its data.
+            # A broker that exists but does not answer holds its ports and the lock of its data.
             self._stop(status.pid)
             java = find_java()
             self._start(java, BROKER.find(java))
@@ -219,8 +218,7 @@ class KafkaService:
         pid = self._launch([command[0], *archive, *command[1:], "kafka.Kafka", str(configuration)])
         with suppress(psutil.Error):
             started = psutil.Process(pid).create_time()
-            # Noted before it is ready: whoever comes next must find the process, even
-            # if this one is killed while it waits.
+            # Recorded before it is ready, so that the next process finds it, even if this one is killed while it waits.
             self._write_note({"pid": pid, "started": started, "port": port, "controller": controller, "archive": part})
         self._await_ready(pid, port)
         self._publish(f"{HOST}:{port}")

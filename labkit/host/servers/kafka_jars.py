@@ -11,7 +11,7 @@ BROKER = JarSet(
     what=f"Kafka {VERSION}",
     folder_name=f"kafka-{VERSION}",
     sums_file="kafka_broker.sha256",
-    # The broker, and what lets it write a log: it brings an interface for that and no implementation.
+    # The broker, and an implementation of its logging interface, because the broker contains only the interface.
     packages=(("org.apache.kafka", "kafka_2.13", VERSION), ("org.slf4j", "slf4j-simple", "1.7.36")),
     transitive=True,
     megabytes=44,
@@ -29,7 +29,7 @@ CONNECTOR = JarSet(
         ("org.apache.kafka", "kafka-clients", "3.9.1"),
         ("org.apache.commons", "commons-pool2", "2.12.1"),
     ),
-    # Its own list of dependencies names the token provider that is missing; PySpark has all others.
+    # Its own dependency list names the missing token provider; PySpark contains all others.
     transitive=False,
     megabytes=10,
     otherwise="use a job that reads a file",

@@ -63,7 +63,7 @@ class LineServer:
             while not (self._ready() or self._closed):
                 time.sleep(_POLL)
             if number < len(self._portions):
-                with contextlib.suppress(OSError):  # whoever hung up has lost its lines
+                with contextlib.suppress(OSError):  # a client that hung up has lost its lines
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:

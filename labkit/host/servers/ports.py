@@ -34,11 +34,11 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
         with suppress(OSError):
             listener = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-            # Connections of the last server keep its port for a minute otherwise, and a restart
-            # would move.
+            # Otherwise connections of the last server keep its port for a minute, and a restart would have to use
+            # another port.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, port))
-            # Until a socket listens, another one may take its port, too.
+            # Until a socket listens, another process may take its port as well.
             listener.listen()
             chosen: int = listener.getsockname()[1]
             return chosen

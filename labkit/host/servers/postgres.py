@@ -107,7 +107,7 @@ class PostgresService:
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
             self._keep_note("")
-        # SIGQUIT and SIGKILL leave a recovery to the next start: that is a crash.
+        # After SIGQUIT or SIGKILL the next start must recover, as after a crash.
         if number is not _STOPPING[0]:
             raise ServiceUnavailable(
                 f"PostgreSQL did not stop within {STOP_SECONDS:.0f} s, so it was forced to end; see {self._log}."
@@ -237,19 +237,17 @@ class PostgresService:
                 )
             with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.write("include_if_exists 'labkit.conf'\n")
-            # The configuration is included before the rename, so that a cluster that is
-            # there always reads `labkit.conf`.
+            # The configuration is included before the rename, so that an existing cluster always reads `labkit.conf`.
             draft.rename(self._data)
         quoted = str(socket).replace("'", "''")
         settings = {**SETTINGS, "unix_socket_directories": f"'\"{quoted}\"'"}
         lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
         settings_file = self._data / "labkit.conf"
         settings_file.write_text(lines, encoding="utf-8")
-        settings_file.chmod(0o644)  # whatever root's umask is; the folder is private
+        settings_file.chmod(0o644)  # independent of root's umask; the folder itself is private
 
     def _start(self) -> None:
-        # The log is appended to, and only what this start has written explains this
-        # start.
+        # The log grows over several starts, and only its new part explains this start.
         before = len(self._log_lines())
         command = ["start", "-w", "-t", str(START_SECONDS), "-D", str(self._data), "-l", str(self._log)]
         done = programs.run("pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10)
@@ -275,8 +273,7 @@ class PostgresService:
             if pid is None or not self._is_ours(pid):
                 break
             with suppress(ProcessLookupError):
-                # A server that was stopped takes no other signal than SIGKILL until it
-                # goes on.
+                # A suspended server reacts only to SIGKILL until it continues.
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, number)
             sent = number

@@ -124,12 +124,11 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     forgets its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
-        # A client-side cursor puts the values into the text, because a message with
-        # several statements can have no parameters of its own.
+        # A client-side cursor puts the values into the text, because a message with several statements cannot have
+        # parameters.
         cursor.execute("; ".join(cursor.mogrify(step.statement, step.parameters) for step in steps).encode())
         answers = []
-        # Every statement has an answer of its own, in order; one without rows counts as
-        # well.
+        # Every statement has its own answer, in order, also one without rows.
         for _ in steps:
             answers.append(cursor.fetchall() if cursor.description else [])
             cursor.nextset()
@@ -143,15 +142,14 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
     The error of a statement is raised after the block, unless the block itself failed.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
-    # The simple protocol: it takes several statements in one message, and the server
-    # stops at the first that fails.
+    # The simple protocol allows several statements in one message, and the server stops at the first that fails.
     connection.pgconn.send_query(query.encode())
     connection.wait(generators.send(connection.pgconn))
     try:
         yield
     finally:
-        # Also when the block has failed: answers that nobody has fetched would be taken
-        # for those of the next statement.
+        # Also after a failed block, because answers that nobody has fetched would be taken for those of the next
+        # statement.
         results = connection.wait(generators.fetch_many(connection.pgconn))
     for result in results:
         if result.status == pq.ExecStatus.FATAL_ERROR:
@@ -190,7 +188,7 @@ _KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"the session was idle for too long: {_IDLE}"),
-    (errors.OutOfMemory, JobFailed, _LIMIT),  # what it says when max_prepared_transactions is reached
+    (errors.OutOfMemory, JobFailed, _LIMIT),  # the server's error when max_prepared_transactions is reached
     (errors.DiskFull, JobFailed, "free some space on its disk and run again"),
     (errors.ProgramLimitExceeded, JobFailed, "a key is too long for the index of a table by key"),
     (errors.AdminShutdown, ServiceUnavailable, "start it and run again"),

@@ -51,7 +51,7 @@ def reachable(installation: Path) -> Path:
     if not copy.exists():
         durable.make_folder(SYSTEM_CACHE)
         with durable.explained(SYSTEM_CACHE), durable.locked(SYSTEM_CACHE):
-            if not copy.exists():  # somebody else may just have made it
+            if not copy.exists():  # another process may just have created it
                 _copy_open([installation, *package.parent.glob(f"{package.name}.libs")], package.parent, copy)
     return copy / package.name / installation.name
 
@@ -65,8 +65,8 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
         for path in [draft, *draft.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | 0o044 | (0o011 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
-        # Renamed when it is whole: a process that is killed while it copies leaves no
-        # installation that looks complete.
+        # Renamed only when it is complete, so that a process that is killed while it copies leaves no installation that
+        # looks complete.
         draft.rename(copy)
 
 
@@ -99,7 +99,7 @@ def short_place() -> Path:
     """Return a folder with a short name that the server's user can reach: the temporary folder, or `/tmp` for root."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
-    return folder if is_reached else Path("/tmp")  # noqa: S108  # what is made there is made private
+    return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
 
 
 def is_open_folder(folder: Path) -> bool:
@@ -117,14 +117,13 @@ def hand_over(folder: Path) -> None:
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
     """Run a program of PostgreSQL to its end as the server's user, ignoring the caller's own PostgreSQL settings."""
     environment = {
-        # PGDATA, PGPORT and the like are about the user's own server, and the programs
-        # would obey them.
+        # PGDATA, PGPORT and similar variables describe the user's own server, and the programs would use them.
         name: value
         for name, value in os.environ.items()
         if not name.startswith("PG")
     }
     user: dict[str, Any] = {"user": UNPRIVILEGED, "extra_groups": []} if is_root() else {}
-    output = cwd / f".{program}.out"  # pg_ctl's server would hold a pipe open
+    output = cwd / f".{program}.out"  # the server that pg_ctl starts would hold a pipe open
     try:
         with output.open("w+", encoding="utf-8", errors="replace") as file:
             done = subprocess.run(

@@ -91,8 +91,7 @@ def linked_home(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
-    # The version of Scala is a part of the jar's name and nowhere else to be had
-    # without starting a JVM.
+    # The Scala version is a part of the jar's name; otherwise only a running JVM could tell it.
     [core] = spark_jars().glob("spark-core_*.jar")
     return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
 
@@ -144,8 +143,7 @@ class _Servers:
         environment = {
             key: value
             for key, value in os.environ.items()
-            # Spark's own variables may name another installation, or ports and folders
-            # of a cluster of the user's.
+            # Spark's own variables may name another installation, or ports and folders of a user's cluster.
             if not key.startswith("SPARK_")
         }
         environment |= {**self._home, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(place)}

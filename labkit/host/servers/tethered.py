@@ -65,7 +65,7 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 def guard(kind: str, settings: Sequence[str]) -> None:
     """Start a server, report its address, and end it when the pipe closes."""
-    os.environ.pop(addresses.KAFKA, None)  # the user's own broker is somebody else's
+    os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
 
     def begin() -> ServerUp:
@@ -78,8 +78,8 @@ def guard(kind: str, settings: Sequence[str]) -> None:
 
 def _postgres(memory: str, *settings: str) -> tuple[Service, Callable[[], None]]:
     if int(memory) and sys.platform == "linux":
-        # Its own, since everything that it starts inherits it; to limit another user's
-        # process afterwards is a right that root may lack.
+        # Its own limit, because everything that it starts inherits it; changing the limits of another user's process is
+        # a right that root may lack.
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     service = PostgresService(_fresh_folder(), settings=settings)
     return service, service.discard

@@ -107,7 +107,7 @@ class Contents:
     def clone(self, tracee: Tracee, of: Arguments) -> Interpretation:
         descriptor, request, argument = of[:3]
         if not _shares_blocks(tracee.opened(descriptor).path):
-            return None  # refused; the program then copies
+            return None  # the kernel refuses the call; the program then copies
         if request & 0xFFFFFFFF == FICLONE:
             return self.copy(tracee, Source(argument), descriptor, _EVERYTHING, 0)
         raw = tracee.memory(argument, _RANGE.size)
@@ -135,7 +135,7 @@ class Contents:
         """Return the position of the first byte, and whether the write is durable when it returns."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
-        if cursor.appends or flags & _APPENDS:  # Linux appends even at a place that is named
+        if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset
             return opened.size, synced
         return (cursor.position if offset is None else offset), synced
 

@@ -84,7 +84,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         left -= 2
         jump = _IF_ANY_BIT if condition.relation == ANY_BIT else _IF_EQUAL
         yield Instruction(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * condition.argument)
-        # What fails leaves the block: the conditions behind it, the action, and the load of the number.
+        # A failed condition leaves the block: it skips the later conditions, the action, and the load of the number.
         yield Instruction(jump, 0, left + 1, condition.value)
     yield Instruction(_RETURN, 0, 0, action)
     if question.conditions:
@@ -102,7 +102,8 @@ def install(here: Architecture, instructions: list[Instruction], *, listen: bool
     filter_program = Program(len(instructions), ctypes.addressof(buffer))
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
-    # Where the kernel knows it (5.19), a call that was read waits for us alone: a signal would ask about it twice.
+    # If the kernel knows this flag (5.19), a call that the watcher has read waits for the watcher alone; otherwise a
+    # signal could report the call twice.
     flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = here.numbers["seccomp"]
     for flag in flags:
@@ -128,7 +129,7 @@ class Listener:
 
     def __init__(self, descriptor: int, here: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
-        with contextlib.suppress(OSError):  # Linux 6.6: whoever waits is woken on the same processor
+        with contextlib.suppress(OSError):  # Linux 6.6: the waiting process is woken on the same processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
         self._audit, self._foreign = here.audit, here.foreign
         self._names = {here.numbers[each.name]: each.name for each in questions}

@@ -56,7 +56,7 @@ class Guard:
             ready, _, _ = select.select([self._channel, awake], [], [])
             if awake in ready:
                 awake.recv(4096)
-            if self._channel in ready:  # it wants the end, or it is gone
+            if self._channel in ready:  # the watcher asks for the end, or is gone
                 emptied = kill_all(self._living, KILL_SECONDS)
                 break
         self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
@@ -173,7 +173,7 @@ class CommandStart:
 def main() -> None:
     """Run the guard; only `labkit.host.syscalls.watching` starts it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is for the watcher
+        signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the watcher
     channel = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)

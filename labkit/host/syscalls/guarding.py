@@ -39,7 +39,7 @@ class Guarded:
 
 
 def _decoded(line: bytes) -> GuardMessage:
-    message: GuardMessage = wire.decode(line, GuardMessage)  # type: ignore[arg-type]  # `decode` asks for one class, and msgspec takes a union, too
+    message: GuardMessage = wire.decode(line, GuardMessage)  # type: ignore[arg-type]  # `decode` is typed for one class, but msgspec also accepts a union
     return message
 
 
@@ -77,7 +77,7 @@ def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Ite
         channel.close()
         try:
             process.wait(GUARD_SECONDS)
-        except subprocess.TimeoutExpired:  # somebody has stopped it
+        except subprocess.TimeoutExpired:  # it is suspended
             process.kill()
             process.wait()
 

@@ -25,7 +25,7 @@ def rename(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) 
 def link(tracee: Tracee, first: Arguments, second: Arguments, flags: int = 0) -> Interpretation:
     old, new = tracee.path(*first), tracee.path(*second)
     if flags & _FOLLOWS and Path(old).exists():
-        # A descriptor's name (/proc/self/fd/5): of a file that has no other one yet, or of one that has.
+        # The name of a descriptor (/proc/self/fd/5), whose file may have another name as well, or none yet.
         named = os.stat(old).st_nlink  # noqa: PTH116 - a hot path
         old = os.path.realpath(old) if named else ""
     if old and not os.path.lexists(old):

@@ -137,7 +137,7 @@ class Tracee:
             path = os.readlink(place) if named else ""  # noqa: PTH115 - a hot path
         except OSError as error:
             raise _failure_of(error) from error
-        # A name that is gone while another one of the same file lives on.
+        # A deleted name, while the same file still has another one.
         path = "" if path.endswith(_DELETED) else path
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 

@@ -266,7 +266,8 @@ def _interrupted_call(notification: Notification) -> Interrupted:
 
 def _created(pid: int) -> float:
     """Return a process's start time by the kernel's process clock; 0 if it is gone."""
-    # Its second thread becomes the command (execve), and takes over its number: for a moment the kernel knows neither.
+    # A second thread becomes the command (execve) and takes over the process's number, so for a moment the kernel knows
+    # neither.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
             return psutil.Process(pid).create_time()

@@ -57,7 +57,7 @@ def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
             continue
         end.append(event)
         rows += is_row
-        # Only rows are left out: readings and crashes are what the picture is about.
+        # Only rows are left out, because the picture is about readings and crashes.
         while rows > MOST_EVENTS // 2:
             first = end.popleft()
             if isinstance(first, Observation):

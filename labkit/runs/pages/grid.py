@@ -98,7 +98,7 @@ class VerdictGrid:
                 label = square.words.replace(" ", "\n", 1) if square else ""
                 axes.annotate(label, (across, down), ha="center", va="center", fontsize=7)
         axes.set_xlim(-0.5, len(points) - 0.5)
-        # Upside down, so that the first row is on top as in the table.
+        # In reverse order, so that the first row is at the top as in the table.
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xticks(range(len(points)), [point.value.replace(".", ".\n") for point in points], fontsize=7)
         axes.set_yticks(range(len(rows)), rows, fontsize=8)

@@ -23,8 +23,7 @@ def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str
     environment = Environment(
         loader=PackageLoader("labkit.runs.pages", "."),
         autoescape=True,
-        # A name that the template misspells is an error, and no empty place on the
-        # page.
+        # A misspelt name in the template raises an error instead of leaving an empty place on the page.
         undefined=StrictUndefined,
     )
     template = environment.get_template("report.html.jinja")

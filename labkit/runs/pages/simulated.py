@@ -20,8 +20,7 @@ def walk_of(scenario: Scenario) -> Replay:
     Raises `InvalidInput` if the simulator does not model the job, store or batch size, or if the input is too long.
     """
     words = (
-        # One more than is allowed, so that a longer input is noticed without being read
-        # to its end.
+        # One more than is allowed, so that a longer input is noticed without reading all of it.
         list(islice(read_log(scenario.input), MOST_WORDS + 1)) if scenario.job is Job.RUNNING else []
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:

@@ -88,7 +88,7 @@ def check_input(scenario: "Scenario") -> int:
     """
     records = scenario.count.check()
     if scenario.job is Job.SOCKET:
-        return records  # no admission control: how many lines a batch will have is not known
+        return records  # a socket has no admission control, so the number of lines in a batch is unknown
     batches = -(-records // scenario.records_per_batch)
     for crash in scenario.crashes:
         if crash.batch >= batches:

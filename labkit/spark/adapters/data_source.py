@@ -130,7 +130,7 @@ class StrategyWriter(DataSourceStreamWriter):
             # Spark does not pass the batch to `write()`; this property of the job is
             # the only place where a task can read it.
             context.getLocalProperty("streaming.sql.batchId") or -1
-        )  # write() is told its batch no other way
+        )  # write() has no other way to learn its batch
         partition = context.partitionId()
         rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
         turn = take_turns(options.armed, batch, partition, options.partitions)
@@ -143,8 +143,7 @@ class StrategyWriter(DataSourceStreamWriter):
             rows_in_turn = turn.take(rows)
             pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
-        # Only now, behind the close of the store: the next task may write when nothing
-        # of this one is under way any more.
+        # Only after the store is closed, because the next task may write as soon as this one has finished everything.
         turn.done()
         return VoteMessage(vote)
 
@@ -154,8 +153,8 @@ class StrategyWriter(DataSourceStreamWriter):
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
             coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
-            # With threads of the driver no task runs twice, and asking the store for
-            # losers would cost every batch a round trip.
+            # In threads of the driver no task runs twice, and searching the store for losing attempts would cost every
+            # batch a round trip.
             if self._options.retries:
                 coordinator.sink.drop_losers(batchId, votes)
 

@@ -48,8 +48,8 @@ class ForeachBatchAdapter:
         watch.keep()
 
     def _rows(self, frame: "DataFrame", batch: int) -> list[Observation]:
-        # The order of rows after a shuffle is not fixed; sorted, a replay deals them to
-        # the participants as before.
+        # A shuffle does not fix the order of rows. They are sorted, so that a replay gives each participant the same
+        # rows as before.
         table = frame.toArrow().sort_by("key")
         offsets, keys, values = (table.column(name).to_pylist() for name in ("offset", "key", "value"))
         attempt = self._options.incarnation

@@ -81,8 +81,7 @@ def _alone(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        # A maker that was killed lets go of the lock, and its unfinished file is
-        # removed by the next one.
+        # A killed process releases the lock, and the next one removes its unfinished file.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         for left in folder.glob("*.part"):
             left.unlink(missing_ok=True)
@@ -104,8 +103,8 @@ def write_archive(scratch: Path, *, anew: bool) -> None:
         try:
             _record(java, scratch, unfinished)
             _check(java, unfinished)
-            # An archive is code that a JVM runs: one that others could have written is
-            # not used (`labkit.host.class_data`).
+            # An archive contains code that a JVM runs, so an archive that others could have written is not used
+            # (`labkit.host.class_data`).
             unfinished.chmod(0o600)
             unfinished.replace(path)
             seal(path)

@@ -20,15 +20,14 @@ def main() -> None:
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 connection.connect(os.environ["LABKIT_ZYGOTE"])
-                # The child gets Spark's own streams, so what it says does not pass
-                # through this process.
+                # The child gets Spark's own streams, so its output does not pass through this process.
                 socket.send_fds(connection, [b"."], [0, 1, 2])
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
             except OSError:
                 os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted
-            # Nothing is ever sent: this returns when the forked child ends, and Spark
-            # watches this process for that.
+            # Nobody sends anything: this call returns when the forked child ends, and Spark watches this process for
+            # that.
             connection.recv(1)
             return
     os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted

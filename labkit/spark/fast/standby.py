@@ -56,8 +56,7 @@ class Standby:
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
         """Give it the queries of a driver that is proven dead. Raises `JobFailed` without that proof."""
-        # The last look before the hand-over: whatever was proven earlier, a process of
-        # the old driver may not be there now.
+        # The last check before the hand-over: whatever was proven earlier, no process of the old driver may exist now.
         check_dead(dead)
         return self.hand(order)
 

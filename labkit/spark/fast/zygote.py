@@ -51,16 +51,15 @@ def interpreter(scratch: Path) -> dict[str, str]:
     if len(os.fsencode(place)) > LONGEST:
         return {}
     scratch.mkdir(parents=True, exist_ok=True)
-    # A socket of an earlier process in this folder would refuse the bind, and nobody
-    # listens there any more.
+    # The socket of an earlier process in this folder would make the bind fail, although nobody listens there any more.
     place.unlink(missing_ok=True)
     program = scratch / "python"
     launcher = Path(__file__).with_name("launcher.py")
     program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
-        # Bound here and inherited: the JVM may ask for a process before the zygote has
-        # finished its imports, and then waits in the queue.
+        # Bound here and inherited, because the JVM may request a process before the zygote has finished its imports.
+        # The request then waits in the queue.
         listener.bind(str(place))
         listener.listen(64)
         command = own_python("-m", "labkit.spark.fast.zygote", str(listener.fileno()))
@@ -91,17 +90,16 @@ def serve(listener: socket.socket) -> None:
                 return
             connection, _ = listener.accept()
             if os.fork() == 0:
-                # Else a child that outlives the zygote would hold the socket open, and
-                # nobody would answer there.
+                # Otherwise a child that outlives the zygote would hold the socket open, and nobody would answer there.
                 listener.close()
                 _become(connection)
-            # The launcher waits for this connection to close, so only the child may hold it.
+            # The launcher waits until this connection closes, so only the child may hold it.
             connection.close()
 
 
 def _become(connection: socket.socket) -> None:
     """Take over environment, streams and working folder in the child, and run the program to its end."""
-    # While it is ignored, the exit codes of a program's own children are lost.
+    # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as request:
@@ -109,8 +107,7 @@ def _become(connection: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # Spark gives every query variables of its own; one that is left from another query
-    # would be wrong here.
+    # Spark sets variables for every query, so a variable that is left from another query would be wrong here.
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -124,8 +121,7 @@ def _become(connection: socket.socket) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        # The exit handlers and buffers that were inherited are the zygote's; running
-        # them in every child would do their work again.
+        # The inherited exit handlers and buffers belong to the zygote, so no child may run or flush them again.
         os._exit(code & 0xFF)
 
 
@@ -139,7 +135,7 @@ def _seed_anew() -> None:
 if __name__ == "__main__":
     for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS, "pyspark.daemon"):
         import_module(name)
-    # What is imported is moved out of the collector's sight, so that a child's first
-    # collection does not copy all of its pages.
+    # Imported objects are hidden from the garbage collector, so that a child's first collection does not copy all of
+    # its pages.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -61,8 +61,8 @@ class InputTopic:
         if not lines:
             return
         durable.make_folder(self._folder)
-        # The old note goes first: if this process dies while it sends, nobody may
-        # believe that the lines are complete, nor write them again.
+        # The old note is deleted first: if this process dies while it sends, nobody may take the lines for complete,
+        # nor write them again.
         durable.replace(self._folder / "homes", json.dumps({"writing": True}))
         if new_partition:
             self.add_partition()
@@ -72,8 +72,8 @@ class InputTopic:
             self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
         finally:
             hang_up(writer)
-        # The aborted record comes last, so that a source that stops at the end of the
-        # lines has it behind them and one that ignores the isolation level reads it.
+        # The aborted record comes last: a source that stops at the end of the lines never reads it, and one that
+        # ignores the isolation level does.
         self._abort_one(newest)
         state = {"homes": homes, "written": lines[-1][0] + 1}
         durable.replace(self._folder / "homes", json.dumps(state))
@@ -134,8 +134,8 @@ class InputTopic:
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
                 sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
-                # Futures are looked at in portions: a million of them would have to be
-                # kept otherwise, and a refused record would be noticed at the end only.
+                # Futures are checked in portions, because otherwise a million would be kept, and a refused record would
+                # be noticed only at the end.
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()
@@ -149,8 +149,7 @@ class InputTopic:
                 initialise(writer, self._topic.timeout)
                 writer.begin_transaction()
                 self._send(writer, [(-1, ABORTED_WORD, partition)])
-            # Initialising the id aborts what is open under it, and returns only when
-            # the marker of the abort is written.
+            # Initialising the id aborts its open transaction, and returns only after the abort marker is written.
             self._topic.coordinators.fence(f"{self.name}.input", self._topic.timeout)
         finally:
             hang_up(writer)

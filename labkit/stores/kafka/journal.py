@@ -82,12 +82,11 @@ class Journal:
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
-            # Beginning under a used name would initialise its transactional.id, and
-            # that aborts what the first user has open.
+            # Starting under a used name would initialise its transactional.id, which aborts the open transaction of the
+            # first user.
             if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
                 raise JobFailed(f"{self._folder}: the transaction {handle} exists already; use a new name.")
-            # `x` refuses a file that is there: of two attempts with one name, one must
-            # fail.
+            # `x` fails if the file exists: of two attempts with one name, one must fail.
             with self._path(handle, OPEN).open("xb"):
                 pass
             durable.sync_folder(self._folder)
@@ -101,14 +100,14 @@ class Journal:
             status = self._path(handle, OPEN).stat()
         except FileNotFoundError:
             return None
-        # Inodes are used again, so the time belongs to the identity.
+        # Inode numbers are reused, so the time is part of the identity.
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
         """Make the vote durable; the caller holds the lock and has compared the note."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
-        # The vote is durable before the note that the transaction is open goes away: a
-        # crash in between leaves both, and the vote counts.
+        # The vote is durable before the note about the open transaction is deleted: a crash in between leaves both, and
+        # the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
         self._path(handle, OPEN).unlink()
         durable.sync_folder(self._folder)
@@ -141,8 +140,7 @@ class Journal:
         self._become(handle, LOST)
 
     def _become(self, handle: Handle, suffix: str) -> None:
-        # A rename, so that every transaction has one state at any moment, whatever
-        # dies.
+        # A rename, so that a transaction has exactly one state at any moment, whatever crashes.
         self._path(handle, PREPARED).replace(self._path(handle, suffix))
         durable.sync_folder(self._folder)
 

@@ -26,8 +26,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
     """Return whether the group of this batch has an offset, after any commit in progress has ended."""
     if (name := topic.find()) is None:
         return False
-    # EndTxn is answered before the markers are written, so a commit that is under way
-    # would look like none.
+    # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
     topic.coordinators.settled(transactional_id(topic, query))
     return topic.coordinators.has_offset(_group(name, query, batch))
 
@@ -52,8 +51,8 @@ def marked(
         with explained(topic.address):
             initialise(writer, topic.timeout)
         refuse_fenced(handle.query, handle.incarnation)
-        # Only now is the answer final: initialising the id has ended whatever an
-        # earlier writer of the query had under way.
+        # The answer is final only now, because initialising the id has ended any transaction of an earlier writer of
+        # the query.
         if has_marker(topic, handle.query, handle.batch):
             raise JobFailed(f"Batch {handle.batch} of the query {handle.query} is committed already.")
         with explained(topic.address):
@@ -67,8 +66,7 @@ def marked(
 
         yield write
         _commit(topic, writer, handle, sent)
-    # Without this the open transaction would hold back every reader at read_committed
-    # until its timeout is over.
+    # Otherwise the open transaction would block every read_committed reader until its timeout.
     except BaseException:
         _abort(topic, name)
         raise
@@ -80,14 +78,12 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
         flush(writer)
-        # A flush returns when every record has an answer, and a refusal is an answer,
-        # too.
+        # A flush returns when every record has an answer, and a refusal is an answer as well.
         for future in sent:
             future.get(timeout=1)
         offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}
         add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
-    # The answer may be lost although the coordinator has decided, so what counts is
-    # what it says afterwards.
+    # The answer may be lost although the coordinator has decided, so the coordinator's later description counts.
     topic.coordinators.end(name, producer, commit=True)
     description = topic.coordinators.settled(name)
     if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):

@@ -73,8 +73,7 @@ class Reader:
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return
-            # The end is asked for first, so that a reader of a topic that grows comes
-            # to an end.
+            # The end offset is requested first, so that a reader of a growing topic ends.
             end = consumer.end_offsets([self._partition])[self._partition]
             consumer.assign([self._partition])
             consumer.seek(self._partition, start)
@@ -101,8 +100,8 @@ class Reader:
 
     def _up_to(self, consumer: KafkaConsumer, end: int) -> Iterator[Entry]:
         deadline = time.monotonic() + _PATIENCE
-        # The position is compared and not the last record's offset: markers and aborted
-        # records take offsets that no reader is handed.
+        # The position is compared, not the last record's offset, because markers and aborted records use offsets that
+        # no reader gets.
         while (position := consumer.position(self._partition)) < end:
             for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                 if record.offset >= end:
@@ -136,11 +135,10 @@ class Reader:
             bootstrap_servers=self._address,
             client_id="labkit-reader",
             isolation_level=self._isolation,
-            # A look from outside leaves no trace: it has no group, and commits no
-            # offset.
+            # The reader leaves no trace: it has no group, and commits no offset.
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            # Asking for a topic that is not there must not create it.
+            # A request for a missing topic must not create it.
             allow_auto_create_topics=False,
             max_poll_records=10_000,
             fetch_max_wait_ms=100,

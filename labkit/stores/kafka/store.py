@@ -93,8 +93,8 @@ class KafkaStore:
         Each row's `visibility` tells whether it was aborted, or read before its decision.
         """
         if self.topic.find() is not None:
-            # Who reads along cannot know what will be aborted, so every row is compared
-            # with what the log says in the end.
+            # A reader that follows the topic cannot know what will be aborted, so every row is compared with the final
+            # log.
             kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
             kept |= {entry.position for entry in self._undecided()}
             for entry in self._reader(READ_UNCOMMITTED).read():
@@ -168,20 +168,19 @@ class KafkaStore:
         with self.journal.changing():
             if self.journal.is_committed(handle):
                 return Outcome.ALREADY_COMMITTED
-            # The journal is asked before Kafka: the id may have been initialised since,
-            # and then the coordinator knows nothing of this transaction any more.
+            # The journal is checked before Kafka, because after the id is initialised the coordinator no longer knows
+            # this transaction.
             if self.journal.is_lost(handle):
                 return Outcome.LOST
             vote = self.journal.vote(handle)
             if vote is None:
                 raise _not_prepared(self.folder, handle)
-            # Kafka opens a transaction with its first record, so without one there is
-            # nothing to be ended.
+            # Kafka opens a transaction with its first record, so without a record there is nothing to end.
             outcome = self._finish(handle, vote) if vote.rows else Outcome.COMMITTED
             if outcome is Outcome.LOST:
                 self.journal.lose(handle)
-            # Noted only now: whoever dies before this line leaves the vote, and the
-            # next one is told by Kafka that it is committed.
+            # Recorded only now: a process that dies before this line leaves the vote, and the next one learns from
+            # Kafka that it is committed.
             elif outcome is not Outcome.UNKNOWN:
                 self.journal.commit(handle)
             return outcome
@@ -193,18 +192,17 @@ class KafkaStore:
         with self.journal.changing():
             if self.journal.is_committed(handle):
                 return
-            # A producer of our own would go on sending, and would fail only when the
-            # broker refuses its epoch.
+            # A local producer would continue sending, and would fail only when the broker refuses its epoch.
             for transaction in [each for each in self._open if each.handle == handle]:
                 transaction.hang_up()
             description = self.topic.coordinators.settled(self.topic.transactional_id(handle))
             vote = self.journal.vote(handle)
             if vote is not None and _is(description, Stage.COMPLETE_COMMIT, vote.producer):
-                self.journal.commit(handle)  # whoever committed it died before it could say so
+                self.journal.commit(handle)  # the process that committed it died before it could record that
                 return
-            if description is not None:  # in whatever stage: a record may still be on its way
+            if description is not None:  # in any stage, because a record may still be in flight
                 self._fence(description.name)
-            # Last: only when its writer is fenced may the name be used again.
+            # Last, because the name may be used again only after its writer is fenced.
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
@@ -259,8 +257,7 @@ class KafkaStore:
         """Check that the broker answers and allows transactions to stay open this long. Raises an error with one
         sentence.
         """
-        # Asked now, because the first transaction would be refused only after the JVM
-        # is up.
+        # Checked now, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
@@ -280,8 +277,8 @@ class KafkaStore:
         """Ask the coordinator, and look into the log where the coordinator no longer knows."""
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
-        # The producer is compared, too: what is open under the name may be another
-        # writer's, and is not ours to commit.
+        # The producer is compared as well: the open transaction under this name may belong to another writer, and must
+        # not be committed here.
         is_ongoing = _is(description, Stage.ONGOING, vote.producer)
         if is_ongoing:
             coordinators.end(name, vote.producer, commit=True)
@@ -296,8 +293,8 @@ class KafkaStore:
         """Look in the log for a transaction that the coordinator has forgotten because its id was initialised again."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
-        # Before the last stable offset every transaction is decided: a row of ours that
-        # a read_committed reader does not get there was aborted.
+        # Before the last stable offset every transaction is decided, so a row that a read_committed reader does not get
+        # there was aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
         is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)

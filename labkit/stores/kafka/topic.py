@@ -106,8 +106,7 @@ class Topic:
                 client_id="labkit-writer",
                 transactional_id=transactional_id,
                 transaction_timeout_ms=int(self.timeout * 1000),
-                # A topic that the broker creates by itself has its default number of
-                # partitions, and the lab needs one.
+                # A topic that the broker creates by itself has its default number of partitions, but the lab needs one.
                 allow_auto_create_topics=False,
                 bootstrap_timeout_ms=10_000,
                 request_timeout_ms=10_000,
@@ -126,8 +125,7 @@ class Topic:
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
-        # The name goes last: while it is there, a second call finds what the first has
-        # left.
+        # The name is deleted last: while it exists, a second call finds what the first has left.
         (self.folder / "topic").unlink(missing_ok=True)
         self._is_made = False
 
@@ -138,8 +136,8 @@ class Topic:
         try:
             draft.write_text(f"labkit-{uuid.uuid4().hex[:16]}", encoding="ascii")
             with suppress(FileExistsError):
-                # A link fails where the name is taken; a rename would let the last
-                # writer win, and the first would write to another topic.
+                # A link fails if the name exists. With a rename the last writer would win, and the first would write to
+                # another topic.
                 os.link(draft, self.folder / "topic")
         finally:
             draft.unlink(missing_ok=True)
@@ -149,8 +147,7 @@ class Topic:
         if self._is_made:
             return
         with explained(self.address), suppress(errors.TopicAlreadyExistsError):
-            # -1 is the broker's own default: a cluster of the user's may demand more
-            # copies than one.
+            # -1 is the broker's own default, because a user's cluster may require more than one copy.
             topics = {self.name(): {"num_partitions": 1, "replication_factor": -1}}
             self.coordinators.admin.create_topics(topics, wait_for_metadata=True)
         self._is_made = True

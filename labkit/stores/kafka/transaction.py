@@ -41,7 +41,7 @@ _END_TXN, _INIT_PRODUCER_ID = 3, 4
 _MAXIMUM = "transaction.max.timeout.ms"
 _PAUSE = 0.01
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())  # what matters is raised, as one sentence
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # important errors are raised, as one sentence
 
 
 class Producer(NamedTuple):
@@ -141,7 +141,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
     is gone.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
-    # The sender sleeps until somebody wakes it; the public call does so, too.
+    # The sender sleeps until it is woken up, as the public call does.
     writer._sender.wakeup()  # noqa: SLF001 - no public name
     if not result.wait(timeout_ms=PATIENCE * 1000):
         raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
@@ -196,8 +196,8 @@ class Coordinators:
     def longest_timeout(self) -> float | None:
         """Return the broker's maximum transaction timeout in seconds; None if this user may not ask for it."""
         with explained(self._address), suppress(errors.AuthorizationError):
-            # The configuration is a broker's, so its number comes first; versions of
-            # the protocol differ in what they call it.
+            # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
+            # name its field differently.
             brokers = self._admin.describe_cluster()["brokers"]
             number = str(next(broker[key] for broker in brokers for key in ("broker_id", "node_id") if key in broker))
             wanted = ConfigResource(ConfigResourceType.BROKER, number, {_MAXIMUM: None})
@@ -341,8 +341,8 @@ class Coordinators:
         def once() -> tuple[type[errors.KafkaError], Any]:
             answer = self._admin._manager.run(send)  # noqa: SLF001 - no public name
             error = errors.for_code(answer.error_code)
-            # The answer for "not yet": the coordinator is still writing the markers of
-            # the transaction before, or has moved.
+            # This means "not yet": the coordinator is still writing the markers of the previous transaction, or has
+            # moved.
             if error is errors.ConcurrentTransactionsError or issubclass(error, _ELSEWHERE):
                 raise error
             return error, answer

@@ -36,7 +36,7 @@ class KafkaTransaction:
         try:
             with explained(topic.address):
                 initialise(self._writer, topic.timeout)
-                # Recovery may have aborted this name before it was initialised; whatever it aborts later is fenced.
+                # Recovery may have aborted this name before it was initialised; a later abort fences this writer.
                 journal.refuse_fenced(handle.query, handle.incarnation)
                 self._writer.begin_transaction()
         except LabError:
@@ -48,8 +48,8 @@ class KafkaTransaction:
         """Send one record. Raises `JobFailed` if the transaction is no longer open."""
         self._refuse_closed()
         if len(self._sent) >= CHUNK:
-            # Looked at on the way, so that a transaction that Kafka has aborted fails
-            # while rows are written and not only at the end.
+            # Checked during the writes, so that a transaction that Kafka has aborted fails early and not only at the
+            # end.
             self._check([future for future in self._sent if future.is_done])
             self._sent = [future for future in self._sent if not future.is_done]
         with explained(self._topic.address):
@@ -69,14 +69,13 @@ class KafkaTransaction:
         """Wait until the broker has every record, then store the vote. Raises `JobFailed` after an abort."""
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
-            # Under the journal's lock: an abort that comes before this look removes the
-            # note, and one that comes after it finds a vote.
+            # Under the journal's lock: an abort before this check removes the note, and an abort after it finds a vote.
             if self._journal.note(self.handle) != self._note:
                 raise self._aborted("another driver has aborted it")
             flush(self._writer)
             self._check(self._sent)
-            # The client raises its own epoch after some errors (KIP-360), and that
-            # aborts what was open: the vote would be for an empty transaction.
+            # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
+            # vote would be for an empty one.
             if producer_of(self._writer) != self._owner.producer:
                 raise self._aborted("the client raised its epoch after an error")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))

@@ -67,8 +67,8 @@ class Pool:
 
     def take(self) -> Connection:
         """Return a connection for exclusive use until `give`. Its statements see the store's schema."""
-        # The lock is not held while connecting: that takes a round trip or a timeout,
-        # and other threads of the task must not wait for it.
+        # The lock is not held while connecting, because other threads of the task must not wait for the round trip or
+        # the timeout.
         connection = self._find() or self._new()
         with self._lock:
             self._taken.append(connection)
@@ -87,8 +87,7 @@ class Pool:
         try:
             with explained(connection, self.place):
                 connection.execute(self._settings())
-                # A process that is stopped or forgotten must not hold one of the
-                # server's few connections for ever.
+                # A suspended or forgotten process must not hold one of the server's few connections for ever.
                 if connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
                     connection.execute(f"SET idle_session_timeout = '{IDLE_SECONDS * 1000:.0f}ms'".encode())
         except BaseException:
@@ -112,8 +111,8 @@ class Pool:
         transaction back.
         """
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-        # The server rolls back what a closed connection had open, whatever state the
-        # protocol was in; cleaning up by statements could fail once more.
+        # The server rolls back the open transaction of a closed connection in any state of the protocol, while
+        # statements for cleaning up could fail again.
         if not idle:
             connection.close()
         with self._lock:
@@ -139,8 +138,7 @@ class Pool:
             for connection in self._taken:
                 connection.close()
             while self._idle:
-                # The oldest goes first, so that the freshest is the last to be given up
-                # when the keeper has too many.
+                # The oldest goes first, so that the keeper closes the freshest one last when it has too many.
                 _keeper.keep(self._key(), self._idle.pop(0))
 
 
@@ -155,8 +153,7 @@ class Keeper:
     def take(self, key: str, now: float) -> Connection | None:
         """Return a working connection with the same settings, if there is one."""
         with self._lock:
-            # The freshest is tried first: it is the one that the server is least likely
-            # to be ending.
+            # The freshest is tried first, because the server is least likely to end it.
             for number in reversed(range(len(self._kept))):
                 if self._kept[number][0] != key:
                     continue
@@ -193,8 +190,7 @@ def is_usable(idle: Idle, now: float) -> bool:
     connection = idle.connection
     if connection.closed:
         return False
-    # `select` would refuse descriptors above 1023, which a driver with many files open
-    # may reach.
+    # `select` fails for descriptors above 1023, which a driver with many open files may reach.
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if now - idle.since <= FRESH_SECONDS and not poll.poll(0):

@@ -53,9 +53,9 @@ class OpenTransaction:
             decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
             prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
             try:
-                # Both in the transaction itself: from here on it holds the lock of its
-                # line in `opened` until it is committed or rolled back, so an abort
-                # cannot take the line away and finds a prepared transaction instead.
+                # Both inside the transaction: from here on it holds the lock of its line in `opened` until it is
+                # committed or rolled back. So an abort cannot remove the line, and finds a prepared transaction
+                # instead.
                 at_once(connection, decide, prepare)
             except errors.NotNullViolation:
                 raise self._aborted() from None
@@ -87,8 +87,8 @@ class OpenTransaction:
             self._connection = None
             connection.close()
             self._pool.give(connection)
-            # An abort ends this connection from the server's side, which looks like a
-            # server that is gone: the line in `opened` tells them apart.
+            # An abort ends this connection from the server's side, which looks like a lost server; the line in `opened`
+            # tells the two apart.
             if isinstance(error, ServiceUnavailable) and self._was_aborted():
                 raise self._aborted() from error
             raise
@@ -184,8 +184,8 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 def _give_up(connection: Connection, handle: Handle) -> None:
     """Raise `JobFailed` if nothing was opened because a later driver has taken over."""
-    # Either a step failed and those after it were skipped, or all went through and a
-    # transaction is open: ROLLBACK is right in both cases.
+    # Either a step failed and the steps after it were skipped, or all succeeded and a transaction is open: ROLLBACK is
+    # right in both cases.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
@@ -264,7 +264,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
             connection.execute(statement)
         except errors.UndefinedObject:
             return False
-        except errors.ObjectNotInPrerequisiteState:  # busy: somebody else finishes it
+        except errors.ObjectNotInPrerequisiteState:  # busy: another process finishes it
             if time.monotonic() > end:
                 raise
             time.sleep(0.01)
@@ -283,7 +283,7 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
             )
         time.sleep(0.01)
     forget_opened(connection, str(handle))
-    # A commit that came first has its note removed by whoever committed.
+    # If a commit came first, the process that committed removes the note.
     unless = "DELETE FROM staged WHERE handle = %s AND handle NOT IN (SELECT handle FROM committed)"
     connection.execute(unless, [str(handle)])
 
@@ -293,9 +293,8 @@ def _end_open(connection: Connection, name: str) -> bool:
     try:
         with connection.transaction():
             connection.execute(
-                # The writer holds this row from its vote on, also while it is prepared,
-                # so waiting for it could last for ever: the caller tries ROLLBACK
-                # PREPARED again instead.
+                # The writer holds this row from its vote on, also while it is prepared, so waiting for it could last
+                # for ever. The caller tries ROLLBACK PREPARED again instead.
                 "SELECT FROM opened WHERE handle = %s FOR UPDATE NOWAIT",
                 [name],
             )
@@ -329,8 +328,8 @@ def forget_opened(connection: Connection, name: str, number: int | None = None) 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
     """Yield every open or prepared transaction of the store."""
-    # The view lists the transactions of all databases of the server; those of another
-    # one cannot be finished from here.
+    # The view lists the transactions of all databases of the server; this connection cannot finish those of another
+    # database.
     query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]
     yield from names.handles_in(schema, gids)

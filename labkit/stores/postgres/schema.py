@@ -143,8 +143,7 @@ def schema_of(location: Path) -> str:
 
 def lock_of(schema: str) -> int:
     """Return the key of the advisory lock under which a store's transactions become visible, one at a time."""
-    # The server keys advisory locks by 64 bits; two schemas that collide only wait for
-    # each other.
+    # Advisory locks have 64-bit keys; two schemas with the same key only wait for each other.
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], signed=True)
 
 
@@ -158,8 +157,7 @@ def gid_of(schema: str, handle: Handle) -> str:
     `InvalidInput`.
     """
     gid = f"{prefix_of(schema)}{handle}"
-    # A shortened name could be that of another transaction, and would then commit or
-    # abort the wrong one.
+    # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
     if len(gid.encode()) > GID_BYTES:
         raise InvalidInput(
             f"{gid[:60]}...: PostgreSQL allows names of transactions of at most {GID_BYTES} bytes; give the "
@@ -186,7 +184,7 @@ def creation(schema: str, location: Path) -> sql.Composed:
     return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
 
 
-# A text of PostgreSQL cannot hold the character 0, so it is written as \0 and a backslash as two.
+# PostgreSQL's text cannot contain the character 0, so it is written as \0, and a backslash as two.
 
 
 def key_to_text(key: str) -> str:

@@ -45,8 +45,8 @@ class SqlConnection:
         """Send one statement. Raises `ServiceUnavailable` if this end has closed the connection."""
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
-        # The name is noted before the statement is sent: a connection that dies on the
-        # way back may have prepared it all the same.
+        # The name is recorded before the statement is sent, because a connection that breaks on the way back may still
+        # have prepared it.
         if preparation := _PREPARE.match(statement):
             self.gids.append(preparation[1])
         try:

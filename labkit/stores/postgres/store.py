@@ -74,7 +74,7 @@ class PostgresStore:
         for *row, at, ready in self._read(names.CLOCKED):
             if (at, ready) != moments:
                 moments = at, ready
-                # The server gives decimals, which JSON would not take.
+                # The server returns decimals, which JSON does not accept.
                 tell(Shown.noted(_seconds(at), _seconds(ready)))
             offset, key, value, batch, attempt = row
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
@@ -133,8 +133,8 @@ class PostgresStore:
             except BaseException as error:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
-                    # Only the line of this very begin is removed: somebody may have
-                    # begun the same name again, under another number.
+                    # Only the line of this particular begin is removed, because another process may have begun the same
+                    # name again under another number.
                     prepared.forget_opened(connection, name, number)
                 if isinstance(error, errors.NotNullViolation):
                     raise fenced(handle.query, handle.incarnation) from None
@@ -171,8 +171,8 @@ class PostgresStore:
                 if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
                     raise refusal
             finally:
-                # The lock is given back only when the commit is visible, or has failed:
-                # a number that is drawn later must belong to rows that appear later.
+                # The lock is released only after the commit is visible or has failed, because a number that is drawn
+                # later must belong to rows that appear later.
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
@@ -187,8 +187,8 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
-            # A prepared transaction is in both lists, because its own deletion of its
-            # line in `opened` is not visible yet; so the names are a set first.
+            # A prepared transaction is in both lists, because the deletion of its own line in `opened` is not visible
+            # yet. So the names are collected in a set first.
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
@@ -201,9 +201,8 @@ class PostgresStore:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
-            # A transaction with a marker is worth nothing without its writer, so it is
-            # ended here and not left to recovery: it holds the marker's row, and the
-            # replay of its batch would wait for that.
+            # A transaction with a marker is useless without its writer, so it is ended here and not left to recovery:
+            # it holds the marker's row, for which the replay of its batch would wait.
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
@@ -227,8 +226,7 @@ class PostgresStore:
         if not self._is_there():
             return
         with self._pool.using() as connection:
-            # A prepared transaction keeps its locks without any connection, so DROP
-            # SCHEMA would wait for it in vain.
+            # A prepared transaction keeps its locks without any connection, so DROP SCHEMA would wait for ever.
             for handle in set(prepared.unfinished(connection, self.schema)):
                 prepared.drop(connection, self.schema, handle)
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.schema)))
@@ -261,8 +259,8 @@ class PostgresStore:
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-                # The look outside of the lock was a guess; whoever waited for the lock
-                # finds the schema that the holder has made.
+                # The check outside of the lock was only a guess: a process that waited for the lock finds the schema
+                # that the holder has created.
                 if not _exists(connection, self.schema):
                     connection.execute(names.creation(self.schema, self.location))
             self._has_schema = True
@@ -291,8 +289,7 @@ class PostgresStore:
 
 def sweep() -> list[str]:
     """Drop the stores of runs whose folders are gone and return their schemas. For a server that only the lab uses."""
-    # A schema that exists on every server: the pool wants one, and none of the lab's
-    # may be there.
+    # A schema that exists on every server, because the pool needs one, and none of the lab's may exist.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
         commented = (

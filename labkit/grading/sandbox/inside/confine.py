@@ -41,7 +41,7 @@ def confine(job: Job) -> None:
         os.setresuid(job.place.user, job.place.user, job.place.user)
         _own_users(job.place.user, job.place.user)
     if job.level is not Level.PLAIN:
-        # Only now: set before, it would be a limit for all sandboxes of this user together, also of another batch.
+        # Set only here: set earlier, it would limit all sandboxes of this user together, also those of another batch.
         resource.setrlimit(resource.RLIMIT_NPROC, (job.limits.processes, job.limits.processes))
         # In a further user namespace the learner's code would be root, and could mount memory that no limit counts.
         Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
@@ -55,7 +55,7 @@ def confine(job: Job) -> None:
 def _own_users(user: int, group: int) -> None:
     """Enter a user namespace that contains one user and one group, under their own numbers."""
     linux.unshare(linux.NEWUSER)
-    linux.hide_memory(hidden=False)  # else these files are root's, and closed to us
+    linux.hide_memory(hidden=False)  # otherwise root owns these files, and this process cannot open them
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
@@ -89,7 +89,7 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
         else:
             linux.mount("tmpfs", root + folder, "tmpfs", empty, "size=64k,mode=755")
     for folder in [each for each, is_shown in above.items() if not is_shown]:
-        # Only now: the mounts within it needed a writable folder for their places.
+        # Only here, because the mounts inside it needed a writable folder as their mount points.
         linux.mount("none", root + folder, "", linux.REMOUNT | linux.RDONLY | empty)
     for name in ("/tmp", "/dev/shm", HOME):
         Path(root + name).mkdir(parents=True, exist_ok=True)

@@ -72,8 +72,8 @@ def main() -> int:
 def _import_ahead() -> None:
     """Import the packages that kernels and learners' cells need, so that no run has to."""
     for name in _NEVER:
-        sys.modules[name] = None  # type: ignore[assignment]  # how Python is told that there is no such module
-    # By its name: the lab is above the grader, which only warms it up.
+        sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
+    # Imported by name, because the grader may not import the lab, and only warms it up here.
     for name in (*_AHEAD, *import_module("labkit.lab").HOMES):
         import_module(name)
 

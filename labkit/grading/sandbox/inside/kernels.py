@@ -82,7 +82,7 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
             IPKernelApp.launch_instance(argv=json.loads(arguments))
             code = 0
     finally:
-        os._exit(code)  # never back into the code of the process that forked
+        os._exit(code)  # never return into the code of the process that forked
 
 
 class _Forked(LocalProvisioner):

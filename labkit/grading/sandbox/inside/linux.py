@@ -76,7 +76,7 @@ def drop_privileges() -> None:
     for capability in range(_CAPABILITIES):
         try:
             _control(_CAPBSET_DROP, capability)
-        except OSError:  # past the last one that this kernel knows
+        except OSError:  # beyond the last capability that this kernel knows
             break
     _control(_SET_NO_NEW_PRIVS, 1)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)

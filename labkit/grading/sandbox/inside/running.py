@@ -83,7 +83,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             self.timeout_func = lambda cell: None if cell is self.nb.cells[last] else limits.cell_seconds
             try:
                 super().papermill_execute_cells()
-            # Reported here, before Jupyter takes its time to end a kernel that does not answer.
+            # Reported here, because Jupyter takes its time to end a kernel that does not answer.
             except CellTimeoutError:
                 telling.end("timeout")
             except DeadKernelError:

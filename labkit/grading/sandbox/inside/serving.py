@@ -95,7 +95,7 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
         return {"missing": True}
     except NotPlain as error:
         return {"failed": f"{name} {error}", "kind": "no plain value"}
-    except BaseException as error:  # whatever the learner's code raises is an answer, SystemExit too
+    except BaseException as error:  # every error of the learner's code is an answer, also SystemExit
         return {"failed": f"{name} raised {_error_text(error)}", "kind": type(error).__name__[:60]}
 
 
