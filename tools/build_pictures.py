@@ -1,7 +1,8 @@
 """Pictures that are kept in git: `python tools/build_pictures.py` draws them; `--check` says which are out of step.
 
-Golden pictures for the tests: a frame of every model, the space-time diagrams of a simulated and of a real run, as SVG
-and as text. Stills for the README: the stepper, the jump back and the strip of one batch; `--stills` draws only these.
+Golden pictures for the tests: a frame of every model, the space-time diagrams of a simulated and of a real run, with
+their text as description. Stills for the README: the stepper, the jump back and the strip of one batch; `--stills`
+draws only these.
 """
 
 import argparse
@@ -71,7 +72,6 @@ def pictures() -> dict[str, str]:
     walk = player("barriers.alignment").story.diagram()
     for name, diagram in (("walk", walk), ("run", a_real_run())):
         results[f"spacetime_{name}.svg"] = spacetime.svg(diagram, title=f"Space-time diagram of a {name}")
-        results[f"spacetime_{name}.txt"] = spacetime.text(diagram) + "\n"
     results["player.txt"] = f"{player('pipeline.jump_back')}\n"
     return {name: text.replace(STYLE, IMPORTED) for name, text in results.items()}
 
