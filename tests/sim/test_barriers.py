@@ -1,16 +1,15 @@
 """Barriers: known counts, a second interpreter, rules that are missed when they are broken, and the scenarios."""
 
-import random
 from typing import Any
 
 import pytest
-from cases_barriers import JOIN, LARGE, LINE, LOST, TWICE
+from cases_barriers import JOIN, LINE, LOST, TWICE
 from plain_barriers import Job
 from plain_two_phase import freeze
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.judge import Guarantee
-from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, Mood, crash, declared
 from labkit.sim.models.barriers import BLUEPRINT
 from labkit.sim.models.barriers.claims import Cost, Ends, cost
@@ -424,12 +423,3 @@ def test_a_state_is_told_in_one_line():
         "copied for 0, from source 0 barrier 1 then 2, from source 1 barrier 0 then 1; the sink - [-], copied for 0, "
         "from count 0 barrier 0 then 0, sealed - [-]; visible - [-]; to come -."
     )
-
-
-# Larger jobs, at random.
-
-
-def test_a_walk_without_alignment_finds_what_is_wrong():
-    model = build(**LARGE, mode="at_least_once")
-    found = {each.property for seed in range(25) for each in walk(model, random.Random(seed).randrange, 1_000)[1]}
-    assert found == TWICE - {"counted_once"}

@@ -1,15 +1,13 @@
 """Delivery: known counts, guarantees as settings, rules that are missed when they are left out, and its scenarios."""
 
-import random
-
 import pytest
-from cases_delivery import LARGE, ONE
+from cases_delivery import ONE
 from model_cases import replace_effect
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict
 from labkit.core.records import Observation, Reading
-from labkit.sim.explore import explore, reachable, walk
+from labkit.sim.explore import explore, reachable
 from labkit.sim.model import crash, declared
 from labkit.sim.models.delivery import BLUEPRINT
 from labkit.sim.models.delivery.claims import Judge, executions, is_over, waited
@@ -212,12 +210,6 @@ def test_the_history_tells_in_which_life_a_record_came_out():
     first, again, end = Judge(1).history(walked.state).events
     assert (first, again) == (Observation(0, "hello", 1, 0, 1), Observation(0, "hello", 1, 0, 2))
     assert end == Reading("end")
-
-
-def test_random_walks_find_a_table_that_forgets():
-    model = build(**{**LARGE[0], "dedup": "volatile", "processes": 3})
-    walks = (walk(model, random.Random(seed).randrange, 1_000) for seed in range(60))
-    assert "no_duplicate" in {violation.property for _, violations in walks for violation in violations}
 
 
 def test_a_state_reads_like_this():
