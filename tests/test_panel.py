@@ -169,7 +169,7 @@ def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(java, tmp_p
     page = panel._bundle()["text/html"]
     expected = next(each for cell, each in expectations().items() if str(cell) == CELL)
     for part in (
-        "You said <b>exactly-once</b>: so it came.",
+        "You predicted <b>exactly-once</b>, and the run agrees.",
         expected.reason,
         "offsets/0",
         panel.choice.call(),

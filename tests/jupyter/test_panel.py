@@ -119,7 +119,7 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     names = [item.split()[-1] for item in panel.locator("li[data-mark=done]").all_inner_texts()]
     assert names == ["planned", "written", "pre-committed", "killed", "restarted", "recovered", "judged"]
     said = result.inner_text()
-    assert "You said exactly-once: it came otherwise." in said
+    assert "You predicted exactly-once, and the run was different." in said
     assert "at-least-once" in said
     assert "labkit run --sink two_phase --store files --order engine --crash sink.after_commit@0" in said
     (row,) = result.locator("tr", has_text="commits/0").all_inner_texts()

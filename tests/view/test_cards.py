@@ -58,7 +58,7 @@ TWICE = [*ROWS, Reading("crash 1"), *AGAIN, Reading("end")]
 ONCE = [Reading("crash 1"), *AGAIN, Reading("end")]
 REASON = (
     "All rows were visible and commits/0 was not there, so the batch ran again: every row twice, "
-    "and hello was seen to go from 2 back to 1."
+    "and a reader saw hello go from 2 back to 1."
 )
 """What was written down for this cell before any run."""
 HOSTILE = '<script>alert("1")</script>'
