@@ -77,9 +77,9 @@ def _check_junit(junit: Path, out: Path | None) -> None:
 def _parameters() -> Iterator[Parameter]:
     """Yield every option: the subject, the options of both kinds of tests, then those of a sink and of a pipeline."""
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
-        alone = None if each.names_subject else owner(each)
-        whose = f"Of {alone.KIND.partition(',')[0]}: " if alone else ""
-        yield parameter(each, f"{whose}{each.help[:1].lower() if whose else each.help[:1]}{each.help[1:]}")
+        kind_owner = None if each.names_subject else owner(each)
+        prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""
+        yield parameter(each, f"{prefix}{each.help[:1].lower() if prefix else each.help[:1]}{each.help[1:]}")
 
 
 crashtest = with_arguments(crashtest, list(_parameters()))

@@ -49,10 +49,10 @@ def run_demo(out: Path | None, as_json: bool) -> int:
     """Run every scenario of the demo and print the results; exit 1 if a run failed."""
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
-    together = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})
-    _introduce(as_json, len(together))
-    with progress(as_json, 2 * len(together)) as tell:
-        outcomes = dict(zip([run.name for run in together], run_all(together, base / "scratch", tell), strict=True))
+    runs = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})
+    _introduce(as_json, len(runs))
+    with progress(as_json, 2 * len(runs)) as tell:
+        outcomes = dict(zip([run.name for run in runs], run_all(runs, base / "scratch", tell), strict=True))
     report = base / "report.html"
     judged = [outcome.record for outcome in outcomes.values() if isinstance(outcome, Outcome)]
     lead = "hello, world, hello in one micro-batch on real Spark; every driver was killed by SIGKILL and restarted."
@@ -66,7 +66,7 @@ def run_demo(out: Path | None, as_json: bool) -> int:
                 outcome = outcomes[name]
                 print(outcome if isinstance(outcome, Outcome) else f"{name}: {outcome}", end="\n\n")
         print(f"Report, opens offline: {report}")
-    return int(len(judged) < len(together))
+    return int(len(judged) < len(runs))
 
 
 def _introduce(as_json: bool, count: int) -> None:

@@ -128,8 +128,8 @@ def run_explore(
             "--cores and --master exclude each other: the master's URL already sets how many tasks run at "
             "once; leave one of the two out."
         )
-    whole = make(name, parameters)
-    model = Quotient(whole) if symmetry else whole
+    full_model = make(name, parameters)
+    model = Quotient(full_model) if symmetry else full_model
     begun = time.perf_counter()
     limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
     # Processes are forked first: what shows the progress is a thread, and no fork may come after one.

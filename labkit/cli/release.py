@@ -19,6 +19,6 @@ def release(
     from labkit.grading.release import release as make
 
     notebooks = make(folder, instructor=instructor)
-    whom = "an instructor" if instructor else "learners"
-    print(f"{folder}: the lab for {whom}, with {len(notebooks)} notebooks.")
+    audience = "an instructor" if instructor else "learners"
+    print(f"{folder}: the lab for {audience}, with {len(notebooks)} notebooks.")
     return 0

@@ -313,11 +313,11 @@ class _Watch(ABC):
     def _refute_part(self, reading: Reading, place: int, events: int) -> None:
         plan, offsets = self._history.planned_batches[place], self._table.offsets
         span = [bisect_left(offsets, each) for each in (plan.start, plan.end)]
-        there, missing = (self._appeared.index(bit, *span) for bit in (1, 0))
+        present, missing = (self._appeared.index(bit, *span) for bit in (1, 0))
         self._refute(
             events,
             f"the reading {reading.moment!r} finds only a part of batch {plan.batch}, with "
-            f"{self._record_text(there)} and without {self._record_text(missing)}",
+            f"{self._record_text(present)} and without {self._record_text(missing)}",
             record=self._record(missing),
         )
 

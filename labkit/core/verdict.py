@@ -263,8 +263,8 @@ def _because(verdict: Verdict, findings: Findings) -> str:
         Guarantee.UNKNOWN: f"unknown, because {why}",
     }
     sentence = phrases.get(verdict.guarantee, f"not exactly-once, because {why}; {verdict.guarantee} still holds")
-    early = _in_words(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
-    return f"{sentence}; meanwhile a reader saw {early}" if early else sentence
+    reader_faults = _in_words(verdict, records, "regression", "precommitted_read", "aborted_read", "fractured_read")
+    return f"{sentence}; meanwhile a reader saw {reader_faults}" if reader_faults else sentence
 
 
 def _in_words(verdict: Verdict, records: int, *anomalies: str) -> str:

@@ -154,8 +154,8 @@ def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis
         return Diagnosis(
             "readable too early", f"while a batch is replayed, rows that were readable disappear {where}", MARKER
         )
-    alone = "one crash there does no harm" if tried else "one crash there was not tried"
-    why = f"a crash during recovery does harm, and {alone}: {result.title}"
+    single_crash = "one crash there does no harm" if tried else "one crash there was not tried"
+    why = f"a crash during recovery does harm, and {single_crash}: {result.title}"
     return Diagnosis("recovery", why, MARKER)
 
 
@@ -208,8 +208,8 @@ def _reached(effect: Effect, point: Point) -> bool:
     """Return whether the effect has happened by the time the job reaches the point."""
     if point.kind is Kind.COMMITS:
         return True
-    here, there = ((place(point.where), point.place), (place(effect.where), effect.place))
-    return there < here or (there == here and point.side is Side.AFTER)
+    at_point, at_effect = ((place(point.where), point.place), (place(effect.where), effect.place))
+    return at_effect < at_point or (at_effect == at_point and point.side is Side.AFTER)
 
 
 def _span(opened: Effect, closing: Effect) -> str:

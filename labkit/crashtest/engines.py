@@ -58,10 +58,10 @@ def pipelines() -> dict[str, Pipeline]:
 
 def named(name: str) -> Pipeline:
     """Return the pipeline with this name. Raises `InvalidInput` if there is none."""
-    there = pipelines()
-    if name not in there:
-        raise InvalidInput(f"There is no pipeline {name[:40]}; there are {', '.join(there)}.")
-    return there[name]
+    all_pipelines = pipelines()
+    if name not in all_pipelines:
+        raise InvalidInput(f"There is no pipeline {name[:40]}; there are {', '.join(all_pipelines)}.")
+    return all_pipelines[name]
 
 
 class Kept(msgspec.Struct, frozen=True):

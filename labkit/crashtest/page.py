@@ -116,8 +116,8 @@ def effects_and_kills(report: Report) -> str:
         log = [Effect.from_json(dict(each)) for each in report.effects]
     except (KeyError, ValueError):
         return ""  # of a test that is none of a sink
-    source, whole = _source(report.settings), not report.settings.only
-    rows = effect_rows(log, report.summary.results, source, whole=whole)
+    source, is_whole = _source(report.settings), not report.settings.only
+    rows = effect_rows(log, report.summary.results, source, is_whole=is_whole)
     return effect_line(rows, title="Effects of the run without a crash, and kills")
 
 
@@ -132,7 +132,7 @@ def _source(settings: Any) -> Mapping[int, str]:
 
 
 def effect_rows(
-    log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, whole: bool = True
+    log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, is_whole: bool = True
 ) -> list[Row]:
     """Return a row for each effect, call boundary and kill, in the order of batches, calls and effect numbers.
 
@@ -144,15 +144,15 @@ def effect_rows(
         if effect.driver == 1 and not effect.failed and not effect.late:
             at = (effect.batch, place(effect.where), effect.place, 1)
             ordered.append((at, _of_effect(effect, source)))
-    ordered += [(_order(point), _of_kill(each, whole=whole)) for point, each in kills.items()]
+    ordered += [(_order(point), _of_kill(each, is_whole=is_whole)) for point, each in kills.items()]
     return [row for _, row in sorted(ordered, key=lambda pair: pair[0])]
 
 
 def _order(point: Point) -> tuple[Any, ...]:
     if point.kind is Kind.COMMITS:
         return (point.batch, (2, 0), point.place, 2)
-    behind = point.side.value == "after"
-    return (point.batch, place(point.where), point.place, 2 if behind else 0)
+    is_after = point.side.value == "after"
+    return (point.batch, place(point.where), point.place, 2 if is_after else 0)
 
 
 def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
@@ -165,10 +165,10 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
     return Row(what, text, f"{effect.line}  {code}" if effect.line else "")
 
 
-def _of_kill(result: Result, *, whole: bool) -> Row:
+def _of_kill(result: Result, *, is_whole: bool) -> Row:
     word = result.guarantee.value
-    if not whole and result.violated:
+    if not is_whole and result.violated:
         word = BROKE
-    elif not whole and result.guarantee is not Guarantee.UNKNOWN:
+    elif not is_whole and result.guarantee is not Guarantee.UNKNOWN:
         word = HELD
     return Row(What.KILL, f"killed at {result.id}{_violations(result)}", verdict=word)

@@ -102,10 +102,10 @@ def with_lines(plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batch
     return Plan(tuple(point for point in every if point in both), len(every))
 
 
-def line_points(log: Sequence[Effect], beside: Sequence[Point]) -> list[Point]:
+def line_points(log: Sequence[Effect], neighbours: Sequence[Point]) -> list[Point]:
     """Return points before source lines: those next to unseen writes (`beside`), then others of the first batch."""
     every = [point for point in points(log, [0], lines=True) if point.kind is Kind.LINE]
-    chosen = [point for point in beside if point.batch < 2][:BESIDE]
+    chosen = [point for point in neighbours if point.batch < 2][:BESIDE]
     others = [point for point in thin(every) if point not in chosen]
     return chosen + others[: LINES - len(chosen)]
 
@@ -234,8 +234,8 @@ def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[P
 
 def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:
     """Return the pairs that crash after a complete, unrecorded batch and then after a durable effect of its replay."""
-    whole = [pair for pair in candidates if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
-    lasting = [pair for pair in whole if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
+    whole_calls = [pair for pair in candidates if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
+    lasting = [pair for pair in whole_calls if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
     return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
@@ -296,7 +296,7 @@ def unfinished(point: Point, log: Sequence[Effect]) -> bool:
             continue
         if each.late:
             continue
-        there, here = (place(each.where), each.place), (order, point.place)
-        if there > here or (there == here and point.side is Side.BEFORE):
+        effect_place, point_place = (place(each.where), each.place), (order, point.place)
+        if effect_place > point_place or (effect_place == point_place and point.side is Side.BEFORE):
             return True
     return False

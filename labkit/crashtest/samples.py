@@ -158,8 +158,8 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
     A part would be a fractured read.
     """
-    there = {token.offset for token, alive in living.items() if alive}
-    if not ids <= there:
+    present = {token.offset for token, alive in living.items() if alive}
+    if not ids <= present:
         return
     for token, alive in living.items():
         if token.offset in ids:

@@ -113,13 +113,13 @@ def module_name(file: str) -> str:
     return "crashtest_subject_" + "".join(sign if sign.isalnum() else "_" for sign in Path(file).stem)
 
 
-def load(file: str, *, anew: bool = False) -> ModuleType:
+def load(file: str, *, reload: bool = False) -> ModuleType:
     """Import the file by its path and return the module; `anew` imports it again.
 
     Raises `InvalidInput` if that fails.
     """
     name = module_name(file)
-    if name in sys.modules and not anew:
+    if name in sys.modules and not reload:
         return sys.modules[name]
     reach(file)
     spec = importlib.util.spec_from_file_location(name, file)

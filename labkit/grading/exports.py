@@ -66,13 +66,13 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     that anybody has handed in there, which gives all students the same maximum. A participant who handed in
     nothing gets the maximum of the whole course.
     """
-    together = _handed_in_together(book)
+    assignments = _handed_in_together(book)
     yield (
         *("Identifier", "Full name", "Email address", "Grade", "Maximum Grade"),
         *("Last modified (grade)", "Feedback comments"),
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
-        notebooks = {other for record in records for other in together.get(record.notebook, ())}
+        notebooks = {other for record in records for other in assignments.get(record.notebook, ())}
         exercises = [one for one in book.exercises if one.notebook in notebooks or not notebooks]
         points = sum(
             (row.scores[one.name].points or 0) * rules.weight(one.name) * (1 - row.penalties.get(one.notebook, 0.0))
@@ -92,12 +92,12 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
     """Return, for each notebook, all notebooks that are in the same Moodle assignment, directly or transitively."""
-    together: dict[str, set[str]] = {}
+    assignments: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
         own = {record.notebook for record in records if record.notebook}
-        all_of_them = own.union(*(together.get(each, set()) for each in own))
-        together |= dict.fromkeys(all_of_them, all_of_them)
-    return together
+        all_of_them = own.union(*(assignments.get(each, set()) for each in own))
+        assignments |= dict.fromkeys(all_of_them, all_of_them)
+    return assignments
 
 
 def _comments(row: Row, names: set[str]) -> str:

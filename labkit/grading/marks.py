@@ -95,9 +95,9 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
         if mark.comment
     }
     rubric = rules.rubric.get(listed[0].exercise, {}) if listed else {}
-    whole = parts.pop("", None)
+    total = parts.pop("", None)
     complete = bool(parts) and set(rubric) <= set(parts)
-    points = sum(parts.values()) if complete else whole
+    points = sum(parts.values()) if complete else total
     place = listed[-1].place if listed else ""
     return HandMarks(points, tuple(comments.values()), parts, place)
 

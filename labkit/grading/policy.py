@@ -44,11 +44,11 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     The mark tables next to the grades are read first, so that marks from files that the user named override them.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
-    beside = marks.templates(out / BY_HAND)
-    named = [path for path in named if not any(path.exists() and path.samefile(one) for one in beside)]
+    templates = marks.templates(out / BY_HAND)
+    named = [path for path in named if not any(path.exists() and path.samefile(one) for one in templates)]
     return Policy(
         deadline(chosen),
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
-        [mark for path in (*beside, *named) for mark in marks.read(path, course)],
+        [mark for path in (*templates, *named) for mark in marks.read(path, course)],
         rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules(),
     )

@@ -162,14 +162,14 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
         by_key[record.key].append(record)
     members_of: dict[str, list[int]] = {}
     doubts: list[str] = []
-    for key, group in by_key.items():
-        numbers = _by_account(members, group[0])
-        if len(numbers) > max(1, len(group[0].people)):
+    for key, key_records in by_key.items():
+        numbers = _by_account(members, key_records[0])
+        if len(numbers) > max(1, len(key_records[0].people)):
             lines = ", ".join(members[number].place for number in numbers)
             doubts.append(
-                f"{group[0].student} ({key}) could be any of {lines}; give each student unique ids in the roster."
+                f"{key_records[0].student} ({key}) could be any of {lines}; give each student unique ids in the roster."
             )
-        elif numbers := numbers or _by_group(members, group[0]):
+        elif numbers := numbers or _by_group(members, key_records[0]):
             members_of[key] = numbers
     doubts += _by_name(members, by_key, members_of)
     groups: dict[str, list[int]] = defaultdict(list)
@@ -178,8 +178,8 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
             groups[same_name(member.group)].append(number)
     owners: dict[int, list[str]] = defaultdict(list)
     for key, numbers in members_of.items():
-        together = {other for number in numbers for other in groups.get(same_name(members[number].group), [number])}
-        for number in sorted({*numbers, *together}):
+        indices = {other for number in numbers for other in groups.get(same_name(members[number].group), [number])}
+        for number in sorted({*numbers, *indices}):
             owners[number].append(key)
     return Matches(owners, doubts)
 

@@ -210,12 +210,12 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
     """Return the marks by row and exercise; a mark that fits no student, or several, becomes a doubt."""
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
-    together: dict[str, set[str]] = defaultdict(set)
+    group_rows: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         for name in (row.key, row.id):
             own[name].add(row.key)
         for record in row.records:
-            together[record.key].add(row.key)
+            group_rows[record.key].add(row.key)
         member = row.member
         words = [row.name, *(one.account for one in row.records)]
         words += [*member.ids, member.email, member.name] if member else []
@@ -224,16 +224,16 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
     by_row: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
         word = mark.student.removeprefix("'")
-        is_group = word in together and word not in own
+        is_group = word in group_rows and word not in own
         names = roster.same_name(word)
-        keys = own.get(word) or together.get(word) or called.get(names, set())
+        keys = own.get(word) or group_rows.get(word) or called.get(names, set())
         if is_group or len(keys) == 1:
             for key in keys:
                 by_row[key][mark.exercise].append(mark)
         else:
-            who = "nobody" if not keys else f"{len(keys)} students"
+            candidates = "nobody" if not keys else f"{len(keys)} students"
             doubts.append(
-                f"{mark.place}: {who} here has the name or id {mark.student}, so these points do not count; "
+                f"{mark.place}: {candidates} here has the name or id {mark.student}, so these points do not count; "
                 "write an id from grades.csv or from the file to fill in."
             )
     return by_row

@@ -202,7 +202,7 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
 def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
     """Return the file that counts, with notes on the others and doubts about the choice."""
     *older, last = sorted(files, key=_Candidate.order)
-    upload, whose = last.upload, last.upload.origin
+    upload, origin = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
     choice = (
         [f"{len(files)} files for one notebook; the newest counts ({upload.file[:300]}), not {_listed(passed)}."]
@@ -210,23 +210,23 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
         else []
     )
     return Submission(
-        key=whose.key,
-        student=whose.shown,
+        key=origin.key,
+        student=origin.shown,
         file=upload.file,
         path=last.path,
         when=upload.when,
-        late=whose.late,
-        marked_late=whose.late,
+        late=origin.late,
+        marked_late=origin.late,
         notebook=notebook,
         sha256=last.sha256,
         problem=last.problem,
         notes=(*choice, *notes),
         doubts=tuple(dict.fromkeys(_doubts(older, last))),
-        platform=whose.platform,
-        account=whose.account,
-        upload=whose.upload,
-        people=whose.people,
-        dated=whose.dated,
+        platform=origin.platform,
+        account=origin.account,
+        upload=origin.upload,
+        people=origin.people,
+        dated=origin.dated,
     )
 
 

@@ -66,11 +66,11 @@ def _context(
     notes = {
         parts["who"]: path for path in files if (parts := BLACKBOARD.fullmatch(path.name)) and parts["rest"] == ".txt"
     }
-    owners = {who: _noted(read(path)) for who, path in notes.items()}
+    owners = {key: _noted(read(path)) for key, path in notes.items()}
     submitters, dates = _submitters(read(PurePath(METADATA))) if PurePath(METADATA) in files else ({}, {})
     return Context(
         blackboard=_common_words(attempts),
-        owners={who: person for who, person in owners.items() if person is not None},
+        owners={key: person for key, person in owners.items() if person is not None},
         submitters=submitters,
         dates=dates,
         users=_users(sorted(repositories), above),

@@ -89,22 +89,22 @@ class Uploads:
         names = survey(walk.files, walk.repositories, folder.absolute().name, walk.beginning)
         one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
-            whose = one or self._origin(folder, inside / "unreadable", names)
-            yield Upload(whose, text(str(inside)), _NEVER, problem=why)
+            owner = one or self._origin(folder, inside / "unreadable", names)
+            yield Upload(owner, text(str(inside)), _NEVER, problem=why)
         for inside in walk.files:
             path = folder / inside
-            whose = one or self._origin(folder, inside, names)
+            owner = one or self._origin(folder, inside, names)
             if path.is_symlink() or not path.is_file():
                 why = "It is a link or a special file, which labkit does not read."
-                yield Upload(whose, text(str(inside)), _NEVER, problem=why)
+                yield Upload(owner, text(str(inside)), _NEVER, problem=why)
             elif path.suffix.lower() == ".zip":
                 depth = len(inside.parts) - names.wrapped
-                own = one or depth > 1 or whose.platform is not Platform.PLAIN
-                yield from self._in_nested_archive(path, inside, whose, own=bool(own))
+                own = one or depth > 1 or owner.platform is not Platform.PLAIN
+                yield from self._in_nested_archive(path, inside, owner, own=bool(own))
             elif may_be_notebook(path.name):
-                yield _read(path, whose, text(str(inside)))
-            elif not _is_platforms(inside, whose, names):
-                yield Upload(whose, text(str(inside)), _NEVER, other=True)
+                yield _read(path, owner, text(str(inside)))
+            elif not _is_platforms(inside, owner, names):
+                yield Upload(owner, text(str(inside)), _NEVER, other=True)
 
     def _origin(self, folder: Path, inside: PurePath, names: Context) -> Origin:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
@@ -121,20 +121,20 @@ class Uploads:
                 return plain_origin(name if folder else PurePath(name).stem)
         return None
 
-    def _in_nested_archive(self, path: Path, inside: PurePath, whose: Origin, *, own: bool) -> Iterator[Upload]:
+    def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of an archive in a folder: a student's own, or a platform's download that nobody named."""
         shown = text(str(inside))
-        when = whose.when or _modified(path)
+        when = owner.when or _modified(path)
         try:
             with opened(path, shown) as archive:
                 inner = survey(archive.paths(), read=_beginning(archive))
                 if own or not _is_download(archive.paths(), inner):
-                    yield from _as_one(archive, shown, whose, when)
+                    yield from _as_one(archive, shown, owner, when)
                 else:
                     for upload in self._as_download(archive, path, inner, shown):
                         yield replace(upload, named=False)
         except InvalidInput as error:
-            yield Upload(whose, shown, when, problem=str(error))
+            yield Upload(owner, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
         """Yield the files of an archive that a person named: the download of a class, or all files of one student."""
@@ -160,13 +160,13 @@ class Uploads:
         """Yield the files in an archive of many students, each with the owner that its name states."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
-            whose = origin(place, self.notebooks, inner)
-            yield _unpacked(entry, whose, shown, whose.when or entry.when)
+            owner = origin(place, self.notebooks, inner)
+            yield _unpacked(entry, owner, shown, owner.when or entry.when)
         for inside in archive.paths():
             if not may_be_notebook(inside.name) and inside.suffix.lower() != ".zip":
-                whose = origin(PurePath(path.stem) / inside, self.notebooks, inner)
-                if not _is_platforms(inside, whose, inner):
-                    yield Upload(whose, f"{shown}/{text(str(inside))}", _NEVER, other=True)
+                owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
+                if not _is_platforms(inside, owner, inner):
+                    yield Upload(owner, f"{shown}/{text(str(inside))}", _NEVER, other=True)
 
 
 _ONE_FOLDER = (
@@ -175,25 +175,25 @@ _ONE_FOLDER = (
 )
 
 
-def _as_one(archive: Archive, shown: str, whose: Origin, when: datetime) -> Iterator[Upload]:
+def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
     """Yield the files in an archive of one student with the archive's own date, since the dates inside are not
     trusted.
     """
     count = 0
     for entry in archive.entries():
         count += 1
-        yield _unpacked(entry, whose, shown, when)
+        yield _unpacked(entry, owner, shown, when)
     if count == 0:
-        yield Upload(whose, shown, when, other=True)
+        yield Upload(owner, shown, when, other=True)
 
 
-def _unpacked(entry: Entry, whose: Origin, shown: str, when: datetime) -> Upload:
+def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload:
     file = f"{shown}/{text(str(entry.path))}"
     changed = entry.changed or _NEVER
-    return Upload(whose, file, when, entry.content, entry.problem or "", changed)
+    return Upload(owner, file, when, entry.content, entry.problem or "", changed)
 
 
-def _read(path: Path, whose: Origin, shown: str) -> Upload:
+def _read(path: Path, owner: Origin, shown: str) -> Upload:
     """Return a file on this disk as it is now, read up to the largest size that may be graded."""
     try:
         when = _modified(path)
@@ -201,8 +201,8 @@ def _read(path: Path, whose: Origin, shown: str) -> Upload:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         why = f"It cannot be read ({error.strerror}); correct its permissions and run the same command again."
-        return Upload(whose, shown, _NEVER, problem=why)
-    return Upload(whose, shown, whose.when or when, content, changed=when)
+        return Upload(owner, shown, _NEVER, problem=why)
+    return Upload(owner, shown, owner.when or when, content, changed=when)
 
 
 def _modified(path: Path) -> datetime:
@@ -216,10 +216,10 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
     return lambda path: archive.beginning(PurePosixPath(path), MOST_BESIDE)
 
 
-def _is_platforms(path: PurePath, whose: Origin, names: Context) -> bool:
+def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
     """Return whether a platform added this file to the submissions, such as a list of them."""
     outermost = len(path.parts) == 1 + names.wrapped
-    return names.shaped and outermost and whose.platform is Platform.PLAIN
+    return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:

@@ -113,9 +113,9 @@ def _extra(name: str) -> Finding:
 
 def _grader() -> Finding:
     """Say whether the grader is installed, a distribution that learners do not get."""
-    there = find_spec("labkit.grading") is not None
+    is_there = find_spec("labkit.grading") is not None
     remedy = "needed only for `labkit grade`: pip install labkit-grading"
-    return _finding("labkit-grading", there, "installed" if there else "not installed", remedy, required=False)
+    return _finding("labkit-grading", is_there, "installed" if is_there else "not installed", remedy, required=False)
 
 
 def _java() -> Finding:

@@ -79,11 +79,11 @@ class JarSet:
         state = _state(folder, expected)
         if _read(folder / SEAL) == state:
             return
-        there = {path.name for path in folder.glob("*.jar")}
-        wrong = [f"{name} is missing" for name in sorted(expected.keys() - there)]
-        wrong += [f"{name} is a file that does not belong there" for name in sorted(there - expected.keys())]
+        present = {path.name for path in folder.glob("*.jar")}
+        wrong = [f"{name} is missing" for name in sorted(expected.keys() - present)]
+        wrong += [f"{name} is a file that does not belong there" for name in sorted(present - expected.keys())]
         wrong += [
-            f"{name} differs" for name in sorted(there & expected.keys()) if _sum(folder / name) != expected[name]
+            f"{name} differs" for name in sorted(present & expected.keys()) if _sum(folder / name) != expected[name]
         ]
         if wrong:
             raise ServiceUnavailable(

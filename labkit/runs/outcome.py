@@ -93,8 +93,8 @@ class Outcome:
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
         except OSError:
-            there = "crashes[n]['files'] lists the files that existed at the crash"
-            raise InvalidInput(f"{path}: there is no such file; {there}.") from None
+            remedy = "crashes[n]['files'] lists the files that existed at the crash"
+            raise InvalidInput(f"{path}: there is no such file; {remedy}.") from None
 
     def __str__(self) -> str:
         """Return a summary of the run in a few lines."""

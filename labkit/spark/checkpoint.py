@@ -208,9 +208,9 @@ def _read_identity(path: Path) -> tuple[Identity, int]:
 
 def _refuse_other(checkpoint: Checkpoint, identity: Identity, wanted: Identity) -> None:
     for name in ("strategy", "store", "location", "order", "source"):
-        there, here = getattr(identity, name), getattr(wanted, name)
-        if there != here:
+        stored, expected = getattr(identity, name), getattr(wanted, name)
+        if stored != expected:
             raise InvalidInput(
-                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {there!r} and not "
-                f"{here!r}; use the same {name}, or a new folder."
+                f"{checkpoint.folder}: this checkpoint belongs to another query, with {name} {stored!r} and not "
+                f"{expected!r}; use the same {name}, or a new folder."
             )

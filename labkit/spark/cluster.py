@@ -76,9 +76,9 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
     """Wait until `needed` tasks can run at once. Raises `ServiceUnavailable` if the cluster has too few slots."""
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
-    while (there := slots(spark)) < needed:
+    while (count := slots(spark)) < needed:
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"{context.master}: {too_few(there, needed)}, or end other applications on it.")
+            raise ServiceUnavailable(f"{context.master}: {too_few(count, needed)}, or end other applications on it.")
         time.sleep(0.1)
 
 

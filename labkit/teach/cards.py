@@ -35,11 +35,11 @@ class Findings(list[Finding]):
             (each.name, Cell("missing", BAD) if each.required else "not there", each.remedy or each.detail)
             for each in [*needed, *(each for each in missing if not each.required)]
         ]
-        there = [each for each in self if each.ok]
+        ready = [each for each in self if each.ok]
         return Card(
             word,
             table(("", "", "what to do"), rows) if rows else Html(),
-            fold(f"What is there: {len(there)}", table(("", ""), [(each.name, each.detail) for each in there])),
+            fold(f"What is there: {len(ready)}", table(("", ""), [(each.name, each.detail) for each in ready])),
             title="Is this machine ready?",
             tone=BAD if needed else GOOD,
             under=summary,

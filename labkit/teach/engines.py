@@ -217,14 +217,14 @@ def kill_engines(*names: str) -> Kills:
 def _killed(names: Sequence[str]) -> dict[str, Kill]:
     if why := supported():
         raise ServiceUnavailable(why)
-    there, kills = pipelines(), {}
+    all_pipelines, kills = pipelines(), {}
     with ExitStack() as stack:
         from labkit.teach.engine_kills import broker, kill
 
         variables = stack.enter_context(broker())
         for name in names:
             engine = ENGINES[name]
-            verdict = kill(there[engine.pipeline], engine.place, variables)
+            verdict = kill(all_pipelines[engine.pipeline], engine.place, variables)
             kills[name] = Kill(name, verdict.rows, verdict.guarantee.value, "")
     return kills
 

@@ -23,14 +23,14 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
     `executed` holds the sources of the executed cells, with the failed one last; `file` is the notebook's file name.
     """
     cells = placed_cells(_notebook(executed, file))
-    here = _place(executed[-1], cells) if executed else None
+    own = _place(executed[-1], cells) if executed else None
     gives_itself = bool(executed) and name in bound(executed[-1])
     giving = [
-        place for place, cell in enumerate(cells) if name in bound(cell.source) and not (place == here and gives_itself)
+        place for place, cell in enumerate(cells) if name in bound(cell.source) and not (place == own and gives_itself)
     ]
     if not giving:
         return ""
-    above = [place for place in giving if here is not None and place < here]
+    above = [place for place in giving if own is not None and place < own]
     place = above[-1] if above else giving[0]
     return f"`{name}` comes from {_called(cells, place)}: run that cell first."
 
@@ -56,8 +56,8 @@ def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
 def _called(cells: Sequence[PlacedCell], place: int) -> str:
     """Return words for a cell: its heading, with its number if several cells share the heading."""
     heading = cells[place].heading
-    beside = [number for number, cell in enumerate(cells) if cell.heading == heading]
+    neighbours = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:
         return f"the {ordinal(place + 1)} code cell"
-    number = f"{ordinal(beside.index(place) + 1)} " if len(beside) > 1 else ""
+    number = f"{ordinal(neighbours.index(place) + 1)} " if len(neighbours) > 1 else ""
     return f"the {number}cell under *{heading}*"

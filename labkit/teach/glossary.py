@@ -107,7 +107,7 @@ def _card(entry: Entry) -> Card:
     return Card(
         entry.word,
         para(_unmarked(entry.meaning)),
-        table(("", ""), [(who, _unmarked(term)) for who, term in others.items()]),
+        table(("", ""), [(system, _unmarked(term)) for system, term in others.items()]),
         para(f"See also: {', '.join(entry.see)}.") if entry.see else "",
         para(origin, kind="lkc-under") if origin else "",
         plain=plain,

@@ -153,7 +153,7 @@ class Order:
         ]
 
     def __str__(self) -> str:
-        lines = [str(self.design), *(f"built: {who}" for who in self.built)]
+        lines = [str(self.design), *(f"built: {name}" for name in self.built)]
         lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
         return card.text([*lines, GRANTED])
 

@@ -32,9 +32,9 @@ class Table:
     @staticmethod
     def seen(file: str) -> list[tuple[Any, ...]]:
         """Return the rows that every reader sees."""
-        there = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
+        query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         with closing(sqlite3.connect(file)) as db:
-            if not db.execute(there).fetchall():
+            if not db.execute(query).fetchall():
                 return []
             return db.execute("SELECT id, item, amount FROM orders").fetchall()
 

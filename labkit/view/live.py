@@ -103,8 +103,8 @@ class Explorer(anywidget.AnyWidget):
         """Return the whole state that a view shows, as plain data."""
         session, telling = self.session, self._now()
         self._version += telling.is_behind  # somebody steered the session itself: other views must ask as well
-        whole = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
-        return {**whole, **self._compared(), "version": self._version}
+        update = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
+        return {**update, **self._compared(), "version": self._version}
 
     def _tell(self, notice: str) -> None:
         """Send the changes since the last message to all views."""

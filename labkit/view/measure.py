@@ -32,9 +32,9 @@ def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str
     """Return the text in lines of at most `most` pixels; a word that is wider is broken."""
     lines: list[str] = []
     for word in text.split():
-        together = f"{lines[-1]} {word}" if lines else word
-        if lines and width(together, size, bold=bold) <= most:
-            lines[-1] = together
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and width(joined, size, bold=bold) <= most:
+            lines[-1] = joined
         else:
             lines += _broken(word, size, most, bold=bold)
     return lines or [""]

@@ -242,8 +242,8 @@ class Campaign:
                 if self.ledger.is_over():
                     return None
                 run = self._finished_run(job, copy.harness)
-                there, here = copy.settings.folder, self.settings.folder
-                return run._replace(result=at_home(run.result, there, here))
+                copy_folder, folder = copy.settings.folder, self.settings.folder
+                return run._replace(result=at_home(run.result, copy_folder, folder))
             finally:
                 free.put(copy)
 
@@ -294,8 +294,8 @@ class Campaign:
             samples = samples[-1:]  # what it replaces by design was not read too early
         due = expectation.rows.expected()
         if run.stuck:
-            there = {row.id for sample in samples for row in sample.seen}
-            due = [record for record in due if record.offset in there]
+            present = {row.id for sample in samples for row in sample.seen}
+            due = [record for record in due if record.offset in present]
         shape = expectation.history_shape
         verdict = verdict_of(samples, expectation.rows, shape, due)
         message = because(verdict, expectation.values, len(due))

@@ -186,7 +186,7 @@ def recover(ticket: Ticket, checkpoint: str) -> None:
     from labkit.crashtest.instrument import adapters
 
     adapters.ready(ticket)
-    module = load(ticket.file, anew=True)
+    module = load(ticket.file, reload=True)
     if callable(getattr(module, "recover", None)):
         planned = Checkpoint(Path(checkpoint)).offset_log()
         with recorder.call(ticket, max(planned, default=0), RECOVER):

@@ -193,7 +193,7 @@ class KafkaService:
             guard.communicate()
         note = self._read_note()
         if part := note.pop("archive", ""):
-            _keep_archive(Path(part), whole=ended_by_itself)
+            _keep_archive(Path(part), complete=ended_by_itself)
         if note.get("pid") is not None:
             self._write_note({**note, "pid": None})
             self._publish("")
@@ -349,10 +349,10 @@ def _is_alive(pid: int, started: float) -> bool:
         return False
 
 
-def _keep_archive(part: Path, *, whole: bool) -> None:
+def _keep_archive(part: Path, *, complete: bool) -> None:
     """Keep the archive that a stopped broker wrote, and remove the partial one of a killed broker."""
     with suppress(OSError):
-        if whole:
+        if complete:
             keep(Path(str(part).rsplit(".", 2)[0]), part)
         part.unlink(missing_ok=True)
 

@@ -202,9 +202,9 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
     message = (error.diag.message_primary or str(error)).strip().splitlines()[0]
     if isinstance(error, errors.LockNotAvailable):
         return JobFailed(f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}.")
-    for kind, whose, remedy in _KNOWN:
+    for kind, error_class, remedy in _KNOWN:
         if isinstance(error, kind):
-            return whose(f"PostgreSQL at {place}: {message}; {remedy}.")
+            return error_class(f"PostgreSQL at {place}: {message}; {remedy}.")
     if isinstance(error, psycopg.OperationalError) and connection.broken:
         return ServiceUnavailable(f"PostgreSQL at {place} ended the connection ({message}); start it and run again.")
     return None

@@ -60,19 +60,19 @@ class Notification(NamedTuple):
     arguments: tuple[int, ...]
 
 
-def program(here: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
+def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
     """Return the filter: `action` for the listed calls and for those of another table; all other calls go on."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
-        Instruction(_IF_EQUAL, 1, 0, here.audit),
+        Instruction(_IF_EQUAL, 1, 0, machine.audit),
         Instruction(_RETURN, 0, 0, action),
         Instruction(_LOAD, 0, 0, _NUMBER_AT),
     ]
-    if here.foreign:
-        instructions += [Instruction(_IF_AT_LEAST, 0, 1, here.foreign), Instruction(_RETURN, 0, 0, action)]
+    if machine.foreign:
+        instructions += [Instruction(_IF_AT_LEAST, 0, 1, machine.foreign), Instruction(_RETURN, 0, 0, action)]
     for question in questions:
         block = list(_block(question, action))
-        number = here.numbers[question.name]
+        number = machine.numbers[question.name]
         instructions += [Instruction(_IF_EQUAL, 0, len(block), number), *block]
     return [*instructions, Instruction(_RETURN, 0, 0, RET_ALLOW)]
 
@@ -91,7 +91,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
         yield Instruction(_LOAD, 0, 0, _NUMBER_AT)
 
 
-def install(here: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
+def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
     """Install the filter on this thread and return the listener's descriptor (0 without a listener).
 
     Raises `OSError` if the kernel or the container refuses it.
@@ -105,7 +105,7 @@ def install(here: Architecture, instructions: list[Instruction], *, listen: bool
     # If the kernel knows this flag (5.19), a call that the watcher has read waits for the watcher alone; otherwise a
     # signal could report the call twice.
     flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
-    number = here.numbers["seccomp"]
+    number = machine.numbers["seccomp"]
     for flag in flags:
         descriptor: int = libc.syscall(number, _SET_MODE_FILTER, flag, ctypes.byref(filter_program))
         if descriptor >= 0:
@@ -115,11 +115,11 @@ def install(here: Architecture, instructions: list[Instruction], *, listen: bool
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def offered(here: Architecture) -> int:
+def offered(machine: Architecture) -> int:
     """Return 0 if the kernel supports notification of calls, else the errno."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
-    number = here.numbers["seccomp"]
+    number = machine.numbers["seccomp"]
     answer = libc.syscall(number, _GET_ACTION_AVAILABLE, 0, ctypes.byref(action))
     return 0 if answer == 0 else ctypes.get_errno()
 
@@ -127,12 +127,12 @@ def offered(here: Architecture) -> int:
 class Listener:
     """The end at which held calls arrive and are released."""
 
-    def __init__(self, descriptor: int, here: Architecture, questions: Iterable[Question]) -> None:
+    def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
         with contextlib.suppress(OSError):  # Linux 6.6: the waiting process is woken on the same processor
             fcntl.ioctl(descriptor, _SET_FLAGS, _WAKE_AT_ONCE)
-        self._audit, self._foreign = here.audit, here.foreign
-        self._names = {here.numbers[each.name]: each.name for each in questions}
+        self._audit, self._foreign = machine.audit, machine.foreign
+        self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
         """Return the next call, or None if its thread has died. Call this only when the descriptor is ready."""

@@ -146,9 +146,9 @@ class CommandStart:
         self._channel.sendall(wire.encode(self._refused))
 
     def _execute(self) -> None:
-        here, instructions = self._filter()
+        machine, instructions = self._filter()
         try:
-            self._listener = install(here, instructions)
+            self._listener = install(machine, instructions)
         except OSError as error:
             self._refused = Refused(str(error), error.errno or 0, filtering=True)
             return
@@ -164,10 +164,10 @@ class CommandStart:
             self._refused = Refused(message, error.errno or 0)
 
     def _filter(self) -> tuple[Architecture, list[Instruction]]:
-        here = architecture()
-        assert here is not None
+        machine = architecture()
+        assert machine is not None
         kinds = frozenset(CallKind(kind) for kind in self._launch.kinds)
-        return here, program(here, questions(kinds, here.numbers))
+        return machine, program(machine, questions(kinds, machine.numbers))
 
 
 def main() -> None:

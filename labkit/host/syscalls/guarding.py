@@ -96,10 +96,10 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
     if isinstance(message, Refused):
         raise error_of(message)
     assert isinstance(message, Listening)
-    here = architecture()
-    assert here is not None
+    machine = architecture()
+    assert machine is not None
     kinds = frozenset(CallKind(kind) for kind in launch.kinds)
-    listener = Listener(descriptors[0], here, questions(kinds, here.numbers))
+    listener = Listener(descriptors[0], machine, questions(kinds, machine.numbers))
     return Guarded(channel, message.root, listener)
 
 

@@ -42,14 +42,14 @@ def symlink(tracee: Tracee, content: int, place: Arguments) -> Interpretation:
 
 def unlink(tracee: Tracee, folder: int, place: int) -> Interpretation:
     path = tracee.path(folder, place)
-    there = os.path.lexists(path) and not _is_folder(path)
-    return CallEffect(CallKind.UNLINK, path) if there else None
+    exists = os.path.lexists(path) and not _is_folder(path)
+    return CallEffect(CallKind.UNLINK, path) if exists else None
 
 
 def remove_folder(tracee: Tracee, folder: int, place: int) -> Interpretation:
     path = tracee.path(folder, place)
-    there = _is_folder(path) and not any(Path(path).iterdir())
-    return CallEffect(CallKind.UNLINK, path, name="rmdir") if there else None
+    exists = _is_folder(path) and not any(Path(path).iterdir())
+    return CallEffect(CallKind.UNLINK, path, name="rmdir") if exists else None
 
 
 def unlink_at(tracee: Tracee, of: Arguments) -> Interpretation:

@@ -20,8 +20,8 @@ def supported() -> str:
     """Return an empty text if this machine can, else a sentence with the reason and a remedy."""
     if sys.platform != "linux":
         return f"System calls can be watched on Linux only, not on {platform.system()}; use a Linux machine."
-    here = architecture()
-    if here is None:
+    machine = architecture()
+    if machine is None:
         return (
             f"System calls can be watched only on {' and '.join(ARCHITECTURES)} with a 64-bit Python, but this "
             f"is {platform.machine()}."
@@ -31,7 +31,7 @@ def supported() -> str:
         return (
             f"Watching system calls needs Linux {oldest} or newer, but this is {platform.release()}; update the kernel."
         )
-    return refusal(offered(here))
+    return refusal(offered(machine))
 
 
 def kernel_of(release: str) -> tuple[int, int]:

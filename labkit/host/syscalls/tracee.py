@@ -106,8 +106,8 @@ class Tracee:
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
             piece = self.memory(place, _PAGE - place % _PAGE)
-            whole, zero, _ = piece.partition(b"\0")
-            pieces += whole
+            text, zero, _ = piece.partition(b"\0")
+            pieces += text
             if zero:
                 return os.fsdecode(pieces)
             if not piece:
@@ -117,8 +117,8 @@ class Tracee:
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
         """Return address and size of each piece of a vectored write. Raises `Unreadable`, `WillFail`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
-        whole = len(raw) - len(raw) % _VECTOR.size
-        return list(_VECTOR.iter_unpack(raw[:whole]))
+        complete = len(raw) - len(raw) % _VECTOR.size
+        return list(_VECTOR.iter_unpack(raw[:complete]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
         """Return the bytes of all pieces; None unless all of them can be read."""
@@ -168,10 +168,10 @@ class Tracee:
             return self.opened(folder).path
         if not name.startswith("/"):
             name = f"{self._folder(_signed(folder))}/{name}"
-        whole = PurePosixPath(self._of_itself(name))
-        if whole.name == "..":
-            return os.path.realpath(whole)
-        return os.path.join(os.path.realpath(whole.parent), whole.name)  # noqa: PTH118 - a hot path
+        path = PurePosixPath(self._of_itself(name))
+        if path.name == "..":
+            return os.path.realpath(path)
+        return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
         """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`, by this

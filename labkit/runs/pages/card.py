@@ -153,9 +153,9 @@ def _too_many(verdict: Verdict) -> Html:
 
 
 def _folds(record: RunRecord) -> Iterable[Html]:
-    beside = dict(record.verdict_notes())
+    notes = dict(record.verdict_notes())
     judged = [record.verdict.because]
-    judged += [beside[name] for name in ("breaks", "drawn") if name in beside]
+    judged += [notes[name] for name in ("breaks", "drawn") if name in notes]
     yield fold("What the judge says", *(para(sentence(text)) for text in judged))
     if record.crashes:
         yield fold("Was the crash real?", items(_proof(record.scenario.strategy, crash) for crash in record.crashes))
@@ -168,12 +168,12 @@ def _folds(record: RunRecord) -> Iterable[Html]:
 def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
     killed, is_executor = crash.get("killed"), bool(crash.get("executor"))
     how_many = UNKNOWN if killed is None else len(killed)
-    whom = "the executor whose task reached the point" if is_executor else "every process of the driver's session"
+    victims = "the executor whose task reached the point" if is_executor else "every process of the driver's session"
     after = ""
     if killed:
         after = " The driver continued." if is_executor else " Afterwards no process of the session was left."
     where = _where(strategy, str(crash.get("point", UNKNOWN)))
-    return f"{where} Signal {crash.get('signal', UNKNOWN)} was sent to {whom}; processes killed: {how_many}.{after}"
+    return f"{where} Signal {crash.get('signal', UNKNOWN)} was sent to {victims}; processes killed: {how_many}.{after}"
 
 
 def _where(strategy: Strategy, point: str) -> str:

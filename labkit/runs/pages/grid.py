@@ -94,7 +94,7 @@ class VerdictGrid:
             for across, point in enumerate(points):
                 square = places.get((row, point.value))
                 shade = LOOKS[square.guarantee].tint if square else "white"
-                axes.add_patch(_tile(across, down, shade, there=square is not None))
+                axes.add_patch(_tile(across, down, shade, present=square is not None))
                 label = square.words.replace(" ", "\n", 1) if square else ""
                 axes.annotate(label, (across, down), ha="center", va="center", fontsize=7)
         axes.set_xlim(-0.5, len(points) - 0.5)
@@ -157,10 +157,10 @@ class VerdictGrid:
         return {"text/html": self.html(beside), "text/plain": str(self)}
 
 
-def _tile(across: int, down: int, shade: str, *, there: bool) -> Any:
+def _tile(across: int, down: int, shade: str, *, present: bool) -> Any:
     from matplotlib.patches import Rectangle
 
-    edge = "#59636e" if there else "#d9dde2"
+    edge = "#59636e" if present else "#d9dde2"
     return Rectangle((across - 0.47, down - 0.44), 0.94, 0.88, facecolor=shade, edgecolor=edge, linewidth=0.8)
 
 

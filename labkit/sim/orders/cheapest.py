@@ -74,8 +74,8 @@ class _Orders:
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
     """Yield every order that one edit makes, with the edit in words."""
-    there = [write for each in steps for write in each if write not in fixed]
-    for write in there:
+    movable = [write for each in steps for write in each if write not in fixed]
+    for write in movable:
         rest = without(steps, (write,))
         for where, after in _placed(rest, write, fixed):
             if after != steps:
@@ -83,7 +83,7 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
         if write is not Write.VISIBLE:
             yield f"leave out {write}", rest
     for write in Write:
-        if write not in (*there, *fixed, Write.NOTICE):
+        if write not in (*movable, *fixed, Write.NOTICE):
             for where, after in _placed(steps, write, fixed):
                 yield f"add {write} {where}", after
 

@@ -74,8 +74,8 @@ def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]
         rest = tuple(each for each in sets if each != first)
         if (Write.PLAN,) in rest:
             continue
-        for behind in _permutations(rest):
-            yield (first, *behind)
+        for order in _permutations(rest):
+            yield (first, *order)
 
 
 def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:

@@ -15,8 +15,8 @@ def main() -> None:
     """Pass environment and streams to the zygote and wait for its child; become plain Python if no zygote answers."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
-        here = os.getcwd()  # noqa: PTH109 - pathlib takes time to import
-        request = json.dumps([words[1:], dict(os.environ), here]).encode()
+        folder = os.getcwd()  # noqa: PTH109 - pathlib takes time to import
+        request = json.dumps([words[1:], dict(os.environ), folder]).encode()
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 connection.connect(os.environ["LABKIT_ZYGOTE"])

@@ -40,8 +40,8 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     needed = _needed(place, cells, own)
     parameters = [cell.source for cell in released if cell.tags & SET_UP]
     sources = [*parameters, *(cells[number].source for number in needed)]
-    there = set().union(*map(bound, sources))
-    report = demonstrated(cells[place].source, there, released)
+    names = set().union(*map(bound, sources))
+    report = demonstrated(cells[place].source, names, released)
     namespace = fresh()
     trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
     return Alone(namespace, " ".join(trouble[-1:] + report))

@@ -208,11 +208,11 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
     complaints = []
     if calls_input(source):
         complaints.append("Its cell calls input(), which nobody can answer during grading.")
-    there: set[str] = set()
+    names: set[str] = set()
     for number, cell in enumerate(cells):
         if chosen.is_run(number, cell):
-            there |= bound(cell.source)
-    return [*complaints, *demonstrated(source, there, released)]
+            names |= bound(cell.source)
+    return [*complaints, *demonstrated(source, names, released)]
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:

@@ -144,8 +144,8 @@ def _differs(
 ) -> None:
     """Explain to the learner if an answer passes in its notebook but fails alone, as it is graded."""
     # On Spark, another run for the difference would take as long again.
-    here = None if exercise.needs_spark else judged(exercise, namespace)
-    if here is not None and here[-1].passed:
+    in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
+    if in_notebook is not None and in_notebook[-1].passed:
         print(
             f"{exercise.name}: your answer passes in this notebook, but not when it runs alone, as it is graded: with "
             "the parameters and your own cells only."

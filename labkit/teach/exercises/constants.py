@@ -104,12 +104,12 @@ class Prediction:
             return Finding(False, str(error))
         came, trace = self.outcome(variant)
         agree = [key for key in self.options if predicted[key] == came[key]]
-        beside = "; ".join(
+        comparison = "; ".join(
             f"{key}: you predicted {shown(predicted[key])}, it was {shown(came[key])}"
             + ("" if key in agree else "  <- different")
             for key in self.options
         )
-        message = f"{beside}. {len(agree)} of {len(self.options)} as you predicted; the points are for predicting."
+        message = f"{comparison}. {len(agree)} of {len(self.options)} as you predicted; the points are for predicting."
         return Finding(True, message, settings_text(came), settings_text(predicted), trace)
 
 

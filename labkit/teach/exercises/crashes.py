@@ -51,8 +51,8 @@ def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding
         message = f"{at}: {outcome.verdict.guarantee}. {outcome.verdict.because}."
         return Finding(False, message, seen, "exactly-once", general=general)
     if outcome.verdict.regression:
-        back = outcome.verdict.regression[0]
-        message = f"{at}: a reader saw a value jump back, at offset {back}."
+        jump = outcome.verdict.regression[0]
+        message = f"{at}: a reader saw a value jump back, at offset {jump}."
         general = f"With {settings_text(chosen)}, killed at another point, a reader saw a value jump back."
         return Finding(False, message, seen, "no value jumps back", general=general)
     message = f"{at}: exactly-once, and no value jumped back. Seen: {seen}."

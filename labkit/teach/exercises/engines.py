@@ -84,17 +84,17 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
     """Yield enough orders to decide whether a right one exists: with a marker, with staged rows, or with neither."""
-    alone = {write: (write,) for write in WRITES.values()}
-    rows, done = alone[Write.VISIBLE], alone[Write.DECISION]
+    single_writes = {write: (write,) for write in WRITES.values()}
+    rows, done = single_writes[Write.VISIBLE], single_writes[Write.DECISION]
     parts: list[list[AtomicSet]] = [
         [rows, done],
         [atomic((Write.VISIBLE, Write.DECISION))],
         [atomic((Write.VISIBLE, Write.MARKER)), done],
-        [alone[Write.STAGED], rows, done],
+        [single_writes[Write.STAGED], rows, done],
     ]
     for part in parts:
         for order in permutations(part):
-            yield (alone[Write.PLAN], *order)
+            yield (single_writes[Write.PLAN], *order)
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:

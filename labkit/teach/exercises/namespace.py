@@ -62,7 +62,7 @@ class InNotebook:
             raise MissingSolution(f"{self._name} is not defined.")
         if not callable(function):
             raise AnswerFailed(f"{self._name} must be a function, and is {shown(function)}.")
-        here = os.getpid()
+        process = os.getpid()
         try:
             with time_limit():
                 answer = use(function)
@@ -74,7 +74,7 @@ class InNotebook:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
             raise AnswerFailed(f"{question} raised {type(error).__name__}: {str(error)[:200]}.") from None
         finally:
-            if os.getpid() != here:  # a copy of this notebook that the answer forked
+            if os.getpid() != process:  # a copy of this notebook that the answer forked
                 os._exit(0)
         return _read(question, answer)
 

@@ -263,12 +263,12 @@ class _Place:
         """Roll back every remaining transaction in its own database, and drop schema and role."""
         waiting = "SELECT gid, database FROM pg_prepared_xacts"
         for gid, database in self._owner.execute(waiting).fetchall():
-            with connect(make_conninfo(self._address, dbname=str(database))) as there:
-                there.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
+            with connect(make_conninfo(self._address, dbname=str(database))) as connection:
+                connection.execute(sql.SQL("ROLLBACK PREPARED {}").format(sql.Literal(gid)))
         self._run("DROP SCHEMA {} CASCADE")
         self._run("DROP OWNED BY {}")
-        with connect(make_conninfo(self._address, dbname="elsewhere")) as there:
-            there.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(self.name)))
+        with connect(make_conninfo(self._address, dbname="elsewhere")) as connection:
+            connection.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(self.name)))
         self._run("DROP ROLE {}")
 
     @contextmanager

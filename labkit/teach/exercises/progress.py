@@ -119,8 +119,8 @@ def _write(notes_by_name: dict[str, Note], changed: str) -> None:
 
 def _keep_damaged() -> None:
     """Rename a file that is not completely readable, so that the new file does not destroy its content."""
-    _, whole = _read()
-    if not whole:
+    _, is_complete = _read()
+    if not is_complete:
         path = Path(NAME)
         names = (Path(f"{NAME}.damaged-{number}") for number in itertools.count(1))
         path.rename(next(name for name in names if not name.exists()))

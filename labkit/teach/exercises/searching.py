@@ -44,18 +44,18 @@ class AnswerNode:
 
     def look(self, ask: Asker) -> "AnswerNode | None":
         """Return the leaf of an earlier search with the same answers, or None if there is none."""
-        here: AnswerNode | None = self
-        while here is not None and not here.is_settled:
-            here = here.after.get(json.dumps(ask(*here.arguments))) if here.after else None
-        return here
+        node: AnswerNode | None = self
+        while node is not None and not node.is_settled:
+            node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
+        return node
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
         """Store the result of a search under the answers that led to it."""
-        here = self
+        node = self
         for arguments, answer in ask.questions:
-            here.arguments = tuple(arguments)
-            here = here.after.setdefault(json.dumps(answer), AnswerNode())
-        here.is_settled, here.finding = True, finding
+            node.arguments = tuple(arguments)
+            node = node.after.setdefault(json.dumps(answer), AnswerNode())
+        node.is_settled, node.finding = True, finding
 
 
 @cache

@@ -34,8 +34,8 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 def _times(versions: Sequence[Version]) -> list[int]:
     """Return the moments at which a price begins, and those just before and after."""
-    near = (begin + step for step in (1, -1, 0) for begin, _ in versions)
-    return [at for at in near if at >= 0]
+    moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
+    return [at for at in moments if at >= 0]
 
 
 def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:

@@ -47,12 +47,12 @@ def lines(answers: Iterable[str]) -> Html:
 
 
 def _row(line: str) -> tuple[str | Cell, ...]:
-    who, colon, what = line.partition(": ")
+    name, colon, what = line.partition(": ")
     # A sentence may have a colon, too; a name, or a list of names, has no blank of its own.
-    if not colon or " " in who.replace(", ", ""):
-        who, what = "", line
+    if not colon or " " in name.replace(", ", ""):
+        name, what = "", line
     is_bad = what.startswith((REFUSED, "ERROR "))
-    return who, Cell(what, BAD) if is_bad else what
+    return name, Cell(what, BAD) if is_bad else what
 
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')

@@ -154,10 +154,10 @@ class Topic:
         """Return the records that two readers get, one at each isolation level, if they read from the first record
         now.
         """
-        early, late = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
+        uncommitted, committed = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
         opened = [described.name.partition(".")[2] for described in self.store.transactions()]
         end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
-        words = [[entry.row.key for entry in entries] for entries in (early, late)]
+        words = [[entry.row.key for entry in entries] for entries in (uncommitted, committed)]
         return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:

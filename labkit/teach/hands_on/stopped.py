@@ -108,9 +108,9 @@ def stopped_writers() -> StoppedWriters:
     except ServiceUnavailable as error:
         missing = f"Kafka is left out: {error}"
     else:
-        there = server.topic()
-        outputs = _stopped("topic", f"{server.address}/{there.name}")
-        rows = [each.row.offset for each in there.entries(READ_COMMITTED)]
+        topic = server.topic()
+        outputs = _stopped("topic", f"{server.address}/{topic.name}")
+        rows = [each.row.offset for each in topic.entries(READ_COMMITTED)]
         writers.append(_judged("topic", outputs, rows))
     return StoppedWriters(writers, missing)
 

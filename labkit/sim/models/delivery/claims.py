@@ -95,10 +95,10 @@ _TOLD: dict[str, Callable[[Witness], str]] = {"no_loss": _lost, "no_duplicate": 
 
 def _kept(records: int) -> Property[State]:
     def first_gone(state: State) -> int | None:
-        there = {row.record for row in state.out}
+        safe = {row.record for row in state.out}
         for process in state.processes:
-            there.update(message.record for message in process.outbox)
-        return next((record for record in range(records) if record not in there), None)
+            safe.update(message.record for message in process.outbox)
+        return next((record for record in range(records) if record not in safe), None)
 
     def because(state: State) -> str:
         record = first_gone(state)

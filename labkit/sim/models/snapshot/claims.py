@@ -71,9 +71,9 @@ class Teller:
 
     def changed(self, state: State) -> str:
         """Return the sentence on a snapshot with too much or too little money."""
-        total, there = money(state.completed), START * len(state.processes)
-        word = "appeared" if total > there else "vanished"
-        return f"the snapshot holds {total} of {there}, so {abs(total - there)} {word}: {self.strayed(state)}"
+        total, expected = money(state.completed), START * len(state.processes)
+        word = "appeared" if total > expected else "vanished"
+        return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
         """Return the sentence on the first transfer that the snapshot holds too early or has lost."""
@@ -94,8 +94,8 @@ class Teller:
 
     def live(self, state: State) -> str:
         """Return the sentence on money that a restore has created or lost."""
-        total, there = _money_of(state), START * len(state.processes)
-        return f"there is {total} of {there} after a restore: {_balances(state)}."
+        total, expected = _money_of(state), START * len(state.processes)
+        return f"there is {total} of {expected} after a restore: {_balances(state)}."
 
     def _first(self, transfers: int) -> tuple[str, Ends]:
         transfer = next(numbers(transfers))

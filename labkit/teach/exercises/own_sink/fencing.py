@@ -23,14 +23,14 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
-        alone = conclude(begun, bench.batches)
-    yield alone
+        undisturbed = conclude(begun, bench.batches)
+    yield undisturbed
     # Of a job that is stuck, some batches have no places: the sink is wrong without a second writer.
-    if alone.story.stuck:
+    if undisturbed.story.stuck:
         return
-    for place in range(alone.story.deliveries[0] + 1):
+    for place in range(undisturbed.story.deliveries[0] + 1):
         yield overtaken(bench, place)
-    for place in range(alone.story.deliveries[-1] + 1):
+    for place in range(undisturbed.story.deliveries[-1] + 1):
         yield _planned_otherwise(bench, place)
     yield _without_rows(bench)
 

@@ -80,8 +80,8 @@ class Table:
 
     def see(self) -> list[list[Any]]:
         """Return the rows that a reader sees who starts now."""
-        there = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
-        if not self.db.execute(there).fetchall():
+        query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
+        if not self.db.execute(query).fetchall():
             return []
         # All rows that are asked for are fetched, so that no reading goes on and keeps a lock.
         rows = "SELECT id, item, amount FROM orders LIMIT ?"
