@@ -9,16 +9,20 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import psutil
 import typer
 from rich.console import Console
 
 from labkit.cli.common import Json
+from labkit.cli.options import parameter, typed_options
 from labkit.cli.tables import show, table
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Amount, Many, Number, Switch, Text
+from labkit.core.options import Need, Options, option, options_of, with_arguments
 from labkit.search.collector import without_collector
 from labkit.search.cores import on_cores
 from labkit.sim.explore import Exploration, Progress, Violation, walk
@@ -30,67 +34,74 @@ from labkit.sim.trace import make
 
 _MEGABYTE = 1_000_000
 
-Search = Callable[..., Exploration]
-"""A search of one model, called with `max_states` and `keep_going`."""
+
+@dataclass(frozen=True)
+class Search(Options):
+    """The options of a search, or of random walks."""
+
+    VERB = "labkit explore"
+
+    model: str = option(Text(), "", f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.", argument="model")
+    settings: tuple[str, ...] = option(
+        Many(Text(metavar="NAME=VALUE")),
+        (),
+        "A parameter of the model, as in participants=3; may be repeated.",
+        flag_name="set",
+    )
+    max_states: int = option(Number(1), 1_000_000, "Stop after this many states.")
+    seconds: float = option(Amount(0, above=True), 300.0, "Stop after this many seconds.")
+    megabytes: int = option(Number(1), 4_000, "Stop when all processes of the search together use this much memory.")
+    walks: int = option(
+        Number(0),
+        0,
+        "Take this many random walks instead of a search.",
+        needs=[
+            Need(
+                lambda search: not search.symmetry,
+                "--symmetry and --walks exclude each other: a random walk does not count states; leave one of the "
+                "two out.",
+            )
+        ],
+    )
+    steps: int = option(Number(1, 10_000), 500, "The largest number of steps of a walk.")
+    seed: int = option(Number(), 1, "The seed of the walks; the same seed gives the same walks.")
+    cores: int = option(Number(), 1, "Search with this many processes; the answer is the same.")
+    master: str | None = option(
+        Text(metavar="URL"),
+        None,
+        "Search with Spark tasks and keep the states in files, for searches that need too much memory: "
+        "local[4] or spark://HOST:PORT.",
+        needs=[
+            Need(
+                lambda search: search.cores == 1,
+                "--cores and --master exclude each other: the master's URL already sets how many tasks run at "
+                "once; leave one of the two out.",
+            )
+        ],
+    )
+    symmetry: bool = option(
+        Switch(),
+        default=False,
+        help="Count two states as one if they differ only in which of several equal processes is which.",
+    )
+
+    def made(self) -> Model[Any]:
+        """Return the model with its parameters. Raises `InvalidInput`."""
+        if not self.model:
+            raise InvalidInput(f"which simulator? choose one of {', '.join(MODELS)}.")
+        return make(self.model, parse_settings(self.settings))
 
 
-def explore(
-    model: Annotated[str | None, typer.Argument(help=f"{', '.join(list(MODELS)[:-1])} or {list(MODELS)[-1]}.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A parameter of the model, as in participants=3; may be repeated."
-        ),
-    ] = None,
-    max_states: Annotated[int, typer.Option(help="Stop after this many states.")] = 1_000_000,
-    seconds: Annotated[float, typer.Option(help="Stop after this many seconds.")] = 300.0,
-    megabytes: Annotated[
-        int, typer.Option(help="Stop when all processes of the search together use this much memory.")
-    ] = 4_000,
-    walks: Annotated[int, typer.Option(help="Take this many random walks instead of a search.")] = 0,
-    steps: Annotated[int, typer.Option(help="The largest number of steps of a walk.")] = 500,
-    seed: Annotated[int, typer.Option(help="The seed of the walks; the same seed gives the same walks.")] = 1,
-    cores: Annotated[int, typer.Option(help="Search with this many processes; the answer is the same.")] = 1,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Search with Spark tasks and keep the states in files, for searches that need too much memory: "
-            "local[4] or spark://HOST:PORT.",
-        ),
-    ] = None,
-    symmetry: Annotated[
-        bool,
-        typer.Option(
-            "--symmetry",
-            help="Count two states as one if they differ only in which of several equal processes is which.",
-        ),
-    ] = False,
-    as_json: Json = False,
-) -> int:
+def explore(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Visit every schedule of a simulator and report the claims that do not hold, each with a shortest trace.
 
     Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was visited.
     """
-    parameters = parse_settings(settings or [])
-    if walks:
-        if symmetry:
-            raise InvalidInput(
-                "--symmetry and --walks exclude each other: a random walk does not count states; leave one "
-                "of the two out."
-            )
-        return run_walks(model, parameters, walks=walks, steps=steps, seed=seed, as_json=as_json)
-    return run_explore(
-        model,
-        parameters,
-        max_states=max_states,
-        seconds=seconds,
-        megabytes=megabytes,
-        cores=cores,
-        master=master,
-        symmetry=symmetry,
-        as_json=as_json,
-    )
+    search = Search.plan(typed_options(context, options_of(Search), words))
+    return run_walks(search, as_json=as_json) if search.walks else run_explore(search, as_json=as_json)
+
+
+explore = with_arguments(explore, [parameter(each) for each in options_of(Search)])
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
@@ -106,63 +117,33 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
     return parameters
 
 
-def run_explore(
-    name: str | None,
-    parameters: dict[str, str],
-    *,
-    max_states: int,
-    seconds: float,
-    megabytes: int,
-    as_json: bool,
-    cores: int = 1,
-    master: str | None = None,
-    symmetry: bool = False,
-) -> int:
+def run_explore(options: Search, *, as_json: bool) -> int:
     """Explore one configuration and return 0 if all claims hold, 1 if one does not, 2 if the search was incomplete."""
-    if name is None:
-        raise InvalidInput(f"which simulator? {_models()}")
-    if max_states < 1 or seconds <= 0 or megabytes < 1:
-        raise InvalidInput("--max-states, --seconds and --megabytes must be more than 0.")
-    if master is not None and cores != 1:
-        raise InvalidInput(
-            "--cores and --master exclude each other: the master's URL already sets how many tasks run at "
-            "once; leave one of the two out."
-        )
-    full_model = make(name, parameters)
-    model = Quotient(full_model) if symmetry else full_model
+    full_model = options.made()
+    model = Quotient(full_model) if options.symmetry else full_model
     begun = time.perf_counter()
-    limit = _Limit(begun + seconds, megabytes * _MEGABYTE)
+    limit = _Limit(begun + options.seconds, options.megabytes * _MEGABYTE)
     # Processes are forked first: what shows the progress is a thread, and no fork may come after one.
-    with _searching(model, cores, master) as search, _shown(quiet=as_json) as tell:
+    with _searching(model, options.cores, options.master) as search, _shown(quiet=as_json) as tell:
 
         def keep_going(progress: Progress) -> bool:
             tell(progress)
             return limit.allows()
 
         with without_collector():
-            exploration = search(max_states=max_states, keep_going=keep_going)
+            exploration = search(max_states=options.max_states, keep_going=keep_going)
     if isinstance(model, Quotient):
         exploration = model.in_full(exploration)
     took = time.perf_counter() - begun
     if as_json:
-        print(
-            json.dumps(
-                {
-                    **exploration.to_json(),
-                    "stopped": limit.reason or exploration.stopped,
-                    **({"symmetry": True} if symmetry else {}),
-                    "seconds": round(took, 3),
-                }
-            )
-        )
+        plain = {**exploration.to_json(), "stopped": limit.reason or exploration.stopped}
+        if options.symmetry:
+            plain["symmetry"] = True
+        print(json.dumps({**plain, "seconds": round(took, 3)}))
     else:
-        states = "classes of states" if symmetry else "unique states"
+        states = "classes of states" if options.symmetry else "unique states"
         _print_found(exploration, limit.reason or exploration.stopped, took, states)
     return _code(exploration)
-
-
-def _models() -> str:
-    return f"choose one of {', '.join(MODELS)}."
 
 
 def _code(exploration: Exploration) -> int:
@@ -196,8 +177,10 @@ class _Limit:
 
 
 @contextmanager
-def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Search]:
-    """Provide the search of a model in one process, in several, or on Spark. Raises `InvalidInput`."""
+def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
+    """Provide the search of a model in one process, in several, or on Spark, called with `max_states` and
+    `keep_going`. Raises `InvalidInput`.
+    """
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
 
@@ -251,15 +234,11 @@ def print_violations(violations: Sequence[Violation]) -> None:
         print(f"  labkit replay {violation.trace}")
 
 
-def run_walks(name: str | None, parameters: dict[str, str], *, walks: int, steps: int, seed: int, as_json: bool) -> int:
+def run_walks(options: Search, *, as_json: bool) -> int:
     """Run seeded random schedules of a model that is too large to explore. Returns 1 for a violation, 2 if none
     was seen.
     """
-    if name is None:
-        raise InvalidInput(f"which simulator? {_models()}")
-    if walks < 1 or not 1 <= steps <= 10_000:
-        raise InvalidInput("--walks must be at least 1, and --steps from 1 to 10000.")
-    model = make(name, parameters)
+    model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):
         _, violations = walk(model, random.Random(seed + number).randrange, steps)
@@ -267,7 +246,7 @@ def run_walks(name: str | None, parameters: dict[str, str], *, walks: int, steps
             first.setdefault(violation.property, violation)
     violated = list(first.values())
     if as_json:
-        plain = {"model": name, "parameters": dict(model.values), "walks": walks, "steps": steps, "seed": seed}
+        plain = {"model": model.name, "parameters": dict(model.values), "walks": walks, "steps": steps, "seed": seed}
         print(json.dumps({**plain, "violations": [violation.to_json() for violation in violated]}))
     else:
         print(f"{walks} walks of at most {steps} steps, seed {seed}: {len(violated) or 'no'} properties violated.")

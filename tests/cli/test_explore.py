@@ -126,7 +126,9 @@ REFUSED = {
     "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
     "explore pipeline --set crashes=1 --set crashes=2": "--set crashes=2: crashes is set twice; leave one of them out.",
     "explore pipeline --set strategy=wall": "strategy=wall: unknown; did you mean 'wal'?",
-    "explore pipeline --max-states 0": "--max-states, --seconds and --megabytes must be more than 0.",
+    "explore pipeline --max-states 0": "--max-states 0: choose a whole number from 1.",
+    "explore pipeline --seconds 0": "--seconds 0.0: must be more than 0.",
+    "explore pipeline --megabytes 0": "--megabytes 0: choose a whole number from 1.",
     "explore pipeline --cores 0": "--cores 0: choose 1 to 64.",
     "explore pipeline --master local[2] --cores 2": "--cores and --master exclude each other",
     "explore pipeline --symmetry": "leave --symmetry out",
@@ -134,7 +136,8 @@ REFUSED = {
     "explore pipeline --master spork": "--master spork: write local[4] for threads of this machine, "
     "or spark://HOST:PORT "
     "for a cluster.",
-    "explore pipeline --walks -1": "--walks must be at least 1, and --steps from 1 to 10000.",
+    "explore pipeline --walks -1": "--walks -1: choose a whole number from 0.",
+    "explore pipeline --walks 1 --steps 0": "--steps 0: choose a whole number from 1 to 10000.",
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
     "replay none.json": "none.json: cannot be read (No such file or directory)",
     "replay pipeline~9~~start-1": "version 9 of pipeline",

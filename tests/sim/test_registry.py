@@ -9,7 +9,7 @@ import toy_model
 import toy_scene
 
 import labkit
-from labkit.cli.explore import run_explore
+from labkit.cli.explore import Search, run_explore
 from labkit.cli.replay import run_replay
 from labkit.core.errors import InvalidInput
 from labkit.lab import show
@@ -57,10 +57,11 @@ def test_an_unknown_model_is_refused():
 
 @pytest.mark.usefixtures("toy")
 def test_a_registered_model_is_explored(capsys: pytest.CaptureFixture[str]):
-    code = run_explore("toy", {"times": "1"}, max_states=99, seconds=9, megabytes=999, as_json=True)
+    bounds = {"model": "toy", "max_states": 99, "seconds": 9, "megabytes": 999}
+    code = run_explore(Search.plan({**bounds, "settings": ["times=1"]}), as_json=True)
     printed = json.loads(capsys.readouterr().out)
     assert (code, printed["unique_states"], printed["violations"]) == (0, 3, [])
-    assert run_explore("toy", {}, max_states=99, seconds=9, megabytes=999, as_json=True), "pressed twice"
+    assert run_explore(Search.plan(bounds), as_json=True), "pressed twice"
     [broken] = json.loads(capsys.readouterr().out)["violations"]
     assert broken["trace"] == "toy~1~~press.press"
 
