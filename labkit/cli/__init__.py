@@ -26,7 +26,7 @@ GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with
 
 
 class Stopped(BaseException):
-    """SIGTERM or Ctrl-C as an exception, so that every open block closes its drivers on the way out."""
+    """SIGTERM, SIGHUP or Ctrl-C as an exception, so that every open block closes its drivers on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -39,8 +39,9 @@ def main() -> NoReturn:
         from labkit.host.processes.tether import end_with_parent
 
         end_with_parent()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
+            signal.signal(number, _stop)
     sys.exit(execute(sys.argv[1:]))
 
 

@@ -35,12 +35,20 @@ def run_services(verb: str, name: str | None, as_json: bool) -> int:
     """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: there is no such action;  {nearest(verb, list(VERBS))}")
-    statuses = [_ask(verb, service(each)) for each in ([name] if name else SERVICES)]
+    statuses, refusals = [], []
+    for each in [name] if name else SERVICES:
+        try:
+            statuses.append(_ask(verb, service(each)))
+        except ServiceUnavailable as error:
+            # One server that lacks its package hides no other one.
+            refusals.append(error)
     if as_json:
         print(json.dumps({"services": [_plain(status) for status in statuses]}))
     else:
         for status in statuses:
             print(sentence(status), *map(waiting, _open(status)), sep="\n  ")
+    if refusals:
+        raise type(refusals[0])(" ".join(map(str, refusals)))
     missing = verb != "down" and any(status.state not in READY for status in statuses)
     return ServiceUnavailable.exit_code if missing else 0
 

@@ -41,6 +41,8 @@ def configured(path: Path) -> dict[str, Any]:
             raise InvalidInput(f"{path}: {name} is not a table; write [tool.labkit.crashtest] above its keys.")
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():
+        if any(key == each.json_name and not each.in_project for each in OPTIONS.values()):
+            raise InvalidInput(f"{place} {key}: this option belongs to one test only; give it on the command line.")
         if key not in KEYS:
             raise InvalidInput(f"{place} {key}: unknown; {nearest(key, sorted(KEYS))}")
         option = KEYS[key]

@@ -43,7 +43,7 @@ class SharedOptions(Options):
     reader: Subject | None = option(
         Named(),
         None,
-        "Returns the rows. Default: read in the sink's file.",
+        "A function without arguments that returns the rows, [] if there are none. Default: read in the sink's file.",
         usual=lambda test: test.usual_reader,
         instead_of=["read_command"],
     )

@@ -42,7 +42,7 @@ def page(report: Report) -> str:
         para(f"{'; '.join(_facts(report))}."),
         *map(para, report.restricted()),
         *_why(report),
-        section("Again", code(report.replay())),
+        section("Again", code(report.repeat())),
         section("What holds", axis_table(report)),
         section("Effects and kills", tag("figure", Html(effects_and_kills(report)))),
         section("Runs, the weakest first", *_runs(report.summary.ranked())),

@@ -1,5 +1,6 @@
 """Formats the result of a test for people, programs and builds: text, JSON, JUnit XML and a badge."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -79,6 +80,11 @@ class Report:
         weakest = self.summary.weakest
         return self.settings.command(weakest.id if weakest else "")
 
+    def repeat(self) -> str:
+        """Return the same command for a shell in any folder, because a pipeline's commands depend on theirs."""
+        folder = getattr(self.settings, "folder", None)
+        return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
+
     def code(self, expected: Guarantee | None, also: Sequence[str] = ()) -> int:
         """Return the exit code: 0 if the result is as expected (or nothing is), 1 if weaker, 2 if unknown.
 
@@ -106,7 +112,7 @@ class Report:
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
         rows += [("note", note) for note in self.notes]
-        rows += [("repeat", self.replay())]
+        rows += [("repeat", self.repeat())]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
         body = "\n".join(f"{name:<17} {value}" for name, value in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""

@@ -199,7 +199,8 @@ class Settings(SharedOptions):
         """Raise `InvalidInput` unless the options name exactly one sink, and a reader for it."""
         if sum(map(bool, (self.sink, self.sink_format, self.table))) != 1:
             raise InvalidInput(
-                "which sink? Write one of FILE:NAME, as in sink.py:write_batch, --format NAME and --table NAME."
+                "nothing to test: name a sink (FILE:NAME, as in sink.py:write_batch, --format NAME or --table NAME), "
+                "or a pipeline by --command CMD."
             )
         if self.adapter in BY_NAME and self.reader is None:
             raise InvalidInput(

@@ -13,8 +13,11 @@ import psutil
 import psycopg
 import pytest
 
+from labkit.cli import services
+from labkit.core.errors import MissingExtra
 from labkit.host import addresses
 from labkit.host.java import Java
+from labkit.host.servers import service
 from labkit.host.servers.tethered import _fresh_folder
 
 Labkit = Callable[..., tuple[int, str, str]]
@@ -155,3 +158,22 @@ def test_the_server_dies_too_and_nothing_is_lost_or_doubled(labkit: Labkit, poin
     with psycopg.connect(address) as connection:
         assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'labkit%'").fetchone() == (0,)
         assert connection.execute("SELECT count(*) FROM pg_prepared_xacts").fetchone() == (0,)
+
+
+def test_a_server_whose_package_is_missing_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise MissingExtra("psycopg is not installed.")
+
+    monkeypatch.setattr(services, "service", lambda name: Lacking(missing) if name == "postgres" else service(name))
+    with pytest.raises(MissingExtra, match="psycopg"):
+        services.run_services("status", None, as_json=False)
+    assert "kafka" in capsys.readouterr().out
+
+
+class Lacking:
+    """A service of which nothing can be asked."""
+
+    def __init__(self, refuse: Callable[[], None]) -> None:
+        self.up = self.status = self.down = refuse

@@ -218,7 +218,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
         ({}, "one way to read what came out"),
         ({"reader": "rows.py:read", "read_command": "cat"}, "one way to read"),
         ({"reader": "nowhere.py:read"}, "there is no file nowhere.py"),
-        ({"read_command": "cat", "expected": "rows.jsonl"}, "write a file and a name"),
+        ({"read_command": "cat", "expected": "rows.jsonl"}, "there is no such file"),
         ({"read_command": "cat", "limit": 0}, "must be more than 0"),
         ({"read_command": "cat", "watch": ["rows.py"]}, "name the folder that contains it"),
         ({"read_command": "cat", "power_cut": True}, "empties the watched folders"),

@@ -138,15 +138,21 @@ def test_a_reader_that_cannot_be_relied_on(kind: str) -> None:
     refused(words("sh right_move.sh", *reader), sentence)
 
 
+FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; done > input/part-$n; done"
+"""Gives as many rows as are expected."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
         (["--feed", "exit 3"], "--feed: it ended with exit code 3"),
         (["--reset", "nowhere"], "--reset: it ended with exit code 127"),
+        (["--reset", "mkdir -p store input", "--feed", FEED], "--reset: it left 9 row(s)"),
         (["--reader", "rows.py:nothing"], "there is no such function"),
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
         (["--expected", "empty"], "there is no row in it"),
+        (["--expected", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["--watch", "nowhere"], "nowhere: there is no such folder, and a run"),
         (["--parallel", "0"], "--parallel 0: write how many runs"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
@@ -279,6 +285,43 @@ def kill_at_a_moment(folder: Path, seconds: float) -> None:
     tester.stderr.close()
     assert len(list(place.iterdir())) <= 2  # its own; those of testers before it are gone
     until(lambda: alive(str(folder)) == [], f"nothing left after {seconds} s", 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    tester = subprocess.Popen(
+        sample("wrong_endless"),
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(place)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert tester.stderr is not None
+    tester.stderr.readline()  # the first run begins
+    assert list(place.iterdir())
+    tester.send_signal(number)
+    _, message = tester.communicate(timeout=60)
+    assert tester.returncode == 128 + number, message
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_printed_command_repeats_the_run_from_any_folder(tmp_path: Path) -> None:
+    done = run(sample("wrong_append", "--only", "exit"))
+    [line] = [each for each in done.stdout.splitlines() if each.startswith("repeat ")]
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    command = line.removeprefix("repeat").strip().replace("labkit", f"{sys.executable} -m labkit", 1)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    again = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=elsewhere, env=environment, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == done.returncode
+    assert "at-least-once" in again.stdout
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.slow

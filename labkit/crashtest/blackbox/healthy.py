@@ -139,6 +139,7 @@ def healthy(harness: Harness) -> Healthy:
             "command and the reader use different places"
             f"{_left_behind(start)}."
         )
+    _check_emptied(harness)
     notes = [*glances.note(), *_unsaid(harness, values, expected)]
     harness.expectation = expect(values if expected is None else expected, values)
     return _concluded(harness, run, glances, notes)
@@ -226,6 +227,22 @@ def _check_watched(harness: Harness) -> None:
                 f"--watch {folder}: there is no such folder, and a run without a crash makes none; name one that the "
                 "pipeline writes to."
             )
+
+
+def _check_emptied(harness: Harness) -> None:
+    """Raise `InvalidInput` if the rows of this run are still there after a reset, since every run begins from
+    nothing.
+    """
+    try:
+        harness.aids.reset()
+        left = surely(harness.aids.read, 2.0)
+    except ReaderFailed as error:
+        raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
+    if left:
+        raise InvalidInput(
+            f"--reset: it left {len(left)} row(s) of the run before, as {some(left, 1)}; it must empty the store, the "
+            "checkpoint and the input."
+        )
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.kinds import Checked, Number, Switch, Text
+from labkit.core.kinds import Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
@@ -21,6 +21,8 @@ NAMED = ("healthy", CHECKPOINT)
 def _source(text: str) -> str:
     """Return the source of the expected rows, after checking it if there is one. Raises `Unfit` for a malformed one."""
     if text and not Path(text).is_file():
+        if ":" not in text:
+            raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function.")
         Subject.read(text)
     return text
 
@@ -50,7 +52,10 @@ class PipelineSettings(SharedOptions):
     )
     feed: str = option(Text(metavar="CMD"), "", "Puts the input there before each run.")
     reset: str = option(
-        Text(metavar="CMD"), "", "Empties store, checkpoint and input. Default: reset in the reader's file."
+        Text(metavar="CMD"),
+        "",
+        "Empties, in this folder, the store, the checkpoint, and the input that --feed puts there. Default: reset in "
+        "the reader's file.",
     )
     checkpoint: Path | None = option(
         Folder("DIR"),

@@ -94,6 +94,8 @@ def opened(path: Path) -> Opened:
         or _asking(map(now, names))
         or {each.notebook for each in assignments().values() if each.notebook == path.stem}
     )
+    if not notebooks:
+        raise InvalidInput(f"{path}: no cell of it answers an exercise of the lab; name a notebook with exercises.")
     if len(notebooks) != 1:
         raise InvalidInput(
             f"{path}: its exercises do not belong to exactly one notebook of the lab; name a file such as "
