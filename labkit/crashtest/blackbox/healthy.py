@@ -234,8 +234,8 @@ def _check_emptied(harness: Harness) -> None:
     nothing.
     """
     try:
-        harness.aids.reset()
-        left = surely(harness.aids.read, 2.0)
+        harness.helpers.reset()
+        left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
         raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
     if left:
