@@ -63,7 +63,7 @@ def effects(
             raise InvalidInput(
                 "--beside only compares records and runs no command; leave --command, --watch and --lane out."
             )
-        return _beside(beside, out, as_json=as_json)
+        return _compare_records(beside, out, as_json=as_json)
     if command is None:
         raise InvalidInput("Missing option '--command'; or name two records with --beside.")
     if limit <= 0:
@@ -129,7 +129,7 @@ def _writing(out: Path) -> Iterator[None]:
         raise
 
 
-def _beside(records: list[Path], out: Path | None, *, as_json: bool) -> int:
+def _compare_records(records: list[Path], out: Path | None, *, as_json: bool) -> int:
     """Show several records on one page."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from labkit.grading.grade import Graded
 
 NOT_GRADED = 70
-MOST_TOLD = 10
+MOST_LISTED = 10
 """The number of names and questions printed; the summary contains all."""
 
 
@@ -94,16 +94,16 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
 def _tell_class(book: Any, out: Path) -> None:
     """Print who is missing, and what the instructor has to settle."""
     if book.missing:
-        names = ", ".join(row.name for row in book.missing[:MOST_TOLD])
-        more = len(book.missing) - MOST_TOLD
+        names = ", ".join(row.name for row in book.missing[:MOST_LISTED])
+        more = len(book.missing) - MOST_LISTED
         print(
             f"{len(book.missing)} students of the roster have handed in nothing: "
             f"{names}{f' and {more} more' if more > 0 else ''}."
         )
-    for doubt in book.doubts[:MOST_TOLD]:
+    for doubt in book.doubts[:MOST_LISTED]:
         print(f"To settle: {doubt}")
-    if len(book.doubts) > MOST_TOLD:
-        print(f"To settle: {len(book.doubts) - MOST_TOLD} more questions in {out / 'summary.html'}.")
+    if len(book.doubts) > MOST_LISTED:
+        print(f"To settle: {len(book.doubts) - MOST_LISTED} more questions in {out / 'summary.html'}.")
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
         print(f"{by_hand} students have texts that you have not scored:  {out / 'by_hand' / 'texts.html'}.")

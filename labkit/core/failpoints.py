@@ -126,7 +126,7 @@ class EngineLogs(NamedTuple):
     finished: bool
 
 
-_BEHIND_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
+_AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint.AFTER_COMMIT)
 """In the order log-then-commit, the sink passes these points only after `commits/N` is durable."""
 
 
@@ -137,7 +137,7 @@ def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
     """
     if point.in_recovery:
         return None
-    is_decided = order is Order.DECISION and point in _BEHIND_THE_DECISION
+    is_decided = order is Order.DECISION and point in _AFTER_THE_DECISION
     return EngineLogs(planned=True, finished=is_decided or point is FailPoint.AFTER_COMMIT_LOG)
 
 

@@ -238,7 +238,7 @@ def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
     return Guarantee.AT_LEAST_ONCE if extra else Guarantee.EXACTLY_ONCE
 
 
-_SAID = {
+_PHRASES = {
     "unseen": "an open transaction still hides {n} of {records} records, first {case}: {case.fate}",
     "lost": "{n} of {records} records got lost, first {case}: {case.fate}",
     "duplicate": "{n} of {records} records came out twice or more, first {case}: {case.fate}",
@@ -270,7 +270,7 @@ def _because(verdict: Verdict, findings: Findings) -> str:
 def _in_words(verdict: Verdict, records: int, *anomalies: str) -> str:
     first = {name: verdict.witnesses[name][0] for name in anomalies if verdict.witnesses[name]}
     counts = {name: len(getattr(verdict, name)) for name in first}
-    return ", and ".join(_SAID[name].format(n=counts[name], records=records, case=first[name]) for name in first)
+    return ", and ".join(_PHRASES[name].format(n=counts[name], records=records, case=first[name]) for name in first)
 
 
 def _some(items: Sequence[object], count: int = 0) -> str:

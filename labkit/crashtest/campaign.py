@@ -25,7 +25,7 @@ from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import NEVER_REACHED, Job, pair_job, unknown
 from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.points import (
-    BESIDE,
+    NEIGHBOURS,
     PAIRS,
     QUICK_PAIRS,
     Pair,
@@ -114,7 +114,7 @@ class Campaign:
         beside = self.first.beside if self.first is not None else ()
         if self.settings.lines and not self.settings.only:
             return line_points(self._recorded(), beside)
-        return beside[:BESIDE]
+        return beside[:NEIGHBOURS]
 
     def _recorded(self) -> Sequence[Effect]:
         return self.first.recorded if self.first is not None else self.log

@@ -68,7 +68,7 @@ def _axes(report: Report) -> Iterator[Sequence[str]]:
     runs = [each for each in report.summary.results if each.group not in (Group.CONDITION, Group.SEEING)]
     proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
     for axis, outcome in report.axes.items():
-        bad = [each.id for each in runs if each.found(axis)]
+        bad = [each.id for each in runs if each.rows_of(axis)]
         count = ""
         if outcome is Outcome.HOLDS:
             count = f"{proof} of {len(runs)}"

@@ -84,7 +84,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
         return _healthy(weakest, log)
     crashes = [each for each in summary.results if each.group is Group.CRASH and each.points]
     axis = next(axis for axis in weakest.violated)
-    if any(each.found(axis) for each in crashes):
+    if any(each.rows_of(axis) for each in crashes):
         return _window(axis, crashes, log, shape)
     return _alone(weakest, axis, crashes)
 
@@ -106,7 +106,7 @@ def _late(log: Sequence[Effect]) -> Diagnosis | None:
     late = first_late(log)
     if late is None:
         return None
-    why = f"{late.said()} happened after the call had returned, and commits/N does not wait for it"
+    why = f"{late.label()} happened after the call had returned, and commits/N does not wait for it"
     return Diagnosis("returned too early", why, FLUSH)
 
 
@@ -121,12 +121,12 @@ def _large(result: Result) -> Diagnosis:
 
 
 def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
-    if result.found("lost") and result.found("duplicate"):
+    if result.rows_of("lost") and result.rows_of("duplicate"):
         why = (
             "without any crash rows are missing and others occur twice: every action on a batch makes its choice again"
         )
         return Diagnosis("chosen twice", why, DETERMINE)
-    if result.found("lost"):
+    if result.rows_of("lost"):
         lines = sorted(
             {each.line for each in log if each.kind in (Kind.SEND, Kind.STATEMENT, Kind.WRITE) and each.line}
         )
@@ -173,14 +173,14 @@ def _same_place(point: Point, other: Point) -> bool:
 def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
     """Return the diagnosis from the window of one batch in which a crash is harmful: the effects at its two ends."""
     batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
-    violating = [each for each in crashes if each.points[0].batch == batch and each.found(axis)]
+    violating = [each for each in crashes if each.points[0].batch == batch and each.rows_of(axis)]
     lasting = lasting_of(log, batch)
     first, last = violating[0].points[0], violating[-1].points[0]
     happened = [each for each in lasting if _reached(each, first)]
     opened = happened[-1] if happened else None
     closing = next((each for each in lasting if not _reached(each, last)), None)
     if axis == "stuck":
-        sentence = opened.said() if opened else "the effects"
+        sentence = opened.label() if opened else "the effects"
         return Diagnosis(
             "stuck on the replay",
             f"the replayed batch finds {sentence} of its first attempt: {violating[0].stuck}",
@@ -192,7 +192,7 @@ def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: 
 
 
 def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
-    return sum(bool(each.found(axis)) for each in crashes if each.points[0].batch == batch)
+    return sum(bool(each.rows_of(axis)) for each in crashes if each.points[0].batch == batch)
 
 
 def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
@@ -220,14 +220,14 @@ def _span(opened: Effect, closing: Effect) -> str:
 
 def _loss(opened: Effect | None, closing: Effect | None, *, late: bool) -> Diagnosis:
     if opened is not None and closing is not None and opened.line == closing.line:
-        why = f"{_span(opened, closing)}: {opened.said()} makes rows durable singly; a replay takes the first for all"
+        why = f"{_span(opened, closing)}: {opened.label()} makes rows durable singly; a replay takes the first for all"
         return Diagnosis("a part is taken for the whole", why, MARKER)
     if opened is not None and closing is not None and not late:
-        why = f"{_span(opened, closing)}: {opened.said()} marks the batch as done"
+        why = f"{_span(opened, closing)}: {opened.label()} marks the batch as done"
         return Diagnosis(
-            "marker before the data", f"{why}, but its rows are durable only after {closing.said()}", MARKER
+            "marker before the data", f"{why}, but its rows are durable only after {closing.label()}", MARKER
         )
-    clause = f"; the last durable effect was {opened.said()}" if opened else "; it had no durable effect by then"
+    clause = f"; the last durable effect was {opened.label()}" if opened else "; it had no durable effect by then"
     return Diagnosis("returned too early", f"the sink returned before its rows were safe{clause}", FLUSH)
 
 
@@ -243,17 +243,17 @@ def _extra(
         return _early(axis, opened, closing, OVERWRITE if files else recipe)
     if closing is not None:
         code = "parts commit separately" if _split(opened, closing) else "marker after the data"
-        why = f"{_span(opened, closing)}: {opened.said()} makes data durable"
-        return Diagnosis(code, f"{why}, and only {closing.said()} lets a replay recognise it", recipe)
+        why = f"{_span(opened, closing)}: {opened.label()} makes data durable"
+        return Diagnosis(code, f"{why}, and only {closing.label()} lets a replay recognise it", recipe)
     if opened is not lasting[-1] and opened.where == lasting[-1].where == "call":
-        both = f"{opened.said()} and {lasting[-1].said()} make parts of a batch durable"
+        both = f"{opened.label()} and {lasting[-1].label()} make parts of a batch durable"
         return Diagnosis("outputs commit separately", f"{both}, and a replayed batch writes both again", recipe)
     adds = "is added again" if shape is Shape.SUMS else "is written again"
     code = "additive upsert" if shape is Shape.SUMS else "replay not recognised"
     if _split(lasting[0], lasting[-1]) or opened.where.startswith("task"):
         code = "parts commit separately"
     why = (
-        f"{opened.said()} and the engine's commits/N cannot be made atomic, and a replayed batch {adds}, "
+        f"{opened.label()} and the engine's commits/N cannot be made atomic, and a replayed batch {adds}, "
         "because nothing records that it was written before"
     )
     return Diagnosis(code, why, recipe)
@@ -264,7 +264,7 @@ def _split(opened: Effect, closing: Effect) -> bool:
 
 
 def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) -> Diagnosis:
-    until = f" until {closing.said()}" if closing else ""
+    until = f" until {closing.label()}" if closing else ""
     what = {
         "fractured_read": "a part of a batch can be read",
         "precommitted_read": "a batch can be read although the sink has not finished it",
@@ -272,5 +272,5 @@ def _early(axis: str, opened: Effect, closing: Effect | None, recipe: Recipe) ->
         "regression": "a value can be seen to go back",
     }[axis]
     return Diagnosis(
-        "readable too early" if axis != "regression" else "goes back", f"{what} after {opened.said()}{until}", recipe
+        "readable too early" if axis != "regression" else "goes back", f"{what} after {opened.label()}{until}", recipe
     )

@@ -14,7 +14,7 @@ from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, VARIANTS, Group, Result
 from labkit.view.card import Html, code, document, items, para, section, table, tag
-from labkit.view.effects import BROKE, HELD, Row, What, effect_line
+from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.signs import LOOKS, signed
 
 STYLE = """
@@ -93,7 +93,7 @@ def axis_table(report: Report) -> Html:
 
 
 def _violating(axis: str, results: Iterable[Result]) -> list[str]:
-    return [each.id for each in results if each.found(axis) and each.group is not Group.CONDITION]
+    return [each.id for each in results if each.rows_of(axis) and each.group is not Group.CONDITION]
 
 
 def _runs(results: Iterable[Result]) -> Iterator[Html]:
@@ -161,7 +161,7 @@ def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
     lasting = effect.kind in DURABLE or effect.kind is Kind.PREPARE
     what = What.LASTING if lasting else What.PASSING
     code = source.get(effect.line, "").strip() if not effect.file else effect.file
-    text = f"{effect.number}  {effect.said()}"
+    text = f"{effect.number}  {effect.label()}"
     return Row(what, text, f"{effect.line}  {code}" if effect.line else "")
 
 
@@ -170,5 +170,5 @@ def _of_kill(result: Result, *, is_whole: bool) -> Row:
     if not is_whole and result.violated:
         word = BROKE
     elif not is_whole and result.guarantee is not Guarantee.UNKNOWN:
-        word = HELD
+        word = NO_HARM
     return Row(What.KILL, f"killed at {result.id}{_violations(result)}", verdict=word)

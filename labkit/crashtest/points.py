@@ -15,7 +15,7 @@ REPAIRS, QUICK_REPAIRS = 16, 6
 """The most additional pairs, in a whole and a quick test, whose second crash follows an effect of recoveries only."""
 LARGE_POINTS = 2
 """The most points to try within a large batch."""
-BESIDE, LINES = 8, 40
+NEIGHBOURS, LINES = 8, 40
 """The most points before source lines to try: next to an unseen write, and in all."""
 
 SEED = 7
@@ -105,7 +105,7 @@ def with_lines(plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batch
 def line_points(log: Sequence[Effect], neighbours: Sequence[Point]) -> list[Point]:
     """Return points before source lines: those next to unseen writes (`beside`), then others of the first batch."""
     every = [point for point in points(log, [0], lines=True) if point.kind is Kind.LINE]
-    chosen = [point for point in neighbours if point.batch < 2][:BESIDE]
+    chosen = [point for point in neighbours if point.batch < 2][:NEIGHBOURS]
     others = [point for point in thin(every) if point not in chosen]
     return chosen + others[: LINES - len(chosen)]
 

@@ -128,7 +128,7 @@ class Report:
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]
-        bad = [each.id for each in self.summary.results if each.found(axis) and each.group is not Group.CONDITION]
+        bad = [each.id for each in self.summary.results if each.rows_of(axis) and each.group is not Group.CONDITION]
         more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
@@ -192,7 +192,7 @@ def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str
     """Return why a run is weaker than expected; empty if it is not, or if it is only a condition."""
     if result.group is Group.CONDITION or result.unknown:
         return ""
-    broken = [axis for axis in (*also, "stuck") if result.found(axis)]
+    broken = [axis for axis in (*also, "stuck") if result.rows_of(axis)]
     return "" if satisfies(result.guarantee, expected) and not broken else result.because
 
 

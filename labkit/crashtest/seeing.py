@@ -206,7 +206,7 @@ def doubts(
     late = first_late(effects)
     if late is not None:
         reasons.append(
-            f"the sink returned too early: {late.said()} happened after its call had returned, when the engine may "
+            f"the sink returned too early: {late.label()} happened after its call had returned, when the engine may "
             "have recorded the batch as finished"
         )
     return reasons

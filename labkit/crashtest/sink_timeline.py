@@ -38,7 +38,7 @@ def _effects(run: Run) -> Iterator[Line]:
             driver = effect.driver
             yield Line(at - 1e-6, "engine", f"driver {driver} continues from the checkpoint", Event.RESTART)
         who = "engine" if effect.kind is Kind.BEGIN else "sink"
-        words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.said()}"
+        words = _bound(effect) if effect.kind in BOUNDS else f"effect {effect.number}: {effect.label()}"
         failed = " and raises" if effect.failed else ""
         yield Line(at, who, f"batch {effect.batch}, {effect.where}: {words}{failed}")
 

@@ -73,7 +73,7 @@ class Result:
     exposure: Exposure | None = None
     """How long a reader could have read something wrong; None if the store was not read all the time."""
 
-    def found(self, axis: str) -> tuple[int, ...]:
+    def rows_of(self, axis: str) -> tuple[int, ...]:
         """Return the ids of the rows that violate an axis; for `stuck` the id 0 or nothing."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
@@ -82,7 +82,7 @@ class Result:
     @property
     def violated(self) -> tuple[str, ...]:
         """The axes that this run violates."""
-        return tuple(axis for axis in AXES if self.found(axis))
+        return tuple(axis for axis in AXES if self.rows_of(axis))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -106,7 +106,7 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data."""
         plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
-        rows = {axis: list(self.found(axis)) for axis in AXES if axis != "stuck"}
+        rows = {axis: list(self.rows_of(axis)) for axis in AXES if axis != "stuck"}
         more = {"stuck": self.stuck, "unknown": self.unknown, "because": self.because, "notes": list(self.notes)}
         ends = {
             "evidence": [dict(each) for each in self.evidence],
@@ -231,6 +231,6 @@ def _proves_nothing(result: Result) -> bool:
 
 
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:
-    if any(each.found(axis) for each in results):
+    if any(each.rows_of(axis) for each in results):
         return Outcome.VIOLATED
     return Outcome.UNKNOWN if not results or any(_proves_nothing(each) for each in results) else Outcome.HOLDS

@@ -84,7 +84,7 @@ class Context:
     """The GitHub user of each cloned repository, by folder."""
 
 
-NOTHING_BESIDE = Context()
+NO_CONTEXT = Context()
 
 
 def text(name: str) -> str:
@@ -220,7 +220,7 @@ def plain_origin(name: str) -> Origin:
     return Origin(text(name), shown(name))
 
 
-def origin(place: PurePath, notebooks: Collection[str], context: Context = NOTHING_BESIDE) -> Origin:
+def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
     """Return the owner of a file.
 
     `place` begins with the folder or archive that a person named. Only the outermost name below it comes from

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import yaml
 
-from labkit.grading.platforms import BLACKBOARD, NOTHING_BESIDE, Context, Person, platform_origin, shown
+from labkit.grading.platforms import BLACKBOARD, NO_CONTEXT, Context, Person, platform_origin, shown
 
 METADATA = "submission_metadata.yml"
 """The file name of Gradescope's list of submissions."""
@@ -53,7 +53,7 @@ def _shaped(paths: Iterable[PurePath]) -> bool:
         top, folder = path.parts[0], len(path.parts) > 1
         if top == METADATA and not folder:
             return True
-        if platform_origin(top, NOTHING_BESIDE, folder=folder) is not None:
+        if platform_origin(top, NO_CONTEXT, folder=folder) is not None:
             return True
     return False
 

@@ -13,16 +13,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from labkit.core.errors import InvalidInput
 from labkit.grading.archives import Archive, Entry, opened
-from labkit.grading.platforms import (
-    NOTHING_BESIDE,
-    Context,
-    Origin,
-    Platform,
-    origin,
-    plain_origin,
-    platform_origin,
-    text,
-)
+from labkit.grading.platforms import NO_CONTEXT, Context, Origin, Platform, origin, plain_origin, platform_origin, text
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 from labkit.grading.surveys import MOST_BESIDE, survey
 
@@ -113,7 +104,7 @@ class Uploads:
         """Return the owner of a whole folder or archive, by its name or because it contains the released folder;
         or None.
         """
-        shaped = platform_origin(name, NOTHING_BESIDE, folder=folder)
+        shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
             return shaped
         for path in paths:

@@ -137,7 +137,7 @@ class Turn:
         """Wait until every earlier task has finished, then return the rows."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
-        self._wait(lambda: all(self._has_said(other, "done") for other in self._before), "the earlier tasks")
+        self._wait(lambda: all(self._has_reported(other, "done") for other in self._before), "the earlier tasks")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
@@ -148,10 +148,10 @@ class Turn:
         """Return whether no later task has rows, after all tasks have announced it."""
         spoken = ("empty", "rows")
         self._wait(
-            lambda: all(any(self._has_said(other, word) for word in spoken) for other in self._behind),
+            lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
             "the later tasks",
         )
-        return not any(self._has_said(other, "rows") for other in self._behind)
+        return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for the condition, or for the kill once the point has been reached.
@@ -169,7 +169,7 @@ class Turn:
         # power.
         (self._folder / f"{self._partition}.{word}").touch()
 
-    def _has_said(self, partition: int, word: str) -> bool:
+    def _has_reported(self, partition: int, word: str) -> bool:
         return (self._folder / f"{partition}.{word}").exists()
 
 

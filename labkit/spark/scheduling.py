@@ -15,7 +15,7 @@ from labkit.spark.cluster import await_slots
 from labkit.spark.master import is_local
 from labkit.spark.session import start_session
 
-MOST_SAID = 2000
+LONGEST_MESSAGE = 2000
 """The number of characters kept from a failed command's last output."""
 
 
@@ -73,7 +73,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
         env={**os.environ, ENDS_WITH_PARENT: "yes"},
     )
     if done.returncode not in fine:
-        raise RuntimeError(f"exit code {done.returncode}: {done.stdout[-MOST_SAID:].strip()}")
+        raise RuntimeError(f"exit code {done.returncode}: {done.stdout[-LONGEST_MESSAGE:].strip()}")
     return done.returncode
 
 

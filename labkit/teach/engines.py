@@ -54,7 +54,7 @@ ENGINES = {
 }  # fmt: skip
 """The engines of the comparison, by the short name that `lab.engines` accepts."""
 
-SAID = {
+WRITE_NAMES = {
     Write.PLAN: "plan",
     Write.STATE: "state",
     Write.STAGED: "rows, unseen",
@@ -89,7 +89,7 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
 def _stage(write: AtomicWrite) -> Stage:
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
-    phrases = [SAID[each] for each in write.writes if each is not Write.STATE]
+    phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]
     by = write.effects[-1].rpartition(" #")[0].partition(" ")[2]
     by = by.replace("<kafka> ", "").replace("<uuid>", "*").replace("<n>", "N")
     for folder in ("checkpoint/", "output/", "*/"):

@@ -22,7 +22,7 @@ from labkit.teach.exercises.own_sink.axes import Axis, Place, tried
 from labkit.teach.exercises.own_sink.trials import Batches
 from labkit.teach.own_file import unwritten
 from labkit.view.card import BAD, DIM, GOOD, Card, Html, bundle, items, para, table
-from labkit.view.effects import BROKE, HELD, Row, What, effect_line
+from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.front_end import is_watched, line
 
 if TYPE_CHECKING:
@@ -282,10 +282,10 @@ _BROKE = {
 
 def _what_broke(result: "Result") -> str:
     """Describe the failure of one run, without mentioning any other run."""
-    parts = [_BROKE[axis].format(n=_some(len(result.found(axis)), "row")) for axis in result.violated]
+    parts = [_BROKE[axis].format(n=_some(len(result.rows_of(axis)), "row")) for axis in result.violated]
     if result.unknown:
         parts.append(f"{'the rest is ' * bool(parts)}unknown, since {result.unknown}")
-    return "; ".join(parts) or HELD
+    return "; ".join(parts) or NO_HARM
 
 
 def _some(number: int, what: str) -> str:

@@ -37,7 +37,7 @@ OUTSIDE = (
     "input, and to kill a real Spark job there. The same in Python:"
 )
 THREE = "hello, world, hello (or the path of a log)"
-SAID = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
+GUARANTEES = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
 """The guarantees that a learner can predict."""
 
 
@@ -72,8 +72,8 @@ class CrashPanel:
 
         Raises `InvalidInput` if there is no such guarantee.
         """
-        if guarantee is not None and guarantee not in SAID:
-            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, SAID)}")
+        if guarantee is not None and guarantee not in GUARANTEES:
+            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, GUARANTEES)}")
         self.prediction = guarantee
         self._show()
 
@@ -180,7 +180,7 @@ class CrashPanel:
         return plain | {"options": [[word, labels.get(word, word)] for word in self.choice.names[name]]}
 
     def _prediction_field(self) -> dict[str, object]:
-        options = [["", "no prediction"], *([each, each] for each in SAID)]
+        options = [["", "no prediction"], *([each, each] for each in GUARANTEES)]
         return {"name": "prediction", "label": "your prediction", "value": self.prediction or "", "options": options}
 
     def _marks(self) -> dict[Stage, Mark]:

@@ -19,11 +19,11 @@ SIZE = 13
 SPACE = 24
 """Pixels: the height of a row, the position of the line, the left edge and size of texts, the space between columns."""
 
-HELD, BROKE = "nothing broke", "it breaks"
+NO_HARM, BROKE = "nothing broke", "it breaks"
 """The words for the result of one kill. A guarantee would claim too much, because only some places were tried."""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
-SHADES |= {HELD: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
+SHADES |= {NO_HARM: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
 """The shade and the sign of a verdict, and of a run of a test that was not whole."""
 
 STYLE = (

@@ -12,13 +12,13 @@ import anywidget
 import traitlets
 
 from labkit.core.errors import LabError
-from labkit.view.narration import FAULT_KEYS, KEYS_SAID, LIVE_KEYS_SAID, Story, first_difference
+from labkit.view.narration import FAULT_KEYS, KEY_HELP, LIVE_KEY_HELP, Story, first_difference
 from labkit.view.session import Session
 from labkit.view.stepper import page_of
 from labkit.view.updates import StoryUpdates
 
 _STATIC = Path(__file__).parent / "static"
-_KEYS = [list(pair) for pair in (*KEYS_SAID, *LIVE_KEYS_SAID)]
+_KEYS = [list(pair) for pair in (*KEY_HELP, *LIVE_KEY_HELP)]
 
 
 class Explorer(anywidget.AnyWidget):

@@ -175,7 +175,7 @@ FAULT_KEYS: Mapping[str, Event] = {
 }
 """The player's key for each kind of fault, and for a restart."""
 
-KEYS_SAID: Sequence[tuple[str, str]] = (
+KEY_HELP: Sequence[tuple[str, str]] = (
     ("→ ←", "next step, step back"),
     ("Home End", "first step, last step"),
     ("Space", "play, or stop playing"),
@@ -183,7 +183,7 @@ KEYS_SAID: Sequence[tuple[str, str]] = (
 )
 """The keys of every player, with their help texts."""
 
-LIVE_KEYS_SAID: Sequence[tuple[str, str]] = (
+LIVE_KEY_HELP: Sequence[tuple[str, str]] = (
     ("c", "crash"),
     ("r", "restart"),
     ("d", "drop"),

@@ -11,7 +11,7 @@ from html import escape
 
 from labkit.sim.trace import Trace, replay
 from labkit.view.assets import asset
-from labkit.view.narration import KEYS_SAID, SENTENCE_OF_START, Story, first_difference
+from labkit.view.narration import KEY_HELP, SENTENCE_OF_START, Story, first_difference
 from labkit.view.svg import picture, pieces
 from labkit.view.updates import StoryUpdates
 
@@ -50,7 +50,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
     """Return the data that a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
-    return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEYS_SAID]}
+    return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 
 
 def page_of(story: Story) -> str:

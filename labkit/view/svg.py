@@ -256,7 +256,7 @@ LEGEND = {
     Kind.ABORTED: "aborted",
     Kind.VISIBLE: "visible to readers",
 }
-SAID_OF_MARKS = {
+MARK_TEXTS = {
     Mark.DOWN: "down: its memory is gone",
     Mark.IN_DOUBT: "in doubt: may neither commit nor abort",
     Mark.LOCKED: "locked: others must wait",
@@ -288,7 +288,7 @@ def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str,
     if Shape.STOP in shapes:
         entries.append((_sample(token(Token(Shape.STOP, "", ""), 15, 13)), "read_committed reads up to here"))
     entries += [(_sample(_swatch(kind)), meaning) for kind, meaning in LEGEND.items() if kind in kinds]
-    entries += [(_sample(_tag_alone(mark)), meaning) for mark, meaning in SAID_OF_MARKS.items() if mark in marks]
+    entries += [(_sample(_tag_alone(mark)), meaning) for mark, meaning in MARK_TEXTS.items() if mark in marks]
     channels = [channel for scene in scenes for channel in scene.channels]
     if any(channel.held for channel in channels):
         entries.append((_sample('<path d="M1 13h28" class="c ch"/>'), "held back: not read now"))

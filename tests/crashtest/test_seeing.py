@@ -187,7 +187,7 @@ def test_rows_that_another_program_writes_are_seen_to_be_unseen(healthy: Healthy
 
 def test_a_pool_that_nobody_waits_for_has_returned_too_early(healthy: Healthy) -> None:
     found = healthy("wrong_pool.py")
-    assert any(said.startswith("the sink returned too early: ") for said in found)
+    assert any(label.startswith("the sink returned too early: ") for label in found)
 
 
 def test_the_answers_of_a_question_are_those_of_its_point(healthy: Healthy) -> None:
@@ -208,4 +208,4 @@ def test_the_answers_of_a_question_are_those_of_its_point(healthy: Healthy) -> N
 def test_an_effect_and_its_json_are_one() -> None:
     effect = Effect(0, "call", 1, Kind.COMMIT, "t", 3, file="a/b.py", late=True)
     assert Effect.from_json(json.loads(json.dumps(asdict(effect)))) == effect
-    assert effect.said() == "commit of t by line 3 of a/b.py"
+    assert effect.label() == "commit of t by line 3 of a/b.py"

@@ -305,7 +305,7 @@ def test_junit_has_a_case_a_run_with_failures_and_errors(tmp_path: Path) -> None
     found = [*results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), UNKNOWN]
     root = ET.fromstring(report(found, tmp_path).junit(Guarantee.EXACTLY_ONCE))
     cases = root.findall(".//testcase")
-    failed = sum(bool(each.found("duplicate")) for each in found)
+    failed = sum(bool(each.rows_of("duplicate")) for each in found)
     assert len(cases) == len(found)
     assert len(root.findall(".//failure")) == failed == int(root.attrib["failures"])
     assert len(root.findall(".//error")) == 1 == int(root.attrib["errors"])

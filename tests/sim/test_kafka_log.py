@@ -72,7 +72,7 @@ def test_nothing_is_lost_or_comes_twice_whatever_dies(given_values: dict, states
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
 
 
-SAID = {
+SENTENCES = {
     ("broken", "last_stable_offset", "no_precommitted_read"): (
         "exactly-once, because every one of the 2 records came out once; meanwhile a reader saw offset 0 ('p0' = 1) "
         "before its transaction was decided."
@@ -96,10 +96,12 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("name", "value", "claim"), SAID)
+@pytest.mark.parametrize(("name", "value", "claim"), SENTENCES)
 def test_a_counterexample_says_which_record_and_why(name: str, value: str, claim: str):
     found = explored(**COMMITTED, **{name: value})
-    assert {violation.property: violation.because for violation in found.violations}[claim] == SAID[name, value, claim]
+    assert {violation.property: violation.because for violation in found.violations}[claim] == SENTENCES[
+        name, value, claim
+    ]
 
 
 def test_the_job_that_meets_the_same_error_again_does_not_end():

@@ -64,7 +64,7 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
     if weakest.group is Group.HEALTHY:
         return Diagnosis("wrong without a crash", f"without any crash {weakest.because}", FORGIVE)
     tried = [each for each in summary.results if each.id in points and not each.unknown]
-    violating = [each for each in tried if each.found(axis)]
+    violating = [each for each in tried if each.rows_of(axis)]
     if not violating:
         return _alone(weakest)
     return _between(axis, stretch(tried, axis, points), violating)
@@ -73,7 +73,7 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
     """Return the first stretch of neighbouring tried points whose results violate the property `axis`."""
     ordered = sorted(tried, key=lambda each: points[each.id].number)
-    flags = [bool(each.found(axis)) for each in ordered]
+    flags = [bool(each.rows_of(axis)) for each in ordered]
     first = last = flags.index(True)
     while last + 1 < len(flags) and flags[last + 1]:
         last += 1

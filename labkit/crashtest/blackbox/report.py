@@ -16,7 +16,7 @@ UNTESTED = (
     "process alone where there are several, SIGTERM, errors of the store (locked, full), and a single write that a "
     "SIGKILL cuts in two."
 )
-POWER_SAID = {
+POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
     True: "states between the extremes that a loss of power may leave",
 }
@@ -31,8 +31,10 @@ def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs whose rows appeared only after one more start, or that stayed without an effect; may be
     empty.
     """
-    late = [each.id for each in results if ONCE_MORE in each.notes and not each.found("lost")]
-    idle = [(each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.found("lost")]
+    late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost")]
+    idle = [
+        (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")
+    ]
     messages = [
         f"{name}: {note}; rows that would come after a longer wait, as for a lease, count as lost (--limit)"
         for name, note in idle[:1]
@@ -68,5 +70,5 @@ def pipeline_report(
         diagnosis,
         drawn,
         tuple(dict.fromkeys([*healthy.notes, NOT_JUDGED])),
-        UNTESTED.format(power=POWER_SAID[settings.power_cut]),
+        UNTESTED.format(power=POWER_SENTENCES[settings.power_cut]),
     )

@@ -117,7 +117,7 @@ class Effect:
         of = f" of {self.file}" if self.file else ""
         return f" by line {self.line}{of}" if self.line else ""
 
-    def said(self) -> str:
+    def label(self) -> str:
         """Return the effect in a few words."""
         by = self.by()
         target = self.target.rpartition("/")[2] if self.target.startswith("/") else self.target

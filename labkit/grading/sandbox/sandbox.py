@@ -30,8 +30,8 @@ from labkit.host.processes.own_python import own_python
 
 START_SECONDS = 180.0
 _END_SECONDS = 20.0
-_MOST_SAID = 48 * 1024**2
-_SAID = {"timeout", "dead", "output", "no sandbox", "failed"}
+_MOST_OUTPUT = 48 * 1024**2
+_END_WORDS = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class SandboxMessage(msgspec.Struct):
@@ -164,7 +164,7 @@ class Run:
 
     def _receive(self, deadline: float) -> SandboxMessage | RunEnd:
         try:
-            message = msgspec.json.decode(receive(self._status, _MOST_SAID, deadline), type=SandboxMessage)
+            message = msgspec.json.decode(receive(self._status, _MOST_OUTPUT, deadline), type=SandboxMessage)
         except FrameError:
             return self._over("too long" if time.monotonic() >= self._deadline else "dead")
         except (msgspec.DecodeError, RecursionError):
@@ -172,7 +172,7 @@ class Run:
         if message.cell is not None:
             self.cell = max(self.cell, message.cell)
         if message.ended not in {None, "done"}:
-            how = message.ended if message.ended in _SAID else "dead"
+            how = message.ended if message.ended in _END_WORDS else "dead"
             return RunEnd(how, self.cell, message.because[:500])
         return message
 

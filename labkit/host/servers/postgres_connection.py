@@ -184,7 +184,7 @@ def explained(connection: Connection, place: str) -> Iterator[None]:
 RIGHTS = "name a user that may create a schema and write, or GRANT CREATE ON DATABASE to this one"
 _IDLE = "raise idle_in_transaction_session_timeout above the time that a batch takes"
 _LIMIT = "raise max_prepared_transactions, or finish those of pg_prepared_xacts, and run again"
-_KNOWN: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
+_REMEDIES: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.InsufficientPrivilege, InvalidInput, RIGHTS),
     (errors.ReadOnlySqlTransaction, InvalidInput, RIGHTS),
     (errors.IdleInTransactionSessionTimeout, JobFailed, f"the session was idle for too long: {_IDLE}"),
@@ -202,7 +202,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
     message = (error.diag.message_primary or str(error)).strip().splitlines()[0]
     if isinstance(error, errors.LockNotAvailable):
         return JobFailed(f"PostgreSQL at {place}: waited {LOCK_SECONDS:g} s for a lock; {_holders(connection)}.")
-    for kind, error_class, remedy in _KNOWN:
+    for kind, error_class, remedy in _REMEDIES:
         if isinstance(error, kind):
             return error_class(f"PostgreSQL at {place}: {message}; {remedy}.")
     if isinstance(error, psycopg.OperationalError) and connection.broken:

@@ -73,11 +73,11 @@ class _Search:
         """Run the search to its end, and return the results."""
         level = list(self.parents)
         while level:
-            level = list(self._behind(level))
+            level = list(self._next_level(level))
         traces = {name: self._trace(self.witnesses[name]) for name in CLAIMS if name in self.witnesses}
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
-    def _behind(self, level: list[State]) -> Iterator[State]:
+    def _next_level(self, level: list[State]) -> Iterator[State]:
         """Yield every new state after a level, and judge the end states of the level."""
         model, parents = self.model, self.parents
         for state in level:

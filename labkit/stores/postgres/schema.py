@@ -107,14 +107,14 @@ SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt F
 WHERE handle NOT IN (SELECT handle FROM committed) ORDER BY id, nth
 """
 NOTE = "INSERT INTO staged (handle, offsets, keys, given, batches, attempts) VALUES (%s, %s, %s, %s, %s, %s)"
-_GIVEN = "SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])"
-INSERT = 'INSERT INTO rows (handle, "offset", key, value, batch, attempt) ' + _GIVEN.replace("*", "%s, *", 1)
-APPEND = 'INSERT INTO rows (number, "offset", key, value, batch, attempt) ' + _GIVEN.replace(
+_ROWS = "SELECT * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[])"
+INSERT = 'INSERT INTO rows (handle, "offset", key, value, batch, attempt) ' + _ROWS.replace("*", "%s, *", 1)
+APPEND = 'INSERT INTO rows (number, "offset", key, value, batch, attempt) ' + _ROWS.replace(
     "*", "(SELECT nextval('visible_number')), *", 1
 )
 UPSERT = (
     'INSERT INTO totals ("offset", key, value, batch, attempt) '
-    + _GIVEN
+    + _ROWS
     + """
 ON CONFLICT (key) DO UPDATE
 SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch, attempt = excluded.attempt

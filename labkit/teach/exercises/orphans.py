@@ -57,7 +57,7 @@ SETUP = (
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each); END LOOP; END $$""",
 )
 """Statements that prepare a new server once."""
-ASKED = """
+QUERY = """
 CREATE FUNCTION asked(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE query;
@@ -193,7 +193,7 @@ class _Place:
         self._run("SET search_path = {}")
         self._run("CREATE TABLE job (name text, decided int)")
         self._run("CREATE TABLE done (gid text)")
-        self._owner.execute(ASKED)
+        self._owner.execute(QUERY)
         self._run("GRANT USAGE ON SCHEMA {0} TO {0}")
         self._run("GRANT SELECT ON job, done TO {}")
         self._run("GRANT INSERT ON done TO {}")

@@ -222,7 +222,7 @@ def _disorder(settings: Settings) -> Reason:
 def _ahead(settings: Settings) -> Reason:
     """Return the reason for I5: a task takes no record that follows a barrier before it has copied its state."""
 
-    def behind(checkpoint: Checkpoint, which: int, into: int) -> int:
+    def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
             return 7 * settings.share(into, which, start=checkpoint.offsets[into])
         return 7 * settings.all_for(into) & ~checkpoint.states[into]
@@ -230,9 +230,11 @@ def _ahead(settings: Settings) -> Reason:
     @cache
     def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
         """Return a record that a task took too early, or -1."""
-        _, at, done, held, _ = operator
+        _, at, done, counts, _ = operator
         arrived = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
-        return next((record for into in arrived for record in records_in(held & behind(checkpoint, which, into))), -1)
+        return next(
+            (record for into in arrived for record in records_in(counts & records_after(checkpoint, which, into))), -1
+        )
 
     @cache
     def waits(operator: Operator) -> bool:

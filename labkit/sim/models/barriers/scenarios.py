@@ -10,7 +10,7 @@ from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.walk import Replay
 
 _SETTLES = ("store", "complete", "announce", *READS)
-_ASKED = ("trigger", "copy")
+_REQUESTED = ("trigger", "copy")
 
 
 def play(model: Barriers, script: str) -> Replay:
@@ -26,7 +26,7 @@ def play(model: Barriers, script: str) -> Replay:
 
 def _first_unasked(enabled: list[Action]) -> Action:
     """Return the first action that starts no checkpoint, so that running ones end first, or else the first action."""
-    return next((each for each in enabled if each.name not in _ASKED), enabled[0])
+    return next((each for each in enabled if each.name not in _REQUESTED), enabled[0])
 
 
 def _settle(walk: Replay) -> None:

@@ -79,7 +79,7 @@ class Total(NamedTuple):
         return self.is_whole and self.reader_sum != self.records
 
 
-class _Happened(NamedTuple):
+class _Step(NamedTuple):
     message: Message
     is_lost: bool
     after: State
@@ -105,11 +105,11 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
     return result
 
 
-def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Happened]:
+def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Step]:
     """Yield the messages that were read or lost, in order."""
     for before, action, after in zip(states, actions, states[1:], strict=False):
         if action.name == "lose":
-            yield _Happened(before.network[0], is_lost=True, after=after)
+            yield _Step(before.network[0], is_lost=True, after=after)
         elif action.name in READS:
             message = before.topic[before.consumer.position]
-            yield _Happened(message, is_lost=False, after=after)
+            yield _Step(message, is_lost=False, after=after)

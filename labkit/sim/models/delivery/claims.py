@@ -17,7 +17,7 @@ from labkit.sim.wording import listed, members, to_come
 KEY = "hello"
 """The key of every record; with one key for all, a reader sees reordered records as a value that goes back."""
 
-SAID = {
+SENTENCES = {
     "no_loss": "In the end no record is lost.",
     "no_duplicate": "No record comes out twice.",
     "no_regression": "The key is not seen to go back.",
@@ -49,7 +49,7 @@ class Judge(StateJudge[State]):
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the claims: the judge's properties, durability if senders repeat, recovery, and that the run ends."""
     judged = Judge(settings.records)
-    properties = [_judged(judged, name) for name in SAID]
+    properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
         properties.append(_kept(settings.records))
     if settings.faults.crashes:
@@ -68,10 +68,10 @@ def _judged(judged: Judge, name: str) -> Property[State]:
     """
 
     def because(state: State) -> str:
-        return _TOLD[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
+        return _WITNESS_SENTENCES[name](judged.verdict(state).witnesses[ANOMALY[name]][0])
 
     where = is_over if name == "no_loss" else None
-    return judged.claim(name, SAID[name], where, because)
+    return judged.claim(name, SENTENCES[name], where, because)
 
 
 def _lost(case: Witness) -> str:
@@ -90,7 +90,11 @@ def _fell_back(case: Witness) -> str:
     return f"record {case.offset} came out late: {case.key!r} was seen to go from {case.from_value} to {case.to_value}."
 
 
-_TOLD: dict[str, Callable[[Witness], str]] = {"no_loss": _lost, "no_duplicate": _doubled, "no_regression": _fell_back}
+_WITNESS_SENTENCES: dict[str, Callable[[Witness], str]] = {
+    "no_loss": _lost,
+    "no_duplicate": _doubled,
+    "no_regression": _fell_back,
+}
 
 
 def _kept(records: int) -> Property[State]:

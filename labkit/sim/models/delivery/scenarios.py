@@ -11,7 +11,7 @@ _CHAIN = {"records": 1}
 _WEAK = {"records": 1, "productions": "weak"}
 _LONG = {"processes": 4, "records": 1, "crashes": 3}
 _ARRIVES = "send(0) receive(1) store(1)"
-_TOLD_IN_VAIN = "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
+_LOST_ACK = "send(0) receive(1) produce(1) send(1) receive(2) store(2) ack(2) drop_ack(1)"
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "lost_without_retry": Scenario(
@@ -95,17 +95,17 @@ SCENARIOS: dict[str, Scenario[str]] = {
     "weak_production": Scenario(
         "Process 1 dies before it noted the id, and works again; process 2 knows the production by its derived id.",
         _WEAK,
-        f"{_TOLD_IN_VAIN} crash(1)",
+        f"{_LOST_ACK} crash(1)",
     ),
     "weak_production_with_a_fresh_id": Scenario(
         "The same, but the production made again has a new id: process 2 cannot know it, and the record counts twice.",
         {**_WEAK, "ids": "fresh"},
-        f"{_TOLD_IN_VAIN} crash(1)",
+        f"{_LOST_ACK} crash(1)",
     ),
     "waiting_for_all": Scenario(
         "Each waits until all after it are done, and nobody keeps ids: nothing is lost, and the record counts twice.",
         {**_WEAK, "dedup": "none"},
-        f"{_TOLD_IN_VAIN} crash(1)",
+        f"{_LOST_ACK} crash(1)",
     ),
     "cascade": Scenario(
         "Everybody waits for the last process; as three die, one before the other, each must work again.",

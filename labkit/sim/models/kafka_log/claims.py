@@ -98,7 +98,7 @@ class Judge(StateJudge[State]):
         )
 
 
-SAID = {
+SENTENCES = {
     "no_loss": "In the end the reader has handed on every record.",
     "no_duplicate": "In the end the reader has handed on no record twice.",
     "no_regression": "The reader saw no key go back.",
@@ -110,7 +110,7 @@ SAID = {
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the claims: the judge's at the end, the protocol's rules, possible readings, and that the job ends."""
     judged = Judge(settings)
-    properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SAID.items()]
+    properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
         properties.append(_decided_first())

@@ -92,7 +92,7 @@ def _planned_batches(query: Query) -> list[PlannedBatch]:
     return [PlannedBatch(batch, query.start_of(batch), end) for batch, end in enumerate(query.ends)]
 
 
-SAID = {
+SENTENCES = {
     "no_loss": "In the end no record is lost.",
     "no_duplicate": "In the end no record has come out twice.",
     "no_regression": "No key was seen to go back.",
@@ -109,7 +109,7 @@ SAID = {
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the claims: the judge's at the end, the protocol's rules, and that the query can end and always does."""
     judged = Judge(settings)
-    properties = [judged.claim(name, sentence, is_over) for name, sentence in SAID.items()]
+    properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     properties.append(_no_orphan())
     if settings.defers and not settings.faults.rollbacks and not settings.faults.deletions:
         properties.append(_decided_first())
@@ -225,10 +225,10 @@ def _driver(driver: Driver) -> str:
 
 
 def _todo(tasks: tuple[Task, ...]) -> str:
-    return listed(f"{task.op}({task.which}){_whose(task)}" for task in tasks)
+    return listed(f"{task.op}({task.which}){_owner(task)}" for task in tasks)
 
 
-def _whose(task: Task) -> str:
+def _owner(task: Task) -> str:
     first = "/first" if FailPoint.MID_RESOLVE in task.points else ""
     return (f"/i{task.handles[0].incarnation}" if task.op in (Op.COMMIT, Op.ABORT) else "") + first
 

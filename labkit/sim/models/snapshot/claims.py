@@ -31,7 +31,7 @@ from labkit.sim.wording import listed, to_come
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the claims: snapshots are conserved and reachable, no money is lost, and snapshots can and do end."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
-    teller = Teller(ends)
+    teller = Sentences(ends)
     properties = [
         Property(
             "conserved", always, "A completed snapshot holds all the money.", _conserved, teller.changed, _has_one
@@ -63,7 +63,7 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
     return (*properties, ended)
 
 
-class Teller:
+class Sentences:
     """The sentences that name the transfer and the process by which a state breaks a claim."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:

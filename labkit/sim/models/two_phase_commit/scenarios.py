@@ -4,13 +4,13 @@ from labkit.sim.blueprint import Scenario
 
 _VOTES = "start read(0) read(1) hear(0) hear(1)"
 _DECIDED = f"{_VOTES} decide_commit"
-_TOLD = "read(0) read(1) hear(0) hear(1)"
+_DELIVERED = "read(0) read(1) hear(0) hear(1)"
 
 SCENARIOS: dict[str, Scenario[str]] = {
     "nothing_fails": Scenario(
         "Both vote yes, and the decision is one record in the coordinator's log: nobody commits before it is there.",
         {},
-        f"{_DECIDED} announce {_TOLD}",
+        f"{_DECIDED} announce {_DELIVERED}",
     ),
     "one_says_no": Scenario(
         "Participant 0 has promised, participant 1 says no: one no is enough, and both parts are undone.",
@@ -36,7 +36,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
     "dies_after_writing": Scenario(
         "The coordinator dies between its decision and the first word of it: the record survives, so it commits.",
         {},
-        f"{_DECIDED} crash_coordinator restart_coordinator announce {_TOLD}",
+        f"{_DECIDED} crash_coordinator restart_coordinator announce {_DELIVERED}",
     ),
     "coordinator_gone": Scenario(
         "The coordinator dies after the votes and never returns: both are in doubt and hold their locks for ever.",
@@ -46,7 +46,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
     "dies_prepared": Scenario(
         "Participant 0 dies after its yes: the promise is in its log, so it comes back in doubt and may not abort.",
         {},
-        f"start read(0) crash(0) read(1) hear(0) hear(1) decide_commit announce restart(0) {_TOLD}",
+        f"start read(0) crash(0) read(1) hear(0) hear(1) decide_commit announce restart(0) {_DELIVERED}",
     ),
     "dies_before_voting": Scenario(
         "Participant 0 dies before it has promised anything: it aborts when it returns and answers no.",
@@ -61,7 +61,7 @@ SCENARIOS: dict[str, Scenario[str]] = {
     "two_crashes": Scenario(
         "The coordinator dies after deciding and participant 1 in doubt: two logs are enough to finish what was begun.",
         {"crashes": 2},
-        f"{_DECIDED} crash_coordinator crash(1) restart(1) restart_coordinator announce {_TOLD}",
+        f"{_DECIDED} crash_coordinator crash(1) restart(1) restart_coordinator announce {_DELIVERED}",
     ),
     "aborts_alone": Scenario(
         "Participant 0 is tired of waiting and aborts alone; the commit was decided: half of the transfer happened.",

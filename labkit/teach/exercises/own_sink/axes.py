@@ -21,7 +21,7 @@ from labkit.teach.exercises.own_sink.trials import (
     Kill,
     Runs,
     Steps,
-    Tried,
+    TrialResult,
     conclude,
     stores,
     trial,
@@ -38,7 +38,7 @@ STOPPED = "a stopped writer goes on"
 LEFT = "nothing is left over"
 
 
-def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
+def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
     """Yield every place in these batches at which a kill is possible, according to a run without a crash.
 
     A batch that raised has no such place, because the sink is wrong without any kill.
@@ -51,7 +51,7 @@ def places(tried: Tried, batches: Sequence[int], *, torn: bool) -> Iterator[Kill
                 yield Kill(batch, at, torn=True)
 
 
-def _crashes(bench: Bench) -> Iterator[Tried]:
+def _crashes(bench: Bench) -> Iterator[TrialResult]:
     healthy = bench.run()
     yield healthy
     # Of a job that is stuck, later batches were never handed over: they have no places.
@@ -62,7 +62,7 @@ def _crashes(bench: Bench) -> Iterator[Tried]:
         yield bench.run([kill])
 
 
-def _second_crashes(bench: Bench) -> Iterator[Tried]:
+def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
     """Kill the sink once, and again at every place of every different recovery.
 
     A recovery depends only on the content of the store after the first kill. So among the kills that leave the
@@ -86,7 +86,7 @@ def _second_crashes(bench: Bench) -> Iterator[Tried]:
                 yield two.run([first, Kill(0, at, torn=True)])
 
 
-def _older(bench: Bench) -> Iterator[Tried]:
+def _older(bench: Bench) -> Iterator[TrialResult]:
     """Repeat the job from its first, second and last batch; for folders also with a kill within each write of the
     last batch.
     """
@@ -101,7 +101,7 @@ def _older(bench: Bench) -> Iterator[Tried]:
             yield tried
 
 
-def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> Tried:
+def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> TrialResult:
     with trial(bench.server, bench.ask, bench.kind) as begun:
         if begun.run(bench.query, bench.batches):
             begun.restart()
@@ -112,7 +112,7 @@ def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> Tried:
     return tried._replace(what=what)
 
 
-def _queries(bench: Bench) -> Iterator[Tried]:
+def _queries(bench: Bench) -> Iterator[TrialResult]:
     healthy = bench.run()
     if not healthy.story.deliveries:  # its first batch raised
         yield healthy
@@ -132,12 +132,12 @@ def _queries(bench: Bench) -> Iterator[Tried]:
     yield tried._replace(what="a second query after the first, and then the last batch of the first again")
 
 
-def _all_crashes(bench: Bench) -> Iterator[Tried]:
+def _all_crashes(bench: Bench) -> Iterator[TrialResult]:
     yield from _crashes(bench)
     yield from _second_crashes(bench)
 
 
-TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
+TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
     CRASH: _crashes,
     SECOND: _second_crashes,
     READER: _crashes,
@@ -149,7 +149,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[Tried]]] = {
 """The trials of each axis."""
 
 
-def wrong_in_the_end(tried: Tried) -> str:
+def wrong_in_the_end(tried: TrialResult) -> str:
     """Return the fault in the final rows, or an empty text."""
     if tried.story.stuck:
         again = "the batch was repeated, and " if tried.story.kills else ""
@@ -171,7 +171,7 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
     return "; ".join(faults) or verdict.because
 
 
-def wrong_meanwhile(tried: Tried) -> str:
+def wrong_meanwhile(tried: TrialResult) -> str:
     """Return the fault that a reader saw during the trial, or an empty text."""
     verdict = verdict_of(tried.story, tried.due)
     if verdict.fractured_read:
@@ -181,18 +181,18 @@ def wrong_meanwhile(tried: Tried) -> str:
     return ""
 
 
-def left_over(tried: Tried) -> str:
+def left_over(tried: TrialResult) -> str:
     """Return the remaining files that no reader knows, or an empty text."""
     names = tried.story.left_over
     return f"files left over at the end: {', '.join(names[:3])}" if names else ""
 
 
-def wrong_at_any_time(tried: Tried) -> str:
+def wrong_at_any_time(tried: TrialResult) -> str:
     """Return the fault in the final rows or, if there is none, the one that a reader saw before; or an empty text."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
-GIVEN = ("batches", "query", "others", "other")
+PARAMETERS = ("batches", "query", "others", "other")
 """The parameters of a variant, except the name of its axis."""
 
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
@@ -210,7 +210,7 @@ WRONG = {
 """The check of each axis that does not look at the final rows alone."""
 
 
-def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
+def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
     """Yield every trial of an axis with its first fault, or an empty text.
 
     The final rows of the first trial must be right on every axis, because a sink that writes nothing shows no
@@ -224,7 +224,7 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[Tried, str]]:
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
     """Judge one axis of a sink by the first trial that goes wrong."""
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
-    parameters = {each: variant[each] for each in GIVEN}
+    parameters = {each: variant[each] for each in PARAMETERS}
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
     try:
         with stores() as server:
@@ -250,7 +250,7 @@ def _hold_still(ask: Asker) -> None:
         raise Unusable(f"{ask.name} {CHANGES}")
 
 
-def _finding(axis: str, tried: Tried, fault: str) -> Finding:
+def _finding(axis: str, tried: TrialResult, fault: str) -> Finding:
     what = f"{tried.what[:1].upper()}{tried.what[1:]}"
     short = fault.partition(": ")[0]
     return Finding(
@@ -342,7 +342,7 @@ def _all(axis: str, bench: Bench) -> Axis:
     return Axis(axis, runs, fault)
 
 
-def _places(bench: Bench, healthy: Tried, *, stopped: bool) -> Iterator[Place]:
+def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Place]:
     requests = healthy.story.requests[: healthy.story.deliveries[0]]
     if stopped and healthy.story.stuck:
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
-from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, Tried, conclude, trial
+from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, TrialResult, conclude, trial
 
 FIRST, NEWEST = 9, 12
 """The epochs of the two writers. As text the newer one would sort first, and the two numbers are not adjacent."""
@@ -17,7 +17,7 @@ LATER = (0, 2, 5)
 """Batches that a writer tries after it learned that it is fenced."""
 
 
-def fenced_trials(bench: Bench) -> Iterator[Tried]:
+def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
     """Yield a trial with one writer; then one for each place in its first and last batch at which this writer is
     stopped.
     """
@@ -35,7 +35,7 @@ def fenced_trials(bench: Bench) -> Iterator[Tried]:
     yield _without_rows(bench)
 
 
-def overtaken(bench: Bench, place: int) -> Tried:
+def overtaken(bench: Bench, place: int) -> TrialResult:
     """Stop the first writer after `place` requests of its first batch, and resume it after the second wrote two
     batches.
 
@@ -73,7 +73,7 @@ def overtaken(bench: Bench, place: int) -> Tried:
     return tried._replace(what=f"{stopped}, and writer {FIRST} resumes")
 
 
-def _planned_otherwise(bench: Bench, place: int) -> Tried:
+def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
     """Stop the first writer in its last batch; the second one, with an older checkpoint, plans other rows for this
     batch.
 
@@ -106,7 +106,7 @@ def _planned_otherwise(bench: Bench, place: int) -> Tried:
     return tried._replace(what=f"{what} checkpoint with other rows, and writer {FIRST} resumes")
 
 
-def _without_rows(bench: Bench) -> Tried:
+def _without_rows(bench: Bench) -> TrialResult:
     """Let a newer writer deliver an empty batch, which must also fence the older one."""
     with trial(bench.server, bench.ask, bench.kind) as begun:
         first, *others = bench.batches

@@ -217,7 +217,7 @@ class Story:
     """The content of the store after each kill, as JSON."""
 
 
-class Ended(NamedTuple):
+class DeliveryEnd(NamedTuple):
     """The end of a delivery."""
 
     how: str
@@ -231,7 +231,7 @@ class Delivery:
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
         self._exchanges: list[Plain] = []
-        self.ended: Ended | None = None
+        self.ended: DeliveryEnd | None = None
 
     @property
     def number(self) -> int:
@@ -248,7 +248,7 @@ class Delivery:
             raise Unusable(f"{ask.name} {CHANGES}")
         if reply[0] != "do":
             how = "returned" if reply[0] == "end" else "raised"
-            self.ended = Ended(how, str(reply[1] or "") if len(reply) > 1 else "")
+            self.ended = DeliveryEnd(how, str(reply[1] or "") if len(reply) > 1 else "")
             return None
         request = reply[1] if len(reply) > 1 else None
         if not _is_request(kind, request):
@@ -260,7 +260,7 @@ class Delivery:
             )
         return request
 
-    def finish(self) -> Ended:
+    def finish(self) -> DeliveryEnd:
         """Perform all remaining requests of the sink."""
         while (request := self.next()) is not None:
             self.perform(request)
@@ -334,7 +334,7 @@ class Trial:
         if moment or not samples or samples[-1].seen != seen:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
-    def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> Ended:
+    def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
         """Hand a batch to the sink, and kill its process at the place that `kill` names."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
@@ -344,13 +344,13 @@ class Trial:
                     self.process().ask(*request, 0.0 if batch else TORN)
                 where = "in the middle of" if half else "before"
                 self._crash(f"batch {batch}, {where} {_request_text(request)}")
-                return Ended("killed")
+                return DeliveryEnd("killed")
             delivery.perform(request)
         self.story.deliveries.append(delivery.number)
         assert delivery.ended is not None
         if kill is not None and kill.at == delivery.number and delivery.ended.how == "returned":
             self._crash(f"batch {batch}, when the sink had returned")
-            return Ended("killed")
+            return DeliveryEnd("killed")
         return delivery.ended
 
     def _crash(self, where: str) -> None:
@@ -443,7 +443,7 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
     return judge([named(each, Shape.ROWS) for each in due], history(story.samples, rows, Shape.ROWS, due))
 
 
-class Tried(NamedTuple):
+class TrialResult(NamedTuple):
     """A finished trial."""
 
     what: str
@@ -453,7 +453,7 @@ class Tried(NamedTuple):
     """All batches that were delivered, in order."""
 
 
-Runs = dict[tuple[int, tuple[Kill, ...]], Tried]
+Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
 """Finished runs of one query, by the number of its batches and the kills, because the same run gives the same
 result.
 """
@@ -476,7 +476,7 @@ class Bench(NamedTuple):
     finished_runs: Runs
     """Finished runs, because several axes use the same ones."""
 
-    def run(self, kills: Sequence[Kill] = ()) -> Tried:
+    def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
         """Run one query from its first batch to its last, with kills at these places."""
         key = len(self.batches), tuple(kills)
         if key not in self.finished_runs:
@@ -486,8 +486,8 @@ class Bench(NamedTuple):
         return self.finished_runs[key]
 
 
-def conclude(trial: Trial, due: Batches) -> Tried:
+def conclude(trial: Trial, due: Batches) -> TrialResult:
     """Finish a trial and return its result."""
     story = trial.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
-    return Tried(what, story, due)
+    return TrialResult(what, story, due)
