@@ -120,12 +120,12 @@ def test_the_picture_has_a_sign_and_a_shade_for_every_verdict() -> None:
 
 
 def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(report: Report) -> None:
-    rows = effect_rows(LOG, RESULTS, {}, whole=False)
+    rows = effect_rows(LOG, RESULTS, {}, is_whole=False)
     kills = [row.verdict for row in rows if row.what is What.KILL]
     assert kills == ["nothing broke", "it breaks", "nothing broke"]
     dark = replace(RESULTS[0], unknown="no answer", verdict=None)
     for each, word in ((dark, "unknown"), (replace(dark, stuck="x"), "it breaks")):
-        rows = effect_rows(LOG, [each], {}, whole=False)
+        rows = effect_rows(LOG, [each], {}, is_whole=False)
         assert [row.verdict for row in rows if row.what is What.KILL] == [word]
     some = replace(report.settings, only=("b0.call.2.after",))
     assert "No guarantee: only b0.call.2.after of the test was run." in page(replace(report, settings=some))
