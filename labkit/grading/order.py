@@ -27,7 +27,7 @@ _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(
     lambda order: order.shard is None and order.master is None and not order.parts,
     "--only and --exercise grade again, but --shard, --records and --master take over existing grades; leave "
-    "one side out.",
+    "one of the two groups out.",
 )
 
 

@@ -203,7 +203,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     said = text_of(shown(outcome(tmp_path / "run", crash=crash))[0])
     assert "Signal unknown was sent to every process" in said
     assert "processes killed: unknown." in said
-    assert "session was empty" not in said
+    assert "no process of the session" not in said
     assert "not recorded" in said
     run = outcome(tmp_path / "other")
     (run.record.folder.checkpoint / "offsets" / "0").unlink()
@@ -215,7 +215,7 @@ def test_an_executor_that_was_killed_is_told_from_a_driver(tmp_path: Path) -> No
     said = text_of(shown(outcome(tmp_path, crash=crash))[0])
     assert "Signal 9 was sent to the executor" in said
     assert "The driver continued." in said
-    assert "session was empty" not in said
+    assert "no process of the session" not in said
 
 
 def test_the_history_and_the_input_may_be_gone(tmp_path: Path) -> None:
