@@ -145,11 +145,19 @@ def place(item: pytest.Item) -> int:
     return found + len(prefixes) if found < len(APART) else found
 
 
+TOGETHER = "tests/jupyter/"
+"""Modules whose quick tests one process gets, since they share one JupyterLab and one browser."""
+
+
 class ModulesAndSingleTests(LoadScopeScheduling):
     """Hands whole modules to the processes, since their tests share runs; of the modules `APART`, test by test."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith(APART) else str(super()._split_scope(nodeid))
+        if nodeid.startswith(APART):
+            return nodeid
+        if nodeid.startswith(TOGETHER) and self.config.getoption("markexpr") == "not slow":
+            return TOGETHER
+        return str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,6 +14,8 @@ WITH_THREE_ROWS: list[kills.Requests] = [
     ("BEGIN", "ROW", "ROW", "ROW", "COMMIT"),  # wrong at the last place alone
     ("LOOK", "BEGIN", "ROW", "ROW", "ROW", "COMMIT", "MARK"),
     ("BEGIN", "LOOK", "ROW", "MARK", "ROW", "ROW", "COMMIT"),
+]
+SLOW: list[kills.Requests] = [
     ("LOOK", "ROW", "MARK", "ROW", "ROW"),
     ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "ROW", "MARK", "COMMIT"),
     ("LOOK", "BEGIN", "ROW", "MARK", "COMMIT", "BEGIN", "ROW", "ROW", "COMMIT"),
@@ -45,7 +47,9 @@ def sink_of(requests: kills.Requests) -> Any:
     return sink
 
 
-@pytest.mark.parametrize("requests", WITH_THREE_ROWS, ids=" ".join)
+@pytest.mark.parametrize(
+    "requests", [*WITH_THREE_ROWS, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)], ids=" ".join
+)
 def test_a_real_database_gives_the_same_after_real_kills(requests: kills.Requests) -> None:
     words = set(lab.try_sink(sink_of(requests), "table").kills)
     twice = bool(words & {Guarantee.AT_LEAST_ONCE, Guarantee.NONE})
