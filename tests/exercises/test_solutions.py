@@ -38,19 +38,26 @@ def test_a_stub_is_not_attempted(name: str):
             EXERCISES[name].judge(answer, variant)
 
 
+FIRST, OTHERS = SEEDS[:1], SEEDS[1:]
+
+
 @pytest.mark.parametrize(
-    "name",
-    # A sink of one's own is killed some hundred times.
-    [pytest.param(name, marks=pytest.mark.slow) if EXERCISES[name].axes else name for name in QUICK],
+    ("name", "seeds"),
+    [
+        *((name, FIRST) for name in QUICK if not EXERCISES[name].axes),
+        *(pytest.param(name, OTHERS, marks=pytest.mark.slow) for name in QUICK if not EXERCISES[name].axes),
+        # A sink of one's own is killed some hundred times for each seed.
+        *(pytest.param(name, FIRST, marks=pytest.mark.slow) for name in QUICK if EXERCISES[name].axes),
+    ],
+    ids=str,
 )
-def test_a_solution_passes_every_public_and_hidden_variant(name: str):
+def test_a_solution_passes_every_public_and_hidden_variant(name: str, seeds: range):
     exercise, (_, solution) = EXERCISES[name], SOURCES[name]
     found = judged(exercise, run(solution))
     assert found is not None
     assert [each.passed for each in found] == [True] * len(exercise.public), found[-1].message
     answer = InNotebook(exercise.answer, run(solution))
-    # A sink of one's own is killed some hundred times for each seed.
-    for seed in SEEDS[:1] if exercise.axes else SEEDS:
+    for seed in seeds:
         for variant in variants(name, seed):
             finding = exercise.judge(answer, variant)
             assert finding.passed, (seed, variant.name, finding.message)

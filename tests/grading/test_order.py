@@ -100,6 +100,7 @@ def test_options_that_do_not_go_together_are_refused(words: dict[str, object], b
     assert refused.value.exit_code == 64
 
 
+@pytest.mark.slow  # tests/cli/test_grade.py grades, writes the book and keeps it in every test
 def test_one_function_grades_and_writes_the_book(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "ada", submitted.answers())
     (tmp_path / "class.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
