@@ -142,7 +142,7 @@ def run_explore(options: Search, *, as_json: bool) -> int:
         print(json.dumps({**plain, "seconds": round(took, 3)}))
     else:
         states = "classes of states" if options.symmetry else "unique states"
-        _print_found(exploration, limit.reason or exploration.stopped, took, states)
+        _print_result(exploration, limit.reason or exploration.stopped, took, states)
     return _code(exploration)
 
 
@@ -206,7 +206,7 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
         )
 
 
-def _print_found(exploration: Exploration, stopped: str, took: float, states: str) -> None:
+def _print_result(exploration: Exploration, stopped: str, took: float, states: str) -> None:
     exhausted = "yes" if exploration.exhausted else f"no: {stopped}"
     rows = table("", "")
     for label, value in (

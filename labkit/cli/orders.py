@@ -105,7 +105,7 @@ def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
     meanings = [user_row(each) for each in rows]
     result = standing(read_names(record), meanings, ends or None)
     print(json.dumps(result.to_json()) if as_json else result.text())
-    return 0 if result.found else _UNKNOWN
+    return 0 if result.orders else _UNKNOWN
 
 
 def _writes(hold: str) -> Collection[str]:

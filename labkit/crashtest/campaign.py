@@ -64,8 +64,8 @@ class Campaign:
         self.first: Healthy | None = None
         """The run without a crash; None until `healthy` has made it."""
         self.log: list[Effect] = []
-        self.found = 0
-        self.pairs_found = 0
+        self.points_total = 0
+        self.pairs_total = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self.ledger = Ledger(wanted.budget, tell)
         self._large_log: list[Effect] = []
@@ -100,7 +100,7 @@ class Campaign:
         plan = choose(self.log, batches, quick=self.settings.quick)
         if self.harness.lines:
             plan = with_lines(plan, self._recorded(), self._lines(), batches)
-        self.found = plan.found
+        self.points_total = plan.total
         jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen]
         retry = retry_point(self.log)
         if retry is not None:
@@ -123,7 +123,7 @@ class Campaign:
         """Return jobs with two crashes; their second points come from the recoveries of single crashes that have
         run.
         """
-        chosen, self.pairs_found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
+        chosen, self.pairs_total = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
         return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:
@@ -224,12 +224,12 @@ class Campaign:
             yield from (job for job in jobs if job.group is Group.CONDITION)
             return
         known = {point.id: point for point in points(self._recorded(), range(self.settings.batches), lines=True)}
-        given: set[str] = set()
+        ids: set[str] = set()
         for name in only:
             for job in self._one(name, jobs, known):
                 # The first crash of a pair may have been asked for by itself, too.
-                if job.id not in given:
-                    given.add(job.id)
+                if job.id not in ids:
+                    ids.add(job.id)
                     yield job
 
     def _one(self, name: str, jobs: Sequence[Job], by_id: dict[str, Point]) -> Iterator[Job]:
@@ -274,10 +274,10 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
-        summary = self.ledger.summary(self.found, self.pairs_found)
+        summary = self.ledger.summary(self.points_total, self.pairs_total)
         weakest = summary.weakest
         drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
-        notes = tuple(dict.fromkeys([*self.harness.strays, *self._slow]))
+        notes = tuple(dict.fromkeys([*self.harness.leftover_notes, *self._slow]))
         bare = sink_report(self.settings, self.adapter, self.shape, summary, self.log)
         return finished(bare, drawn, notes, self._largest(), self.settings.batches)
 

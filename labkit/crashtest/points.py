@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     """The chosen crash points of a test, and the number of all points."""
 
     chosen: tuple[Point, ...]
-    found: int
+    total: int
 
 
 def read_log(path: Path) -> list[Effect]:

@@ -41,7 +41,7 @@ def explain(
     left = [one for one in failing if not items[one.name].error]
     # Without its own sandbox, a run could read files that an earlier run has written.
     if left and sandbox.level is not Level.PLAIN:
-        for name, error in _errors_when_asked(left, prepared, without, sandbox).items():
+        for name, error in _first_errors(left, prepared, without, sandbox).items():
             items[name].error = error
 
 
@@ -76,7 +76,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def _errors_when_asked(
+def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
     """Return the error of each exercise at its first visible question, from a run that asks nothing else."""

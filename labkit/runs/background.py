@@ -123,7 +123,7 @@ class BackgroundRun:
         self.error: LabError | None = None
         self._folder = fresh_folder(scenario.name) if folder is None else folder.absolute()
         self._changed = changed
-        self._made_here = folder is None
+        self._created = folder is None
         self._cancel = threading.Event()
         self._over = threading.Event()
         self._news_at = time.monotonic()
@@ -185,7 +185,7 @@ class BackgroundRun:
     def _clear(self) -> None:
         """Remove the folder of a cancelled run, and also the folder above it if that was created here and is empty."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._made_here:
+        if self._created:
             with contextlib.suppress(OSError):
                 self._folder.parent.rmdir()
 

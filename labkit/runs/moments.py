@@ -140,8 +140,8 @@ def exposed(
     If `ready` is None, the rows pre-committed before a crash are unknown, so no waiting time is computed.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
-    is_told = strategy.facts.pending is not Pending.LOG and ready is not None
-    sights = (Sight(row, each.at, each.ready if is_told else None) for row, each in zip(rows, shown, strict=True))
+    is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
+    sights = (Sight(row, each.at, each.ready if is_timed else None) for row, each in zip(rows, shown, strict=True))
     return exposure(expected, sights, Span.exactly(ended), keyed=strategy.facts.replaces, ready=ready, held=hidden)
 
 

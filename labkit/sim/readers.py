@@ -49,8 +49,8 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
         nth = [_bare(each) for each in events[: explanation.events]].count(_bare(explanation.row))
         explanation = replace(explanation, at=f"at step {steps.appeared[_bare(explanation.row)][nth - 1]}")
     rows = [each for each in events if isinstance(each, Observation)]
-    is_told = blueprint.tells_when_written(walk)
-    return ReaderAccount(explanation, steps.exposure(expected, rows, last, is_told=is_told))
+    is_timed = blueprint.tells_when_written(walk)
+    return ReaderAccount(explanation, steps.exposure(expected, rows, last, is_timed=is_timed))
 
 
 def _bare(event: object) -> object:
@@ -79,13 +79,13 @@ class _Steps:
             self.written.setdefault(hidden.offset, Span.exactly(step))
 
     def exposure(
-        self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_told: bool
+        self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_timed: bool
     ) -> Exposure:
-        """Return the exposure of readers of the keys. `is_told`: every unread row is hidden in a transaction."""
+        """Return the exposure of readers of the keys. `is_timed`: every unread row is hidden in a transaction."""
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(
             expected,
-            [each if is_told else each._replace(ready=None) for _, each in sights],
+            [each if is_timed else each._replace(ready=None) for _, each in sights],
             Span.exactly(self.step),
             keyed=last.keyed,
             ready=self.written,

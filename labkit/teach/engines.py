@@ -72,7 +72,7 @@ DUE = 9
 def _orders_of(engine: Engine) -> Orders:
     """Return the order of an engine's writes, derived from its recording."""
     own = [meaning(*each) for each in engine.own]
-    orders = standing(kept(engine.pipeline).effects, own, engine.ends).found
+    orders = standing(kept(engine.pipeline).effects, own, engine.ends).orders
     assert orders is not None, "tests hold every record"
     return orders
 

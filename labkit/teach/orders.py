@@ -53,27 +53,27 @@ class Order:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.found: Mapping[World, OrderResult] = {world: find(design, world) for world in IN_WORDS}
+        self.results: Mapping[World, OrderResult] = {world: find(design, world) for world in IN_WORDS}
 
     @property
     def guarantee(self) -> Guarantee:
         """Return the guarantee if a repeated step gets the same rows."""
-        return self.found[World.SAME].guarantee
+        return self.results[World.SAME].guarantee
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
         """Return the guarantee if a repeated step may get other rows, unless a plan fixes them."""
-        return self.found[World.OTHER].guarantee
+        return self.results[World.OTHER].guarantee
 
     @property
     def is_exactly_once(self) -> bool:
         """Return whether the order is exactly-once whatever rows a repeated step gets."""
-        return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.found.values())
+        return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.results.values())
 
     @property
     def is_ever_broken(self) -> bool:
         """Return whether some schedule breaks a claim, even if only before the end."""
-        return any(each.witnesses for each in self.found.values())
+        return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
         """Return plain data: for each world the guarantee, and for each broken claim a schedule as sentence and
@@ -90,20 +90,20 @@ class Order:
                         for claim, trace in verdicts.witnesses.items()
                     },
                 }
-                for world, verdicts in self.found.items()
+                for world, verdicts in self.results.items()
             },
         }
 
     @property
     def meanwhile(self) -> list[str]:
         """Return what a reader may see before a correct end."""
-        witnesses = self.found[World.SAME].witnesses
+        witnesses = self.results[World.SAME].witnesses
         return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 
     @property
     def killing(self) -> str:
         """Return a shortest schedule that breaks the design, in one sentence."""
-        for each in self.found.values():
+        for each in self.results.values():
             for claim, trace in each.witnesses.items():
                 if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
                     return killing(claim, trace)
@@ -115,7 +115,7 @@ class Order:
         Raises `InvalidInput` if no schedule breaks it.
         """
         broken: dict[str, Trace] = {}
-        for verdicts in self.found.values():
+        for verdicts in self.results.values():
             broken = {**verdicts.witnesses, **broken}
         if not broken:
             raise InvalidInput("No schedule breaks this order, so there is none to show.")
@@ -135,7 +135,7 @@ class Order:
         claim.
         """
         lines = []
-        for world, verdicts in self.found.items():
+        for world, verdicts in self.results.items():
             broken = [killing(claim, trace) for claim, trace in verdicts.witnesses.items()]
             lines += [
                 (IN_WORDS[world], verdicts.guarantee.value, sentence)

@@ -67,7 +67,7 @@ def many() -> list[Effect]:
 def test_few_places_are_those_behind_changes_before_renames_and_the_end() -> None:
     plan = choose(many(), {"rename a #1"}, 6)
     names = [each.name for each in plan.chosen]
-    assert plan.found == 203
+    assert plan.total == 203
     assert len(names) == 6
     assert {"rename a #1", "write log #101", EXIT} <= set(names)
     assert "write log #1" in names

@@ -60,7 +60,7 @@ def test_a_line_that_does_the_same_again_and_again_is_hit_at_its_first_two_and_i
     log = [Effect(0, "call", n, Kind.WRITE, "t", 11, n) for n in range(1, 8)]
     plan = choose(log, 1, quick=False)
     assert [point.number for point in plan.chosen if point.side is Side.BEFORE] == [1, 2, 7]
-    assert plan.found == 7 * 2 + 1
+    assert plan.total == 7 * 2 + 1
 
 
 def test_quick_takes_two_batches_and_what_lasts() -> None:

@@ -38,7 +38,7 @@ def kept(name: str) -> list[str]:
 
 def test_rows_of_a_person_give_the_order_and_every_way_to_read_it() -> None:
     found = standing(NAMES, [user_row(each) for each in SAMPLES])
-    assert str(found.found) == "visible > marker"
+    assert str(found.orders) == "visible > marker"
     said = {each.chosen: each.guarantee for each in found.readings}
     assert said["append; from marker"] == "at-least-once"
     assert said["upsert; from marker"] == "exactly-once"
@@ -48,7 +48,7 @@ def test_rows_of_a_person_give_the_order_and_every_way_to_read_it() -> None:
 
 def test_without_them_the_kinds_that_are_not_known_are_named() -> None:
     found = standing(NAMES)
-    assert found.found is None
+    assert found.orders is None
     assert found.unknown == ("create store/done", "create store/all.txt", "write store/all.txt", "write store/done")
     assert "4 kind(s) of effects are not known" in found.text()
     assert "--write 'create store/done=visible'" in found.text()
@@ -71,7 +71,7 @@ def test_without_them_the_kinds_that_are_not_known_are_named() -> None:
 )
 def test_an_engine_is_recognised_by_its_effects(name: str, order: str, told: str) -> None:
     found = standing(kept(name))
-    assert str(found.found) == order, found.text()
+    assert str(found.orders) == order, found.text()
     assert told in found.engines
 
 
@@ -90,7 +90,7 @@ def test_an_order_that_no_recovery_reads_stands_nowhere() -> None:
     names = ["write out #1", "write plan #1", "write done #1"]
     rows = ["write out=visible", "write plan=plan", "write done=decision"]
     found = standing(names, [user_row(each) for each in rows])
-    assert found.found is not None
+    assert found.orders is not None
     assert "No cell of the table has this order" in found.text()
 
 

@@ -18,4 +18,4 @@ def test_a_stopped_job_is_told_from_a_killed_one_whatever_number_the_system_give
     number = number_of_sigstop if is_stopped else signal.SIGKILL
     crash = {"at": 1.0, "point": "sink.mid_write", "signal": int(number)}
     (line,) = sink_timeline._crashes(SimpleNamespace(crashes=[crash]))
-    assert line.said.startswith("SIGSTOP" if is_stopped else "SIGKILL")
+    assert line.text.startswith("SIGSTOP" if is_stopped else "SIGKILL")

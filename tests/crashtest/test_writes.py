@@ -3,7 +3,7 @@
 import pytest
 
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.blackbox.writes import Orders, known, meaning, meanings, orders, unknown
+from labkit.crashtest.blackbox.writes import Orders, engine_rows, meaning, meanings, orders, unknown
 from labkit.sim.writes import Write, parse_order
 
 TABLE = {"create *": "nothing", "write data": "visible", "write done": "marker", "rename plan": "plan"}
@@ -142,7 +142,7 @@ def test_a_meaning_that_is_none_is_refused(said: str) -> None:
 
 
 def test_every_row_that_is_shipped_can_be_read_and_is_named_by_its_engine() -> None:
-    assert len(known()) > 40
-    assert set(known("spark")) < set(known())
+    assert len(engine_rows()) > 40
+    assert set(engine_rows("spark")) < set(engine_rows())
     with pytest.raises(InvalidInput, match="did you mean 'spark'"):
-        known("sparc")
+        engine_rows("sparc")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.judge import Guarantee, Verdict
-from labkit.crashtest.blackbox.writes import Meaning, Orders, known, meanings
+from labkit.crashtest.blackbox.writes import Meaning, Orders, engine_rows, meanings
 from labkit.sim.model import Action
 from labkit.sim.models.orders import BLUEPRINT
 from labkit.sim.models.orders.state import ROWS_OF_A_STEP, Place, Process, parameters_of
@@ -49,7 +49,7 @@ def cells(kind: str) -> dict[str, Cell]:
         name: Cell(
             name,
             Design.parse(said["design"]),
-            (*meanings(said.get("writes", {})), *known(*said.get("with", ()))),
+            (*meanings(said.get("writes", {})), *engine_rows(*said.get("with", ()))),
             said.get("ends"),
             tuple(map(Write, said.get("idle", ()))),
             said.get("points", {}),

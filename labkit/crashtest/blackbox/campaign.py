@@ -89,9 +89,9 @@ class Campaign:
         self.ledger = Ledger(settings.seconds or most, tell)
         self.points: dict[str, Point] = {}
         """Every point of the run without a crash, by name."""
-        self.found = 0
+        self.points_total = 0
         """The number of points, without those at log files."""
-        self.pairs_found = 0
+        self.pairs_total = 0
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
@@ -123,7 +123,7 @@ class Campaign:
         most = QUICK_POINTS if self.settings.quick else POINTS
         effects = without(self._seen.effects, self.harness.logs)
         plan = choose(effects, self._seen.showing, most)
-        self.found = plan.found
+        self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in plan.chosen]
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
@@ -137,7 +137,7 @@ class Campaign:
         """
         most = QUICK_PAIRS if self.settings.quick else PAIRS
         showing = families(self._seen.effects, self._seen.showing)
-        chosen, self.pairs_found = pairs(self.recoveries, most, showing)
+        chosen, self.pairs_total = pairs(self.recoveries, most, showing)
         return [*self._recalled(), *map(pair_job, chosen)]
 
     def outages(self) -> list[Job]:
@@ -373,7 +373,7 @@ class Campaign:
         tried = {each.id for each in self.ledger.results}
         most = QUICK_POINTS if self.settings.quick else POINTS
         plan = choose(effects, self._seen.showing, most)
-        self.found = plan.found
+        self.points_total = plan.total
         for point in plan.chosen if harness.recalled else ():
             if point.name not in tried:
                 yield single_job(self.points[point.name])
@@ -401,11 +401,11 @@ class Campaign:
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
-        summary = self.ledger.summary(self.found, self.pairs_found, unjudged)
+        summary = self.ledger.summary(self.points_total, self.pairs_total, unjudged)
         harness = self.harness
         known = log_notes(harness.logs - harness.recalled, harness.recalled)
         late = late_notes(self.ledger.results)
-        notes = (*self._seen.notes, *known, *late, *harness.strays)
+        notes = (*self._seen.notes, *known, *late, *harness.leftover_notes)
         return pipeline_report(
             self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories
         )

@@ -19,14 +19,14 @@ def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
     """Return for each effect the SYNC that makes it durable, or None. A write with O_SYNC or the like is its own
     sync.
     """
-    return Syncs(effects).found
+    return Syncs(effects).syncs
 
 
 class Syncs:
     """The search for the sync of each effect, in one pass over the effects of a run."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
-        self.found: list[Effect | None] = [None] * len(effects)
+        self.syncs: list[Effect | None] = [None] * len(effects)
         self._waiting: dict[str, list[int]] = {}
         for place, effect in enumerate(effects):
             if effect.kind is CallKind.SYNC:
@@ -41,11 +41,11 @@ class Syncs:
         paths = list(self._waiting) if everything else [effect.call.path]
         for path in paths:
             for place in self._waiting.pop(path, []):
-                self.found[place] = effect
+                self.syncs[place] = effect
 
     def _write(self, place: int, effect: Effect) -> None:
         if effect.call.synced:
-            self.found[place] = effect
+            self.syncs[place] = effect
         else:
             self._waiting.setdefault(effect.call.path, []).append(place)
 

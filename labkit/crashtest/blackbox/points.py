@@ -1,7 +1,7 @@
 """Choose the points at which the pipeline is killed: before each effect of the run without a crash, and at its end.
 
 The point after one effect is the point before the next; the point after the last effect is the command's own
-end. `Plan.found` counts all points, so the report can say how many were not tried.
+end. `Plan.total` counts all points, so the report can say how many were not tried.
 """
 
 import random
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     """The points that one test tries, in their order, and the number of all points."""
 
     chosen: tuple[Point, ...]
-    found: int
+    total: int
 
 
 def points(effects: Sequence[Effect]) -> list[Point]:

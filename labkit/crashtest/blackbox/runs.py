@@ -112,7 +112,7 @@ class Harness:
         """The masked paths of files that are taken for logs."""
         self.recalled: frozenset[str] = frozenset()
         """The files of `logs` that a later run has read."""
-        self.strays: list[str] = []
+        self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.waits = True
         """Whether a command that ends without an effect while rows are missing is started again for a while."""
@@ -128,7 +128,7 @@ class Harness:
         """Add the findings of runs of other harnesses of the same pipeline."""
         for other in others:
             self.recalled |= other.recalled
-            self.strays += [each for each in other.strays if each not in self.strays]
+            self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
@@ -162,7 +162,7 @@ class Harness:
         left = marked_processes(self.mark)
         if left:
             end(left)
-            self.strays.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
+            self.leftover_notes.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
     def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
         """Start the pipeline and wait until the start is over, or kill it at a point."""

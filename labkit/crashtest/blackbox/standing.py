@@ -60,7 +60,7 @@ class Standing(NamedTuple):
 
     engines: tuple[str, ...]
     """The tables of `writes.toml` that were used to interpret effects."""
-    found: Orders | None
+    orders: Orders | None
     unknown: tuple[str, ...]
     """The kinds of effects that no row matches."""
     because: str
@@ -78,11 +78,11 @@ class Standing(NamedTuple):
             first = self.unknown[0]
             yield f"Say what each is: --write '{first}={Write.VISIBLE}', or any of {', '.join(Write)}, or {NOTHING}."
             return
-        if self.found is None:
+        if self.orders is None:
             yield self.because
             return
-        yield f"{len(self.found.steps)} step(s), each in the order: {self.found}"
-        rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.found.steps[-1].made]
+        yield f"{len(self.orders.steps)} step(s), each in the order: {self.orders}"
+        rows = [(f"  {'+'.join(result.writes)}", _kinds(result.effects)) for result in self.orders.steps[-1].made]
         yield columns(rows)
         yield from self._restart_lines()
 
@@ -105,10 +105,10 @@ class Standing(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        result = self.found.steps[-1].made if self.found else ()
+        result = self.orders.steps[-1].made if self.orders else ()
         return {
-            "order": str(self.found) if self.found else None,
-            "steps": len(self.found.steps) if self.found else 0,
+            "order": str(self.orders) if self.orders else None,
+            "steps": len(self.orders.steps) if self.orders else 0,
             "writes": [{"writes": list(each.writes), "effects": list(each.effects)} for each in result],
             "engines": list(self.engines),
             "unknown": list(self.unknown),

@@ -105,7 +105,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
     return Engine(name, sign, writes, meanings(table))
 
 
-def known(*names: str) -> tuple[Meaning, ...]:
+def engine_rows(*names: str) -> tuple[Meaning, ...]:
     """Return the rows of these engines and formats in this order; of all if none is named. Raises `InvalidInput`."""
     every = engines()
     for name in names:

@@ -92,7 +92,7 @@ class Harness:
         """The number of rows that the reader returned for each input row of the healthy run."""
         self.healthy_log: list[Effect] = []
         """The effects of the run without a crash; empty until that run is over."""
-        self.strays: list[str] = []
+        self.leftover_notes: list[str] = []
         self.lines = settings.lines
         """Whether a crash can also be placed before a source line of the project."""
 
@@ -117,7 +117,7 @@ class Harness:
             self._used.remove(driver)
         left = driver.close()
         if left:
-            self.strays.append(
+            self.leftover_notes.append(
                 f"the sink left {len(left)} process(es) outside its driver's session; the test ended them"
             )
 

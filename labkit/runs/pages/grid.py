@@ -57,9 +57,9 @@ class Square(NamedTuple):
 class VerdictGrid:
     """Cells from one source (simulator or real runs), as a table of links, as a figure, and as lines of text."""
 
-    def __init__(self, squares: Sequence[Square], voice: str, base: Path | None = None) -> None:
+    def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
-        self.voice = voice
+        self.source = source
         self._base = base
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
@@ -105,7 +105,7 @@ class VerdictGrid:
         axes.tick_params(length=0)
         axes.xaxis.tick_top()
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(f"{self.voice} {KEY}", fontsize=8)
+        axes.set_xlabel(f"{self.source} {KEY}", fontsize=8)
         return figure
 
     def html(self, beside: str = "") -> str:
@@ -128,7 +128,7 @@ class VerdictGrid:
         return tag(
             "div",
             Html(f"<style>{style}</style>"),
-            para(f"{self.voice} {KEY}"),
+            para(f"{self.source} {KEY}"),
             tag("div", table, class_="lk-wide", **region),
             class_="lk lk-verdicts",
         )

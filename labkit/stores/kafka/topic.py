@@ -37,7 +37,7 @@ class Topic:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._coordinators: Coordinators | None = None
-        self._is_made = False
+        self._exists = False
 
     @cached_property
     def address(self) -> str:
@@ -127,7 +127,7 @@ class Topic:
             self.coordinators.admin.delete_topics([self.name()])
         # The name is deleted last: while it exists, a second call finds what the first has left.
         (self.folder / "topic").unlink(missing_ok=True)
-        self._is_made = False
+        self._exists = False
 
     def _choose(self) -> None:
         """Link a drafted name into place, so that one of several processes wins and readers find a complete file."""
@@ -144,10 +144,10 @@ class Topic:
         durable.sync_folder(self.folder)
 
     def _make(self) -> None:
-        if self._is_made:
+        if self._exists:
             return
         with explained(self.address), suppress(errors.TopicAlreadyExistsError):
             # -1 is the broker's own default, because a user's cluster may require more than one copy.
             topics = {self.name(): {"num_partitions": 1, "replication_factor": -1}}
             self.coordinators.admin.create_topics(topics, wait_for_metadata=True)
-        self._is_made = True
+        self._exists = True
