@@ -260,7 +260,8 @@ class Campaign:
         first = next(jobs, None)
         if first is None:
             raise InvalidInput(
-                f"--only {name}: with --rows, or without time left, there is no large batch; change these."
+                f"--only {name}: the test has no large batch, because --rows names your own input or the "
+                "time is over; leave --rows out or raise --seconds."
             )
         yield first
         if name == first.id:
@@ -268,7 +269,7 @@ class Campaign:
         wanted = next((job for job in jobs if job.id == name), None)
         if wanted is None:
             raise InvalidInput(
-                f"--only {name}: the run with a large batch has no such point; choose an id from a whole report."
+                f"--only {name}: the run with a large batch does not pass this point; choose an id from a whole report."
             )
         yield wanted
 

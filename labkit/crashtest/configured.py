@@ -33,7 +33,7 @@ def configured(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not valid TOML ({error}).") from None
+        raise InvalidInput(f"{path}: this file is not valid TOML ({error}); correct it.") from None
     table: Any = content
     for name in ("tool", "labkit", "crashtest"):
         table = table.get(name, {})
@@ -106,5 +106,7 @@ def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written:
         if other in (None, kind):
             continue
         if option.names_subject:
-            raise InvalidInput(f"{written(option)} names a sink and --command a pipeline; test one of them at a time.")
-        raise InvalidInput(f"{written(option)} belongs to {other.KIND}; leave it out here.")
+            raise InvalidInput(
+                f"{written(option)} tests a sink, and --command tests a pipeline; give only one of the two."
+            )
+        raise InvalidInput(f"{written(option)} is an option for {other.KIND}; leave it out here.")

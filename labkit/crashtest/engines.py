@@ -86,5 +86,5 @@ def kept(name: str) -> Kept:
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"
     if not path.exists():
-        raise InvalidInput(f"{path.name} is missing; python tools/pipelines.py {name} --record creates it.")
+        raise InvalidInput(f"{path.name} is missing; create it with python tools/pipelines.py {name} --record.")
     return msgspec.json.decode(path.read_bytes(), type=Kept)

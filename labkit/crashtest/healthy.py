@@ -67,7 +67,7 @@ def _recorded(wanted: Settings, harness: Harness, name: str) -> tuple[Run, Shape
     sink = wanted.subject
     if run.raised:
         raise InvalidInput(
-            f"{sink}: the sink failed without any crash: {run.raised}; first make it run once without this test."
+            f"{sink}: the sink failed without any crash: {run.raised}; make it run without this test first."
         )
     if run.unknown:
         raise InvalidInput(f"{sink}: the run without a crash did not finish: {run.unknown}")
@@ -84,7 +84,8 @@ def _shape(wanted: Settings, harness: Harness, run: Run) -> Shape:
     shape = shape_of(ours(run, [last], resets)[0].seen, run.rows)
     if shape is Shape.SUMS and not resets:
         raise InvalidInput(
-            f"{wanted.rows_reader}: sums of several runs cannot be distinguished; add a function reset()."
+            f"{wanted.rows_reader}: the test cannot tell the sums of several runs apart; add a function "
+            "reset() that empties the store."
         )
     return shape
 

@@ -73,7 +73,8 @@ class SharedOptions(Options):
     quick: bool = option(
         Switch(),
         default=False,
-        help="Only the points that matter most: for a sink under three minutes, for a pipeline as its starts take.",
+        help="Kill only at the points that matter most: a sink takes less than three minutes, a pipeline as "
+        "long as its starts need.",
         in_project=False,
     )
     limit: float = option(

@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--crashtest runs one job at a time, because all use one store; leave -n out.")
+        raise pytest.UsageError("--crashtest runs one job at a time, because all jobs share one store; leave -n out.")
     config.pluginmanager.register(CrashTests(config), "labkit-crashtests")
 
 

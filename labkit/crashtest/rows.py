@@ -181,9 +181,8 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
         read[str(row.key)] += row.amount or 0
     if len(rows.batches) > 1 and read == counts:
         raise InvalidInput(
-            "the reader returns how many rows each key has; return (key, sum of amounts) rows "
-            "instead, since a count does "
-            "not tell which rows are there."
+            "the reader returns the number of rows of each key; return (key, sum of amounts) instead, because a "
+            "number of rows does not show which rows are there."
         )
 
 

@@ -120,7 +120,7 @@ class Settings(SharedOptions):
     every_line: bool = option(
         Switch(),
         default=False,
-        help="Also kill before lines of your own code; done anyway next to writes that the test cannot see.",
+        help="Also kill before lines of your own code; the test always does so next to writes that it cannot see.",
         keyword="lines",
     )
 

@@ -96,7 +96,7 @@ def setting(text: str) -> str:
     if not equals or not key.startswith("spark.") or key != key.strip():
         raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
-        raise Unfit(f"the test sets this itself; {OURS[key]}.", key)
+        raise Unfit(f"the test must set this itself; {OURS[key]}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
         raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
@@ -113,7 +113,7 @@ def jar(path: str) -> str:
     if not file.is_file():
         raise Unfit("there is no such file.")
     if not zipfile.is_zipfile(file):
-        raise Unfit("not a jar, because it is not a zip file.")
+        raise Unfit("this file is not a jar, because it is not a zip file.")
     return str(file.resolve())
 
 

@@ -124,7 +124,7 @@ def load(file: str, *, reload: bool = False) -> ModuleType:
     reach(file)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise InvalidInput(f"{file}: not a Python file; a sink is a file that ends in .py.")
+        raise InvalidInput(f"{file}: not a Python file; name a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
     try:
         if "." in name:
@@ -134,7 +134,7 @@ def load(file: str, *, reload: bool = False) -> ModuleType:
     except BaseException as error:
         sys.modules.pop(name, None)
         raise InvalidInput(
-            f"{file}: importing it failed ({_error_text(error)}); first make it run with python."
+            f"{file}: importing this file failed ({_error_text(error)}); make it run with python first."
         ) from error
     return module
 
@@ -167,7 +167,9 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
     """Return how Spark would call the object. Raises `InvalidInput` if it is not a sink; `where` begins the message."""
     if inspect.isclass(candidate) and _is_data_source(candidate):
         if not callable(getattr(candidate, "streamWriter", None)) or "streamWriter" not in _own(candidate):
-            raise InvalidInput(f"{where}: this data source has no streamWriter, which a sink needs; add the method.")
+            raise InvalidInput(
+                f"{where}: this data source has no method streamWriter, which Spark calls to write a stream; add it."
+            )
         return Adapter.SOURCE
     if callable(getattr(candidate, "process", None)):
         return Adapter.WRITER
@@ -245,12 +247,13 @@ def examine(subject: Subject) -> Adapter:
         )
     except subprocess.TimeoutExpired:
         raise InvalidInput(
-            f"{subject}: importing it took more than {LOAD_SECONDS:.0f} s; do not wait at its top level."
+            f"{subject}: importing this file took more than {LOAD_SECONDS:.0f} s; move what waits out of its top level."
         ) from None
     answers = list(_examined(process.stdout))
     if not answers:
         raise InvalidInput(
-            f"{subject}: importing it exits with code {process.returncode}; do not exit at its top level."
+            f"{subject}: importing this file ended Python with exit code {process.returncode}; remove the "
+            "call that exits from its top level."
         )
     if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)

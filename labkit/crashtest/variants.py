@@ -136,7 +136,7 @@ def stopped_driver(harness: Harness, run: Run) -> None:
     try:
         ending = follow(old.give([harness.query(run, 1, point, "stop")]))
         if not isinstance(ending, Stopped):
-            raise JobFailed(f"{NEVER_REACHED}: the run ended before its driver could be stopped (SIGSTOP)")
+            raise JobFailed(f"{NEVER_REACHED}: the run ended before labkit could stop its driver with SIGSTOP")
         reached = run.folder / "reached-1.json"
         evidence = read_evidence(reached, point)
         session = int(evidence["session"])

@@ -210,7 +210,7 @@ def test_what_is_not_modelled_is_named(place: Path) -> None:
     with run(place, program) as journal:
         assert journal.not_modelled() == {
             "mmap of a writable file": (f"{place}/mapped",),
-            "bytes that could not be read": (f"{place}/spliced",),
+            "a write whose bytes labkit could not read": (f"{place}/spliced",),
         }
         assert journal.unexplained() == [f"{place}/mapped", f"{place}/spliced"]
 

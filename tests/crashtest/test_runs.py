@@ -125,7 +125,7 @@ def test_a_point_without_evidence_is_not_hit(harness: Harness, run: Run) -> None
 @pytest.mark.parametrize("other", [{"point": "b0.call.2.after"}, {"kind": "write"}])
 def test_evidence_of_another_point_is_none(harness: Harness, run: Run, other: dict) -> None:
     leave_evidence(run.folder, **other)
-    with pytest.raises(JobFailed, match="the evidence is of"):
+    with pytest.raises(JobFailed, match="the evidence names"):
         harness.record_crash(run, 1, POINT, Killed(PROOF))
 
 

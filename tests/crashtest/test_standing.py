@@ -133,7 +133,7 @@ def test_a_report_of_a_crash_test_is_a_record_too(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("--of", "nowhere"), "there is no such record"),
-        (("--of", "broken.json"), "this is no record of effects"),
+        (("--of", "broken.json"), "not a record of effects"),
         (("--of", "seen", "--write", "store"), "write EFFECT=WRITE"),
         (("--of", "seen", "--write", "a b=visble"), "did you mean 'visible'"),
         (("--of", "seen", "--design", "visible"), "--of reads a record"),

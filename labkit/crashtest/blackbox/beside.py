@@ -87,7 +87,7 @@ def read_record(path: Path) -> Record:
         return msgspec.json.decode(file.read_bytes(), type=Record)
     except OSError:
         raise InvalidInput(
-            f"--beside {path}: there is no such record; labkit effects --command CMD --out DIR writes one."
+            f"--beside {path}: there is no such record; write one with labkit effects --command CMD --out DIR."
         ) from None
     except msgspec.DecodeError:
         raise InvalidInput(
@@ -101,7 +101,7 @@ class Beside:
     def __init__(self, records: Sequence[Record]) -> None:
         """Take the records to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
-            raise InvalidInput("--beside: name two records or more, as --beside spark --beside flink.")
+            raise InvalidInput("--beside compares records: name two or more,  as --beside spark --beside flink.")
         self._records = records
         self._folded = [each.folded() for each in records]
         used = {each.lane for effects in self._folded for each in effects}

@@ -363,7 +363,7 @@ class Campaign:
         if place not in self.points:
             close = difflib.get_close_matches(place, self.points, n=1, cutoff=0.5)
             or_else = f"; did you mean {close[0]!r}?" if close else "."
-            raise InvalidInput(f"--only {name}: the run without a crash has no such point{or_else}")
+            raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
 
     def _recalled(self) -> Iterator[Job]:
         """Yield jobs for points at files that were taken for logs until a later run read them."""
@@ -395,7 +395,10 @@ class Campaign:
         if then:
             recovered = {each.name: each for each in points(self.recoveries.get(point, ()))}
             if second not in recovered:
-                raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")
+                raise InvalidInput(
+                    f"--only {name}: the recovery from {first} does not pass the point {second}; choose an id "
+                    "from a whole report."
+                )
             yield pair_job(Pair(point, recovered[second]))
 
     def report(self) -> Report:

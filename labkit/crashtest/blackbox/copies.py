@@ -134,7 +134,8 @@ def _measure(folder: Path, apart: Path) -> None:
             size += Path(place, name).lstat().st_size
         if files > MOST_FILES or size > MOST_BYTES:
             raise Shared(
-                f"{folder} holds more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB, and would be copied"
+                f"{folder} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB, too much to "
+                "copy for each run"
             )
 
 
@@ -156,12 +157,12 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Copy]) -> None:
     common = [place for place, count in times.items() if count > 1]
     home = [place for place in times if _is_below(place, main.settings.folder)]
     if home or common:
-        raise Shared(f"its runs would meet at {min(home or common)}")
+        raise Shared(f"runs in two copies of the folder would both use {min(home or common)}")
     for each in tried:
         if each.why:
             raise Shared(each.why)
     if main.helpers.read():
-        raise Shared("its rows do not stay in the copy of the folder in which it runs")
+        raise Shared("its rows appear outside the copy of the folder in which it runs")
     for copy in all_copies:
         _check_emptied(copy)
 

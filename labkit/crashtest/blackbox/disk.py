@@ -160,7 +160,7 @@ class Disk:
         elif node is None and brought is not None:
             node = File(brought, brought)
         if node is None:
-            raise NotModelled("a link to a file that was not seen")
+            raise NotModelled("a link to a file that labkit had not seen before")
         self._name(call, self._entry(call.target, node))
 
     def _rename(self, call: Call, brought: Content | None) -> None:
@@ -173,7 +173,7 @@ class Disk:
                 self._name(call, moved_out)
             return
         if node is None:
-            raise NotModelled("a rename of what was not seen")
+            raise NotModelled("a rename of a file that labkit had not seen before")
         replaced = self.node(call.target)
         moved_in = self._entry(call.target, node)
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
@@ -229,7 +229,7 @@ class Disk:
         parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):
-            raise NotModelled("a folder that came unseen")
+            raise NotModelled("a folder that appeared without a recorded call")
         return Entry(folder, name, node)
 
 
@@ -248,10 +248,10 @@ def _changed(before: Content, call: Call) -> bytes:
     content = bytes_of(before)
     if call.kind is CallKind.TRUNCATE:
         if call.size < 0:
-            raise NotModelled("fallocate that moves or clears parts of a file")
+            raise NotModelled("a call of fallocate that moves or clears parts of a file")
         return content[: call.size].ljust(call.size, b"\0")
     if call.content is None or call.offset < 0:
-        raise NotModelled("bytes that could not be read")
+        raise NotModelled("a write whose bytes labkit could not read")
     head = content[: call.offset].ljust(call.offset, b"\0")
     return head + call.content + content[call.offset + len(call.content) :]
 

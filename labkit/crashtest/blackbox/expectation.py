@@ -154,8 +154,8 @@ def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) 
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
     raise InvalidInput(
-        f"--expected: none of the {len(read)} row(s) that the reader returned is expected; it returned {one}, and "
-        f"expected is {other}: both must have the same columns."
+        f"--expected: none of the {len(read)} row(s) that the reader returned is among the expected rows; it "
+        f"returned {one}, but {other} was expected. Give both the same columns."
     )
 
 

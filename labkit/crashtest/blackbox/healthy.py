@@ -135,8 +135,8 @@ def healthy(harness: Harness) -> Healthy:
     values = run.values
     if not values:
         raise InvalidInput(
-            f"{_reader(harness)}: the reader read nothing after the command had ended well; the "
-            "command and the reader use different places"
+            f"{_reader(harness)}: the reader found no rows after the command had ended well; "
+            "make the command and the reader use the same place"
             f"{_left_behind(start)}."
         )
     _check_emptied(harness)
@@ -195,7 +195,7 @@ def _empty_store(harness: Harness) -> float:
     if left:
         raise InvalidInput(
             f"{_reader(harness)}: after reset and feed, and before any run, the reader finds {len(left)} row(s), as "
-            f"{some(left, 1)}; reset must empty store, checkpoint and input."
+            f"{some(left, 1)}; make the reset empty store, checkpoint and input."
         )
     return usual
 
@@ -210,7 +210,9 @@ def _timed(helpers: HelperCommands) -> float:
 def _check(harness: Harness, start: Start) -> None:
     """Raise `InvalidInput` if the command fails, or goes on without an end, although nothing crashed."""
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(f"--command: without any crash {harness.ending_of(start)}; make it run once by hand first.")
+        raise InvalidInput(
+            f"--command: without any crash {harness.ending_of(start)}; run it once by hand, and repair it first."
+        )
     if start.over is Over.STALLED:
         missing = "rows of --expected were still missing then"
         needed = "one that never ends needs --expected, so that its end is known by its rows"
@@ -224,7 +226,8 @@ def _check_watched(harness: Harness) -> None:
     for folder in harness.settings.watched:
         if not folder.is_dir():
             raise InvalidInput(
-                f"--watch {folder}: there is no such folder, and a run without a crash makes none; name one that the "
+                f"--watch {folder}: this folder does not exist, and a run without a crash does not make it; "
+                "name one that the "
                 "pipeline writes to."
             )
 
@@ -265,8 +268,8 @@ def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | N
         _read(harness, again)
     if again.unknown or counted(again.values) != counted(values):
         raise InvalidInput(
-            "--expected: two runs without a crash left other rows, so nobody knows what is right; leave columns out of "
-            "the reader's rows that differ from run to run, or say with --expected what should come out."
+            "--expected: two runs without a crash left different rows, so labkit does not know which are right; let "
+            "the reader leave out columns that differ from run to run, or name the right rows with --expected."
         )
     return ["no --expected: the rows of the run without a crash were taken for right (two runs left the same)"]
 

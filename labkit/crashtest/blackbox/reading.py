@@ -76,7 +76,7 @@ class HelperCommand:
             kinds=frozenset(),
         )
         if late:
-            raise ReaderFailed(f"{self.option}: it took more than {seconds:.3g} s and was stopped.")
+            raise ReaderFailed(f"{self.option}: this command took more than {seconds:.3g} s, so labkit stopped it.")
         if run.status != 0:
             raise ReaderFailed(
                 f"{self.option}: {ending(run.status)}; {self._last_error(errors)}; run it by hand first."
@@ -145,8 +145,8 @@ class HelperCommands:
             self._reset = self._command("--reset", settings.reset).run
         if self._reset is None:
             raise InvalidInput(
-                "--command: every run begins from nothing; say with --reset 'CMD', or by a function reset() beside the "
-                "reader, how store, checkpoint and input are emptied."
+                "--command: every run must begin with an empty store; give --reset 'CMD', or a function reset() beside "
+                "the reader, which empties store, checkpoint and input."
             )
 
     def _command(self, option: str, command: str) -> HelperCommand:
@@ -178,7 +178,10 @@ class HelperCommands:
             return None
         rows = self._expected_in(source)
         if not rows:
-            raise InvalidInput(f"--expected {source}: there is no row in it; a pipeline without rows cannot be tested.")
+            raise InvalidInput(
+                f"--expected {source}: this file contains no row, and labkit cannot test a pipeline without "
+                "rows; add the rows that should come out."
+            )
         return rows
 
     def _expected_in(self, source: str) -> list[Any]:
@@ -186,7 +189,9 @@ class HelperCommands:
             try:
                 return lines(Path(source).read_text(encoding="utf-8"), f"--expected {source}")
             except (OSError, UnicodeDecodeError) as error:
-                raise InvalidInput(f"--expected {source}: cannot be read ({error}).") from None
+                raise InvalidInput(
+                    f"--expected {source}: labkit cannot read this file ({error}); name another one."
+                ) from None
         subject = Subject.parse(source, "--expected")
         try:
             with Reader(subject, self._scratch / "expected.log") as reader:

@@ -19,7 +19,9 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
     assert folder is not None
     harness.crash(run, middle(effects, folder))
     if not folder.is_dir():
-        raise JobFailed(f"--checkpoint {folder}: there is no such folder after a crash")
+        raise JobFailed(
+            f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot restore an older copy"
+        )
     older = run.folder / "checkpoint-older"
     shutil.copytree(folder, older, symlinks=True)
     harness.recover(run)
@@ -40,7 +42,8 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
     ]
     if not inside:
         raise JobFailed(
-            f"--checkpoint {folder}: the run without a crash wrote nothing there, or the folder is not watched"
+            f"--checkpoint {folder}: the run without a crash wrote nothing into this folder, or --watch "
+            "does not include it"
         )
     following = effects[inside[len(inside) // 2] + 1]
     return Point(following.name, 0)

@@ -195,7 +195,8 @@ class Harness:
             self._prove(run, start, at)
             if unexplained:
                 raise JobFailed(
-                    f"what a loss of power leaves is not known: {', '.join(unexplained[:2])} is not as it was written"
+                    f"labkit cannot tell what a power cut leaves:  {', '.join(unexplained[:2])} differs "
+                    "from what the recorded writes give"
                 )
             yield journal
 
@@ -226,7 +227,9 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None or emptied.left:
-            raise JobFailed(f"not every process died at {at.name}: {emptied.left if emptied else 'none was killed'}")
+            raise JobFailed(
+                f"not every process of the command died at {at.name}:  {emptied.left if emptied else 'none was killed'}"
+            )
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
@@ -321,7 +324,8 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
             return again
         if time.monotonic() > finish:
             raise JobFailed(
-                f"it returned other rows each time ({len(values)}, then {len(again)} rows) although nothing ran"
+                f"it returned different rows when it was called twice ({len(values)}, then {len(again)} "
+                "rows) although nothing ran"
             )
         values = again
 

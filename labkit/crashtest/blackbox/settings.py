@@ -66,7 +66,7 @@ class PipelineSettings(SharedOptions):
     power_cut: bool = option(
         Switch(),
         default=False,
-        help="The power fails as well, so that what was not synced may be missing.",
+        help="Also test power cuts, in which data that was not synced is lost.",
         check=lambda test: test.check_rebuilt(),
     )
     parallel: int | None = option(
@@ -94,10 +94,11 @@ class PipelineSettings(SharedOptions):
     def check_commands(self) -> None:
         """Raise `InvalidInput` without a command, or without exactly one way to read the rows."""
         if not self.pipeline.strip():
-            raise InvalidInput("--command: it is empty; write how the pipeline is started.")
+            raise InvalidInput("--command: the command is empty; write the command that starts the pipeline.")
         if bool(self.reader) == bool(self.read_command):
             raise InvalidInput(
-                "--command needs one way to read what came out: --reader FILE:NAME, a function that returns the rows, "
+                "--command: labkit cannot read the pipeline's rows; give  --reader FILE:NAME, a function "
+                "that returns the rows, "
                 "or --read-command 'CMD', which prints them as JSON Lines."
             )
 
@@ -105,8 +106,8 @@ class PipelineSettings(SharedOptions):
         """Raise `InvalidInput` if `--checkpoint` would remove a folder that contains the user's own work."""
         if self.checkpoint is not None and self.folder.is_relative_to(self.checkpoint):
             raise InvalidInput(
-                f"--checkpoint {self.checkpoint}: this folder is removed and restored, but it contains the working "
-                "folder; name the folder that holds nothing but the checkpoint."
+                f"--checkpoint {self.checkpoint}: the test removes and restores this folder, but it contains the "
+                "working folder; name the folder that holds nothing but the checkpoint."
             )
 
     def check_rebuilt(self) -> None:

@@ -137,12 +137,14 @@ def read_names(path: Path) -> list[str]:
         files = [path / "effects.json", path / "report.json"]
     file = next((each for each in files if each.is_file()), None)
     if file is None:
-        raise InvalidInput(f"--of {path}: there is no such record; labkit effects --command CMD --out DIR writes one.")
+        raise InvalidInput(
+            f"--of {path}: there is no such record; write one with labkit effects --command CMD --out DIR."
+        )
     try:
         record = msgspec.json.decode(file.read_bytes(), type=_Record)
     except (OSError, msgspec.DecodeError):
         raise InvalidInput(
-            f"--of {path}: this is no record of effects; name a folder that labkit effects --out has written."
+            f"--of {path}: this is not a record of effects; name a folder that labkit effects --out has written."
         ) from None
     return [each.name for each in record.effects]
 

@@ -73,7 +73,7 @@ def meaning(pattern: str, writes: str) -> Meaning:
             write = word_of(Write, word, f"write for {pattern!r}")
             (later if inside else now).add(write)
     if not writes.strip():
-        raise InvalidInput(f"{pattern!r} means no write; say {NOTHING!r} if that is meant.")
+        raise InvalidInput(f"{pattern!r} names no kind of write; write {NOTHING!r} if these effects do not count.")
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
 
@@ -190,12 +190,12 @@ def orders(
         step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step.made)
     ]
     if not steps:
-        raise InvalidInput("no effect of the record is output, staged or visible.")
+        raise InvalidInput("the record contains no effect that writes output, staged or visible.")
     for number, step in enumerate(steps, start=1):
         if step.order != steps[0].order:
             raise InvalidInput(
                 f"step 1 of the record has the order {order_text(steps[0].order)!r}, and step {number} "
-                f"{order_text(step.order)!r}; say with `ends` by which effect a step is over."
+                f"{order_text(step.order)!r}; name with `ends` (--ends) the effect that ends a step."
             )
     return Orders(tuple(steps))
 
@@ -223,7 +223,10 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
             continue
         row = _row(name, table)
         if row is None:
-            raise InvalidInput(f"no row says what the effect {name!r} is; name its write, or {NOTHING!r}.")
+            raise InvalidInput(
+                f"writes.toml does not list the effect {name!r}; name its kind of write, or {NOTHING!r} if it "
+                "does not count."
+            )
         waiting |= row.later
         writes = set(row.now)
         if row.commits:

@@ -28,7 +28,9 @@ def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint
         before = BatchLogs(tuple(crashes[-1]["offsets"]), tuple(crashes[-1]["commits"]))
         check_unchanged(point.id, before, checkpoint)
     elif point.batch not in checkpoint.offset_log():
-        raise JobFailed(f"the job reached {point.id} although there was nothing to recover, so the run proves nothing")
+        raise JobFailed(
+            f"the job reached {point.id} although there was nothing to recover, so the run says nothing about recovery"
+        )
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:
@@ -42,5 +44,5 @@ def read_evidence(path: Path, point: Point) -> dict[str, Any]:
     except (OSError, ValueError, KeyError):
         raise JobFailed("there is no evidence that the point was reached") from None
     if named != point.id or (point.side is Side.AFTER and kind != point.kind.value):
-        raise JobFailed(f"the evidence is of {named} ({kind}), not of {point.id} ({point.kind})")
+        raise JobFailed(f"the evidence names the point {named} ({kind}) instead of {point.id} ({point.kind})")
     return evidence

@@ -39,4 +39,4 @@ def follow(events: Iterator[AnyEvent]) -> Outcome:
                 return Finished(event.left, failed)
             case Killed() | Died() | Unwanted() | Stopped():
                 return event
-    raise JobFailed("the driver's supervisor ended without a report")
+    raise JobFailed("the driver's supervisor ended without reporting that the driver is dead")

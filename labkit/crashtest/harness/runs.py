@@ -231,7 +231,7 @@ class Harness:
             if point is not None:
                 raise JobFailed(f"the sink raised an error before it reached the point: {failed}")
         elif point is not None and not run.stuck:
-            raise JobFailed(f"{NEVER_REACHED}: the run ended without this crash")
+            raise JobFailed(f"{NEVER_REACHED}: the run ended before the job came to this point")
 
     def query(self, run: Run, number: int, point: Point | None, then: str = "crash", query: int = 1) -> QueryTask:
         """Return the order for one query. `number` is the driver's number and `query` the query's, both from 1."""
@@ -330,7 +330,7 @@ def check_store(reader: Reader) -> int:
             )
     elif rows:
         raise InvalidInput(
-            f"the store is not empty: the reader finds {len(rows)} row(s) of something else; empty it, or add a "
+            f"the store is not empty: before the test the reader finds {len(rows)} row(s);  empty it, or add a "
             "function reset() to the file that does. Nothing was deleted."
         )
     return len(rows)

@@ -176,7 +176,10 @@ class Starter:
 
     @staticmethod
     def _nothing() -> "StreamingQuery":
-        raise TypeError("the function started no query; return its writer, as in return stream.writeStream.format(...)")
+        raise TypeError(
+            "the function started no query; start one, or return the writer,  as in return "
+            "stream.writeStream.format(...)"
+        )
 
     def end(self, seconds: float) -> bool:
         """Wait for the end of the user's code, at most `seconds`; return whether it has ended."""
