@@ -160,7 +160,9 @@ def test_the_command_prints_json():
 
 REFUSED = {
     ("--design", "spark-apend"): "there is no design 'spark-apend'; did you mean 'spark-append'?",
-    ("--cheapest",): "--cheapest changes one design; name it, as in --design spark-append --cheapest.",
+    (
+        "--cheapest",
+    ): "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest.",
     ("--design", "outbox", "--cheapest", "--hold", "plans"): "there is no write 'plans'; did you mean 'plan'?",
 }
 

@@ -132,10 +132,10 @@ def test_two_commands_that_were_run(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--beside", "a"], "name two records or more"),
+        (["--beside", "a"], "name two or more"),
         (["--beside", "a", "--beside", "b"], "--beside b: there is no such record"),
         (["--beside", "a", "--beside", "c"], "--beside c: this file is not a record"),
-        (["--beside", "a", "--command", "true"], "--beside runs nothing"),
+        (["--beside", "a", "--command", "true"], "leave --command, --watch and --lane out"),
         (["--beside", "a", "--beside", "a", "--out", "a"], "is there already"),
         ([], "Missing option '--command'"),
     ],

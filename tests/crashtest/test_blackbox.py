@@ -215,7 +215,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
     ("given", "sentence"),
     [
         ({"command": " "}, "it is empty"),
-        ({}, "one way to read what came out"),
+        ({}, "--reader FILE:NAME"),
         ({"reader": "rows.py:read", "read_command": "cat"}, "one way to read"),
         ({"reader": "nowhere.py:read"}, "there is no file nowhere.py"),
         ({"read_command": "cat", "expected": "rows.jsonl"}, "there is no such file"),

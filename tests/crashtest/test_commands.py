@@ -25,7 +25,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "which sink?"),
+        ([], "no sink to test"),
         (["nowhere.py:sink"], "there is no file nowhere.py"),
         (["sink.py:nothing"], "there is no nothing in it"),
         (["sink.py:sink"], "there is no such function; write read()"),

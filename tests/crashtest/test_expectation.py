@@ -105,9 +105,9 @@ def test_a_row_that_was_there_and_is_gone_was_read_too_early() -> None:
 
 
 def test_no_row_of_the_kind_that_is_expected_is_said_at_once() -> None:
-    with pytest.raises(InvalidInput, match="both must have the same columns"):
+    with pytest.raises(InvalidInput, match="Give both the same columns"):
         expect(PLAIN, [[1, "x"]])
-    with pytest.raises(InvalidInput, match="both must have the same columns"):
+    with pytest.raises(InvalidInput, match="Give both the same columns"):
         expect(COUNTS, [{"other": 3}])
     few: Expectation = expect(COUNTS, [["apple", 1]])
     assert few.misses([["apple", 1]]) == 2

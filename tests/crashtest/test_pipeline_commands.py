@@ -124,7 +124,7 @@ READERS = {
         "def read():\n    return [[len(list(Path('store').iterdir()))]]",
         "before any run, the reader finds 1 row(s)",
     ),
-    "no reset": ("def read():\n    return []", "say with --reset 'CMD'"),
+    "no reset": ("def read():\n    return []", "give --reset 'CMD'"),
 }
 
 
@@ -151,7 +151,7 @@ FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; don
         (["--reset", "mkdir -p store input", "--feed", FEED], "--reset: it left 9 row(s)"),
         (["--reader", "rows.py:nothing"], "there is no such function"),
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
-        (["--expected", "empty"], "there is no row in it"),
+        (["--expected", "empty"], "contains no row"),
         (["--expected", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["--watch", "nowhere"], "--watch nowhere: "),
         (["--parallel", "0"], "--parallel 0: write how many runs"),
@@ -169,10 +169,10 @@ def test_what_stands_beside_the_pipeline_is_checked_too(more: list[str], sentenc
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["sink.py:sink"], "test one of them at a time"),
-        (["--batches", "2"], "--batches belongs to a sink"),
-        (["--option", "a=b"], "--option belongs to a sink"),
-        (["--read-command", "cat"], "one way to read what came out"),
+        (["sink.py:sink"], "give only one of the two"),
+        (["--batches", "2"], "--batches is an option for a sink"),
+        (["--option", "a=b"], "--option is an option for a sink"),
+        (["--read-command", "cat"], "--reader FILE:NAME"),
     ],
 )
 def test_a_sink_and_a_pipeline_are_told_apart(more: list[str], sentence: str) -> None:

@@ -141,7 +141,7 @@ def test_a_key_that_is_there_twice_for_a_moment_was_read_too_early() -> None:
 
 
 def test_a_reader_that_counts_is_told_so() -> None:
-    with pytest.raises(InvalidInput, match="how many rows each key has"):
+    with pytest.raises(InvalidInput, match="number of rows of each key"):
         shape_of([Seen(None, f"k{n}", 2) for n in range(4)], ROWS)
     assert shape_of([Seen(None, f"k{n}", 65) for n in range(4)], ROWS) is Shape.SUMS
 

@@ -125,5 +125,5 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(scenarios, told) -> None:
 
 def test_a_run_without_messages_is_refused() -> None:
     start = lab.replay("changelog.retract_stream").walk.beginning(0)
-    with pytest.raises(InvalidInput, match="no message is read"):
+    with pytest.raises(InvalidInput, match="reads no message"):
         totals_in(start)
