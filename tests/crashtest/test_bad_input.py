@@ -54,9 +54,9 @@ def test_every_kind_of_sink_is_recognised(tmp_path: Path, text: str, name: str, 
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        ("def sink(", "sink", "importing it failed (SyntaxError"),
-        ("import nowhere_to_be_found", "sink", "importing it failed (ModuleNotFoundError"),
-        ("1 / 0", "sink", "importing it failed (ZeroDivisionError"),
+        ("def sink(", "sink", "failed (SyntaxError"),
+        ("import nowhere_to_be_found", "sink", "failed (ModuleNotFoundError"),
+        ("1 / 0", "sink", "failed (ZeroDivisionError"),
         ("raise SystemExit(3)", "sink", "failed (SystemExit"),
         ("import os\nos._exit(3)", "sink", "exit code 3"),
         ("x = 1", "sink", "does not define sink"),

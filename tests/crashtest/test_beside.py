@@ -136,7 +136,7 @@ def test_two_commands_that_were_run(
         (["--beside", "a", "--beside", "b"], "--beside b: there is no such record"),
         (["--beside", "a", "--beside", "c"], "--beside c: this file is not a record"),
         (["--beside", "a", "--command", "true"], "leave --command, --watch and --lane out"),
-        (["--beside", "a", "--beside", "a", "--out", "a"], "is there already"),
+        (["--beside", "a", "--beside", "a", "--out", "a"], "already exists"),
         ([], "Missing option '--command'"),
     ],
 )

@@ -214,9 +214,9 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"command": " "}, "it is empty"),
+        ({"command": " "}, "the command is empty"),
         ({}, "--reader FILE:NAME"),
-        ({"reader": "rows.py:read", "read_command": "cat"}, "one way to read"),
+        ({"reader": "rows.py:read", "read_command": "cat"}, "--read-command"),
         ({"reader": "nowhere.py:read"}, "there is no file nowhere.py"),
         ({"read_command": "cat", "expected": "rows.jsonl"}, "there is no such file"),
         ({"read_command": "cat", "limit": 0}, "must be more than 0"),

@@ -27,7 +27,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     [
         ([], "no sink to test"),
         (["nowhere.py:sink"], "there is no file nowhere.py"),
-        (["sink.py:nothing"], "there is no nothing in it"),
+        (["sink.py:nothing"], "does not define nothing"),
         (["sink.py:sink"], "there is no such function; write read()"),
         (["sink.py:sink", "--expect", "exactly"], "did you mean 'exactly-once'"),
         (["sink.py:sink", "--out", "."], "this folder already exists"),

@@ -270,11 +270,11 @@ def test_a_name_on_the_command_line_replaces_the_project_s(folder: Path) -> None
     sink = requested(project, {"subject": "sink.py:f"})
     assert isinstance(sink, Settings)
     assert (sink.watched, sink.ignored) == ((), ())
-    with pytest.raises(InvalidInput, match="--batches .* a sink"):
+    with pytest.raises(InvalidInput, match=r"--batches .* a sink"):
         requested(project, {"batches": 2})
     with pytest.raises(InvalidInput, match="give only one of the two"):
         requested({}, {"command": "true", "subject": "sink.py:f"})
-    with pytest.raises(InvalidInput, match="--parallel .* a pipeline"):
+    with pytest.raises(InvalidInput, match=r"--parallel .* a pipeline"):
         requested({}, {"parallel": 2, "subject": "sink.py:f"})
 
 
