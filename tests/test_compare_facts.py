@@ -57,5 +57,5 @@ def test_one_fact_needs_no_list():
 
 @pytest.mark.parametrize("facts", [5, [5], {"counts": 1}, None])
 def test_what_is_no_name_of_a_fact_gets_one_sentence(facts):
-    with pytest.raises(InvalidInput, match=r"names in a list, as in facts=\[\"counts"):
+    with pytest.raises(InvalidInput, match=r"as in facts=\[\"counts"):
         lab.compare(run=lab.replay("barriers.sink_offset_a"), facts=facts)

@@ -108,7 +108,7 @@ def test_whatever_cannot_be_is_answered_with_a_sentence(tmp_path, monkeypatch):
     assert "unknown; did you mean 'append'?" in ask(panel, choose="sink", value="apend")
     assert "There is nothing to cancel" in ask(panel, cancel=True)
     assert "prediction 'maybe': unknown" in ask(panel, choose="prediction", value="maybe")
-    with pytest.raises(InvalidAction, match="Nothing was run yet"):
+    with pytest.raises(InvalidAction, match="There is no result yet"):
         panel.wait()
     panel.choose("input", "nowhere.jsonl")
     ask(panel, run=True)
@@ -158,7 +158,7 @@ def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(java, tmp_p
     other = lab.panel()
     with pytest.raises(InvalidAction, match="Another crash is running"):
         other.run()
-    with pytest.raises(InvalidAction, match="A run is under way"):
+    with pytest.raises(InvalidAction, match="A run has not ended yet"):
         panel.choose("sink", "wal")
     with pytest.raises(TimeoutError, match="after 0 seconds"):
         panel.wait(0)

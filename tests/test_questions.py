@@ -176,8 +176,8 @@ def test_a_name_that_is_no_text_gets_a_sentence(monkeypatch, verb, example, name
     ("question", "given", "refusal"),
     [
         (CHOICE, [], "Choose an option first"),
-        (CHOICE, ["7"], "other options now"),
-        (CHOICE, ["3", "6"], "other options now"),
+        (CHOICE, ["7"], "options of this question have changed"),
+        (CHOICE, ["3", "6"], "options of this question have changed"),
         (CHOICE, None, "Choose an option first"),
         (NUMBER, ["six"], "Write a number first"),
         (NUMBER, [""], "Write a number first"),

@@ -42,7 +42,7 @@ def test_a_crash_is_simulated_as_the_real_one_is_named():
     ("given", "said"),
     [
         ({"sink": "apend"}, "did you mean 'append'"),
-        ({"sink": "append", "order": "engine"}, "takes no order 'engine'"),
+        ({"sink": "append", "order": "engine"}, "order 'engine'"),
         ({"sink": "append", "at": "sink.after_commit"}, "append has no failpoint"),
         ({"sink": "append", "store": "oracle"}, "store=oracle"),
         ({"sink": "idempotent"}, "set store=sqlite"),
@@ -112,7 +112,7 @@ def test_a_guarantee_is_what_is_left_whichever_schedule_comes():
 
 
 def test_a_model_without_rows_has_no_guarantee():
-    with pytest.raises(InvalidInput, match="snapshot claims nothing of rows"):
+    with pytest.raises(InvalidInput, match="snapshot makes no claim about rows"):
         _ = lab.explore("snapshot", processes=2).guarantee
 
 

@@ -95,7 +95,9 @@ class Trials(dict[str, "TimeoutTrial"]):
         from labkit.stores.kafka.timeouts import WAITS
 
         if name_in(kind, 'trials.steps("burst")') not in self:
-            raise InvalidInput(f"there was no traffic {kind[:40]!r}; {nearest(kind[:40], list(self))}")
+            raise InvalidInput(
+                f"this measurement contains no traffic of the kind {kind[:40]!r};  {nearest(kind[:40], list(self))}"
+            )
         trial = self[kind]
         verdict = trial.verdict
         lines = [step.partition(" s  ") for step in trial.steps]

@@ -123,8 +123,8 @@ def compare(
     for name, each in chosen.items():
         if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
             raise InvalidInput(
-                f"lab.compare(): {name[:40]} is no result of a run or a search; give what lab.crash "
-                "or lab.explore gave."
+                f"lab.compare(): {name[:40]} is not a result of a run or a search; pass a result of "
+                "lab.crash or lab.explore."
             )
     return Comparison(chosen, _facts(facts))
 
@@ -141,5 +141,5 @@ def _facts(value: object) -> Sequence[str]:
     """Return the names of facts as a sequence; a single name may be passed without a list."""
     facts = [value] if isinstance(value, str) else value
     if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
-        raise InvalidInput('lab.compare(): facts are names in a list, as in facts=["counts"].')
+        raise InvalidInput('lab.compare(): facts must be a list of names, as in  facts=["counts"].')
     return facts

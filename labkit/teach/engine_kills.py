@@ -86,7 +86,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
         tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
     )
     if not met or done.emptied is None or done.emptied.left:
-        raise JobFailed(f"{pipeline.name} was not killed at {wanted}.")
+        raise JobFailed(f"labkit did not kill {pipeline.name} at {wanted}; run the cell again.")
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:

@@ -118,7 +118,7 @@ class Order:
         for verdicts in self.results.values():
             broken = {**verdicts.witnesses, **broken}
         if not broken:
-            raise InvalidInput("No schedule breaks this order, so there is none to show.")
+            raise InvalidInput("No schedule breaks this order, so there is no counterexample to show.")
         if claim is None:
             return next(iter(broken.values()))
         if claim not in broken:

@@ -310,7 +310,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
     names = sorted({each.keyword for each in options_of(Settings)} - {"subject"})
     if unknown := [name for name in options or {} if name not in names]:
-        raise InvalidInput(f"lab.crash_test() knows no {unknown[0][:40]}; {nearest(unknown[0][:40], names)}")
+        raise InvalidInput(f"lab.crash_test() has no parameter {unknown[0][:40]}; {nearest(unknown[0][:40], names)}")
     wanted = {"quick": True, "seconds": QUICK_SECONDS, **(options or {})}
     if "only" in wanted:
         wanted["only"] = _names(wanted["only"])
@@ -333,7 +333,7 @@ def _names(only: object) -> tuple[str, ...]:
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:
             return tuple(names)
-        raise InvalidInput("lab.crash_test(): only=[] names no place; leave `only` out for the whole test.")
+        raise InvalidInput("lab.crash_test(): only=[] names no place to kill at; leave `only` out for the whole test.")
     raise InvalidInput(
         f'lab.crash_test(): only={only!r:.40} is not accepted; write names of places, as in only=["b0.call.returns"].'
     )

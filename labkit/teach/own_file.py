@@ -52,24 +52,30 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
         source = ""
     name = getattr(sink, "__name__", "")
     if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
-        raise InvalidInput("lab.save_sink(): the source of this sink is not known; define it in a cell, with def.")
+        raise InvalidInput(
+            "lab.save_sink(): Python does not know the source of this function; define it in a cell, with def."
+        )
     if kind not in STORES:
         raise InvalidInput(f'lab.save_sink(): kind="{kind[:40]}" is not accepted; write "table" or "folder".')
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InvalidInput(
-            f'lab.save_sink(): {file or "an empty name"} is no name of a Python file; write it as in "my_sink.py".'
+            f"lab.save_sink(): {file or 'an empty name'} is not the name of a Python file; write it as in  "
+            '"my_sink.py".'
         )
     if not path.parent.is_dir():
-        raise InvalidInput(f"lab.save_sink(): there is no folder {path.parent}; make it first, or leave it out.")
+        raise InvalidInput(f"lab.save_sink(): the folder {path.parent} does not exist; make it first, or leave it out.")
     store, end = STORES[kind]
     around = SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
     try:
         if path.exists() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace"):
-            raise InvalidInput(f"lab.save_sink(): {file} is there, and is none of its files; choose another name.")
+            raise InvalidInput(
+                f"lab.save_sink(): {file} already exists and lab.save_sink() did not write it; choose another name."
+            )
         path.write_text(source + around, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(
-            f"lab.save_sink(): {file} cannot be written: {error.strerror}; name a file in a folder that is there."
+            f"lab.save_sink(): {file} cannot be written ({error.strerror}); name a file in a folder where "
+            "you may write."
         ) from None
     return f"{path}:foreach_batch"
 

@@ -62,7 +62,9 @@ class CrashPanel:
         Raises `InvalidInput` if the value does not exist, and `InvalidAction` during a run.
         """
         if self.under_way:
-            raise InvalidAction("A run is under way: wait for its verdict, or cancel it, before you choose another.")
+            raise InvalidAction(
+                "A run has not ended yet; wait for its verdict, or cancel it, before you choose another."
+            )
         self.choice = self.choice.change(part, value)
         self._alert = ""
         self._show()
@@ -83,7 +85,7 @@ class CrashPanel:
         Raises `InvalidAction` if a run is in progress, and `InvalidInput` if the choice cannot be run.
         """
         if self.under_way:
-            raise InvalidAction("This panel's run is under way already; cancel it first.")
+            raise InvalidAction("This panel has already started a run; wait for it, or cancel it first.")
         before = self._background, self._alert, self._ran
         # All of it before the start: a run that fails at once says so from its own thread.
         self._background = BackgroundRun(self.choice.scenario(), self._changed)
@@ -98,7 +100,7 @@ class CrashPanel:
     def cancel(self) -> None:
         """Cancel the run and remove everything that it created. Raises `InvalidAction` if no run is in progress."""
         if self._background is None or not self._background.under_way:
-            raise InvalidAction("There is nothing to cancel: no run is under way.")
+            raise InvalidAction("There is nothing to cancel, because no run has started.")
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
@@ -107,7 +109,7 @@ class CrashPanel:
         Raises the error of the run, `TimeoutError` after `seconds`, and `InvalidAction` if nothing was started.
         """
         if self._background is None:
-            raise InvalidAction("Nothing was run yet: press Run, or call run().")
+            raise InvalidAction("There is no result yet; press Run, or call run().")
         return self._background.wait(seconds)
 
     @property

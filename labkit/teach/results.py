@@ -87,7 +87,7 @@ class Walk:
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
-                f"A run of {self.walk.model.name} writes no rows that could be judged; see its violated."
+                f"A run of {self.walk.model.name} writes no rows that could be judged; look at its field violated."
             )
         return verdict
 
@@ -156,7 +156,8 @@ class Search:
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
-                f"{self.exploration.model} claims nothing of rows, so it has no guarantee; see its violated."
+                f"{self.exploration.model} makes no claim about rows, so it has no guarantee; look at its "
+                "field violated."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         claims = ("no_loss", "no_duplicate", "no_unexpected")

@@ -193,7 +193,7 @@ def test_without_notebooks_listing_and_writing_say_the_same(tmp_path: Path, caps
         printed = capsys.readouterr()
         assert printed.out == ""
         said.append(printed.err)
-    assert "the notebooks are missing; install the lab again" in said[0]
+    assert "are missing; reinstall the lab" in said[0]
     assert said[0] == said[1]
     assert not (tmp_path / "new").exists()
 

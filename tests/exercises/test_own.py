@@ -278,7 +278,7 @@ def test_what_is_no_function_with_a_def_is_not_saved(sink: Callable[..., Any], t
 
 @pytest.mark.parametrize("file", ["", "my_sink", "my_sink.txt", "my sink.py"])
 def test_a_file_that_python_cannot_import_is_refused(file: str) -> None:
-    with pytest.raises(InvalidInput, match="is no name of a Python file"):
+    with pytest.raises(InvalidInput, match="not the name of a Python file"):
         lab.save_sink(append, file)
 
 

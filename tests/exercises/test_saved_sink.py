@@ -66,7 +66,7 @@ def test_a_sink_goes_into_a_file_that_is_python(tmp_path: Path, monkeypatch: pyt
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs.py"
     theirs.write_text("work = 1\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="is there, and is none of its files"):
+    with pytest.raises(InvalidInput, match="did not write it"):
         lab.save_sink(raises, str(theirs))
     assert theirs.read_text(encoding="utf-8") == "work = 1\n"
     theirs.write_text(f"# {WRITTEN}\n", encoding="utf-8")
@@ -79,8 +79,8 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
         (lambda *_: None, "my_sink.py", "define it in a cell, with def"),
         (partial(raises, None), "my_sink.py", "define it in a cell, with def"),
         (print, "my_sink.py", "define it in a cell, with def"),
-        (raises, "my_sink.txt", "no name of a Python file"),
-        (raises, "my sink.py", "no name of a Python file"),
+        (raises, "my_sink.txt", "not the name of a Python file"),
+        (raises, "my sink.py", "not the name of a Python file"),
         (raises, "nowhere/my_sink.py", "there is no folder"),
     ],
 )

@@ -43,7 +43,7 @@ def write(folder: Path, package: str) -> list[Path]:
     Raises `InvalidInput` for a folder that is not empty, and `ServiceUnavailable` if the notebooks are missing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder}: it is not empty; name a new folder.")
+        raise InvalidInput(f"{folder}: this folder is not empty; name a new folder.")
     written = [_put(folder / "notebooks" / source.name, signed(source)) for source in _shipped()]
     for name in INPUTS:
         (folder / "data").mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ def _shipped() -> list[Path]:
     """Return the notebooks of the course as released; there is at least one."""
     if paths := of_course(notebooks()):
         return paths
-    raise ServiceUnavailable(f"{notebooks()}: the notebooks are missing; install the lab again.")
+    raise ServiceUnavailable(f"{notebooks()}: the notebooks of the package are missing; reinstall the lab.")
 
 
 def _table() -> str:

@@ -147,8 +147,8 @@ def _differs(
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
         print(
-            f"{exercise.name}: your answer passes in this notebook, but not when it runs alone, as it is graded: with "
-            "the parameters and your own cells only."
+            f"{exercise.name}: your answer passes in this notebook, but not in grading, which runs only the "
+            "parameters and the cells that you wrote; move what it needs into your own cells."
         )
     if graded.trouble and (findings is None or not findings[-1].passed):
         print(graded.trouble)

@@ -76,7 +76,7 @@ class Run(Overlay[Any]):
         if not state.todo:
             return free
         if state.todo[0] not in enabled:
-            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is impossible at that point.")
+            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is not possible in that state.")
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:

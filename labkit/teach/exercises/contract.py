@@ -104,7 +104,7 @@ class _Reader:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise NotPlain("contains text with half a character (a lone surrogate)") from None
+            raise NotPlain("contains text that is not valid Unicode (a lone surrogate)") from None
         return text
 
     def _count(self, more: int) -> None:

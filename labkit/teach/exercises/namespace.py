@@ -61,7 +61,7 @@ class InNotebook:
         if function is ...:
             raise MissingSolution(f"{self._name} is not defined.")
         if not callable(function):
-            raise AnswerFailed(f"{self._name} must be a function, and is {shown(function)}.")
+            raise AnswerFailed(f"{self._name} must be a function, but it is {shown(function)}.")
         process = os.getpid()
         try:
             with time_limit():

@@ -132,7 +132,9 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
     """
     if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
-        raise InvalidInput(f"trusts must be 'checkpoint' or 'group', and group_says a number from 0 to {records}.")
+        raise InvalidInput(
+            f"trusts must be 'checkpoint' or 'group', and group_says must be a number from 0 to {records}."
+        )
     source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
     rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
     source.store.append(*rows)

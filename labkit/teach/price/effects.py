@@ -121,7 +121,7 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     result.note = ELSEWHERE
     if len(result) < len(wanted):
         raise InvalidInput(
-            f"lab.count_effects(): {supported()} Counts of batches of "
+            f"lab.count_effects(): {supported()} Recorded counts for batches of "
             f"{' and '.join(map(str, SIZES))} rows come with the lab."
         )
     return result
@@ -155,7 +155,7 @@ def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):
-        raise JobFailed(f"The system calls of the batch {folder.name} were not observed; count again.")
+        raise JobFailed(f"labkit did not see the system calls of the batch {folder.name}; count again.")
     places = [place for place, each in enumerate(inside) if each.path in (str(folder / BEGIN), str(folder / END))]
     return inside[places[0] + 1 : places[-1]]
 

@@ -206,7 +206,7 @@ def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if _line(process) != "ready":
-                raise JobFailed(f"The job that writes with {way} did not start; measure again.")
+                raise JobFailed(f"The job with the sink {way} did not start; measure again.")
             yield process
         finally:
             process.kill()
@@ -234,7 +234,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
     finally:
         ended.set()
     if not commits.isdigit():
-        raise JobFailed("A measured job died; measure again.")
+        raise JobFailed("A job died while it was measured; measure again.")
     return Measured(waits, other.result(), int(commits))
 
 

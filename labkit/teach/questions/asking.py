@@ -154,7 +154,7 @@ def reset(name: str, *, confirm: bool) -> bool:
     if confirm:
         notes.forget(find(name))
         _open_questions.pop(name, None)
-        print(f'{name}: asked anew. Run the cell with lab.ask("{name}").')
+        print(f'{name}: your prediction is deleted. Run the cell with lab.ask("{name}") to see the question again.')
     else:
-        print(f'This drops your prediction for {name}. To do so, run lab.reset("{name}", confirm=True).')
+        print(f'This deletes your prediction for {name}. To confirm, run  lab.reset("{name}", confirm=True).')
     return True

@@ -74,7 +74,9 @@ class Question:
             raise InvalidInput(CHOOSE)
         words = tuple(option for option in self.options if option in chosen)
         if set(chosen) - set(words) or (self.kind is Kind.CHOICE and len(words) > 1):
-            raise InvalidInput("This question has other options now: choose one of those.")
+            raise InvalidInput(
+                "The options of this question have changed since the form was shown; choose one of the new ones."
+            )
         return words
 
     def measured(self, value: object) -> Answers:
@@ -157,14 +159,17 @@ def _of_file(file: Traversable) -> dict[str, Question]:
     stem = file.name.removesuffix(".toml")
     if not _FILE.fullmatch(stem):
         raise InvalidInput(
-            f"{file.name}: a file of questions is named after its notebook, as 00.toml or 09b.toml; rename it."
+            f"{file.name}: a file of questions must have the number of its notebook as its name, as 00.toml "
+            "or 09b.toml; rename it."
         )
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{file.name}: {error}; correct the file.") from None
     if len(tables) > MOST:
-        raise InvalidInput(f"{file.name}: {len(tables)} questions; a notebook has at most {MOST}, so leave some out.")
+        raise InvalidInput(
+            f"{file.name}: this file has {len(tables)} questions, and a notebook may have at most {MOST}; remove some."
+        )
     return {f"{stem}-{key}": _Table(f"{stem}-{key}", file.name, key, table).question() for key, table in tables.items()}
 
 

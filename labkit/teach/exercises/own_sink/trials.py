@@ -394,7 +394,7 @@ class Trial:
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
             if time.monotonic() > end:
-                raise Broken("at the end nobody can read, because the sink still holds a lock")
+                raise Broken("at the end no reader can read the store, because the sink still holds a lock")
             self.look("end")
         reply = self._reader.ask("left_over")
         if reply[0] == "gave":
