@@ -106,7 +106,7 @@ def _tell_class(book: Any, out: Path) -> None:
         print(f"To settle: {len(book.doubts) - MOST_LISTED} more questions in {out / 'summary.html'}.")
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
-        print(f"{by_hand} students have texts that you have not scored:  {out / 'by_hand' / 'texts.html'}.")
+        print(f"{by_hand} students have texts that you have not scored: {out / 'by_hand' / 'texts.html'}.")
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def orders(
         typer.Option(
             "--write",
             metavar="EFFECT=WRITE",
-            help="With --of: the kind of write that an effect is, as  'write store/all.txt=visible', or "
+            help="With --of: the kind of write that an effect is, as 'write store/all.txt=visible', or "
             "=nothing; may be repeated.",
         ),
     ] = None,
@@ -86,7 +86,7 @@ def orders(
     if not design:
         if cheapest or quietly or hold:
             raise InvalidInput(
-                "--cheapest changes a design, but none is given; name one,  as in --design spark-append --cheapest."
+                "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest."
             )
         return _table(as_json=as_json)
     order = Order(named(design))

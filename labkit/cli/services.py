@@ -34,7 +34,7 @@ def services(
 def run_services(verb: str, name: str | None, as_json: bool) -> int:
     """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
-        raise InvalidInput(f"services {verb}: there is no such action;  {nearest(verb, list(VERBS))}")
+        raise InvalidInput(f"services {verb}: there is no such action; {nearest(verb, list(VERBS))}")
     statuses, refusals = [], []
     for each in [name] if name else SERVICES:
         try:

@@ -96,7 +96,7 @@ class Trials(dict[str, "TimeoutTrial"]):
 
         if name_in(kind, 'trials.steps("burst")') not in self:
             raise InvalidInput(
-                f"this measurement contains no traffic of the kind {kind[:40]!r};  {nearest(kind[:40], list(self))}"
+                f"this measurement contains no traffic of the kind {kind[:40]!r}; {nearest(kind[:40], list(self))}"
             )
         trial = self[kind]
         verdict = trial.verdict

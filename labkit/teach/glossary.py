@@ -80,7 +80,7 @@ def word(name: str | None = None) -> Card:
     for entry in words.values():
         if wanted in _forms(entry):
             return _card(entry)
-    raise InvalidInput(f"the glossary does not contain {name[:40]!r};  {_near(wanted[:40])}")
+    raise InvalidInput(f"the glossary does not contain {name[:40]!r}; {_near(wanted[:40])}")
 
 
 def _near(wanted: str) -> str:

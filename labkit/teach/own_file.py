@@ -59,8 +59,7 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
         raise InvalidInput(f'lab.save_sink(): kind="{kind[:40]}" is not accepted; write "table" or "folder".')
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InvalidInput(
-            f"lab.save_sink(): {file or 'an empty name'} is not the name of a Python file; write it as in  "
-            '"my_sink.py".'
+            f'lab.save_sink(): {file or "an empty name"} is not the name of a Python file; write it as in "my_sink.py".'
         )
     if not path.parent.is_dir():
         raise InvalidInput(f"lab.save_sink(): the folder {path.parent} does not exist; make it first, or leave it out.")

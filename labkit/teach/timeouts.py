@@ -21,7 +21,7 @@ def timeouts(**seconds: float) -> Examination:
         raise InvalidInput(f"lab.timeouts() needs {', '.join(missing)}, in seconds.")
     if unknown := [name for name in seconds if name not in names]:
         raise InvalidInput(
-            f"lab.timeouts() has no parameter {unknown[0][:40]};  {nearest(unknown[0][:40], list(names))}"
+            f"lab.timeouts() has no parameter {unknown[0][:40]}; {nearest(unknown[0][:40], list(names))}"
         )
     tolerated = int(seconds.pop("tolerated", 0))
     return Examined(*examine_timeouts(Timeouts(**seconds, tolerated=tolerated)))

@@ -249,7 +249,7 @@ def test_what_a_driver_says_is_followed_to_its_end() -> None:
     assert follow(iter(ended)) == Finished([])
     assert follow(iter([failed, Idle(["x"])])) == Finished(["x"], "no")
     assert follow(iter([killed])) is killed
-    with pytest.raises(JobFailed, match="without a report"):
+    with pytest.raises(JobFailed, match="without reporting"):
         follow(iter([]))
     with pytest.raises(ServiceUnavailable, match="no Java"):
         follow(iter([DriverFailed("no Java", 69)]))

@@ -160,7 +160,7 @@ def test_a_stub_is_told_that_it_is_one() -> None:
     def write_batch(*_: object) -> None:
         raise NotImplementedError
 
-    with pytest.raises(MissingSolution, match="write_batch says that it is not"):
+    with pytest.raises(MissingSolution, match="write_batch is not written"):
         lab.try_sink(write_batch)
 
 
@@ -283,7 +283,7 @@ def test_a_file_that_python_cannot_import_is_refused(file: str) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"there is no folder .*nowhere"):
+    with pytest.raises(InvalidInput, match="nowhere does not exist"):
         lab.save_sink(append, str(tmp_path / "nowhere" / "my_sink.py"))
 
 
@@ -354,7 +354,7 @@ def test_what_fails_without_a_crash_is_not_tried_with_one() -> None:
     assert [each.runs for each in tried.axes] == [1, 0, 0, 0, 0]
     assert not any(tried[each.axis] for each in tried.axes)
     assert str(tried).count("not tried") == 4
-    assert "took more than 2 s of a processor" in str(tried)
+    assert "took more than 2 s of CPU time" in str(tried)
     assert tried.kills == []
 
 
@@ -378,7 +378,7 @@ def test_without_java_a_crash_test_says_so_and_the_notebook_goes_on(
 
 
 def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> None:
-    with pytest.raises(InvalidInput, match="knows no onyl; did you mean 'only'"):
+    with pytest.raises(InvalidInput, match="onyl; did you mean 'only'"):
         lab.crash_test("my_sink.py:foreach_batch", onyl=("healthy",))
     with pytest.raises(InvalidInput, match="there is no file nowhere"):
         lab.crash_test("nowhere.py:foreach_batch")

@@ -81,7 +81,7 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
         (print, "my_sink.py", "define it in a cell, with def"),
         (raises, "my_sink.txt", "not the name of a Python file"),
         (raises, "my sink.py", "not the name of a Python file"),
-        (raises, "nowhere/my_sink.py", "there is no folder"),
+        (raises, "nowhere/my_sink.py", "nowhere does not exist"),
     ],
 )
 def test_what_cannot_be_saved_gets_a_sentence_and_leaves_no_file(

@@ -646,7 +646,7 @@ def test_answers_of_a_server_are_one_card_and_their_own_lines_as_text() -> None:
     assert shown(first)[1] == str(first)
     empty = Reply("reader", [Answer("SELECT 0", ("n",), [])])
     assert text_of(shown(empty)[0]).endswith("reader: n (no row)")
-    with pytest.raises(InvalidInput, match=r"lab\.said\(\) needs an answer"):
+    with pytest.raises(InvalidInput, match=r"lab\.said\(\) needs a reply"):
         said()
 
 

@@ -101,7 +101,7 @@ class Beside:
     def __init__(self, records: Sequence[Record]) -> None:
         """Take the records to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
-            raise InvalidInput("--beside compares records: name two or more,  as --beside spark --beside flink.")
+            raise InvalidInput("--beside compares records: name two or more, as --beside spark --beside flink.")
         self._records = records
         self._folded = [each.folded() for each in records]
         used = {each.lane for effects in self._folded for each in effects}

@@ -195,7 +195,7 @@ class Harness:
             self._prove(run, start, at)
             if unexplained:
                 raise JobFailed(
-                    f"labkit cannot tell what a power cut leaves:  {', '.join(unexplained[:2])} differs "
+                    f"labkit cannot tell what a power cut leaves: {', '.join(unexplained[:2])} differs "
                     "from what the recorded writes give"
                 )
             yield journal
@@ -228,7 +228,7 @@ class Harness:
         emptied = start.watched.emptied
         if emptied is None or emptied.left:
             raise JobFailed(
-                f"not every process of the command died at {at.name}:  {emptied.left if emptied else 'none was killed'}"
+                f"not every process of the command died at {at.name}: {emptied.left if emptied else 'none was killed'}"
             )
         run.crashes.append(evidence(start, at))
 

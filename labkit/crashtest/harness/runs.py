@@ -330,7 +330,7 @@ def check_store(reader: Reader) -> int:
             )
     elif rows:
         raise InvalidInput(
-            f"the store is not empty: before the test the reader finds {len(rows)} row(s);  empty it, or add a "
+            f"the store is not empty: before the test the reader finds {len(rows)} row(s); empty it, or add a "
             "function reset() to the file that does. Nothing was deleted."
         )
     return len(rows)

@@ -177,7 +177,7 @@ class Starter:
     @staticmethod
     def _nothing() -> "StreamingQuery":
         raise TypeError(
-            "the function started no query; start one, or return the writer,  as in return "
+            "the function started no query; start one, or return the writer, as in return "
             "stream.writeStream.format(...)"
         )
 

@@ -59,7 +59,7 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 def said(*answers: Answered) -> Card:
     """Return several answers of servers on one card, one below the other. Raises `InvalidInput` without an answer."""
     if not answers:
-        raise InvalidInput('lab.said() needs a reply of a server, as in  lab.said(session.run("SELECT 1")).')
+        raise InvalidInput('lab.said() needs a reply of a server, as in lab.said(session.run("SELECT 1")).')
     return Card("", *_joined(answers), title=TITLE, plain=[line for each in answers for line in str(each).splitlines()])
 
 

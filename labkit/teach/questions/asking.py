@@ -156,5 +156,5 @@ def reset(name: str, *, confirm: bool) -> bool:
         _open_questions.pop(name, None)
         print(f'{name}: your prediction is deleted. Run the cell with lab.ask("{name}") to see the question again.')
     else:
-        print(f'This deletes your prediction for {name}. To confirm, run  lab.reset("{name}", confirm=True).')
+        print(f'This deletes your prediction for {name}. To confirm, run lab.reset("{name}", confirm=True).')
     return True
