@@ -133,8 +133,8 @@ def test_a_package_without_init_files_is_a_package(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({}, "no sink to test"),
-        ({"sink_format": "json", "table": "t"}, "give one of FILE:NAME"),
+        ({}, "nothing to test"),
+        ({"sink_format": "json", "table": "t"}, "FILE:NAME"),
         ({"sink_format": "json"}, "add --reader"),
         ({"table": "t", "reader": "nowhere.py:read"}, "--reader nowhere.py:read"),
     ],
@@ -351,7 +351,7 @@ def test_the_project_says_what_the_command_line_does_not(tmp_path: Path) -> None
     assert combined(said).options == {"path": "x"}
     assert combined(said | {"seconds": 600}).budget == 600
     assert combined(said | {"seconds": 600}, seconds=20.0).budget == 20
-    with pytest.raises(InvalidInput, match="no sink to test"):
+    with pytest.raises(InvalidInput, match="nothing to test"):
         combined({})
 
 

@@ -25,7 +25,7 @@ def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "no sink to test"),
+        ([], "nothing to test"),
         (["nowhere.py:sink"], "there is no file nowhere.py"),
         (["sink.py:nothing"], "does not define nothing"),
         (["sink.py:sink"], "there is no such function; write read()"),

@@ -63,7 +63,7 @@ def test_a_second_request_is_answered_without_an_error_and_an_expired_one_is_fen
     topic = broker.topic(timeout=1)
     topic.begin("kept")
     topic.write("kept", "hello")
-    with pytest.raises(InvalidInput, match="kept: .*not pre-committed"):
+    with pytest.raises(InvalidInput, match=r"kept: .*not pre-committed"):
         topic.ask_to_commit("kept")
     topic.pre_commit("kept")
     assert {topic.ask_to_commit("kept") for _ in range(2)} == {"kept: the coordinator answers NoError"}
