@@ -79,29 +79,6 @@ def test_keys_step_and_none_reaches_the_notebook(lab, nth):
     assert selected_cell(page) == selected
 
 
-def test_slider_diagram_and_table_lead_to_a_step(lab):
-    root = lab.page.locator(ROOTS).nth(list(SHOWN).index("pipeline"))
-    root.get_by_role("slider").fill("9")
-    assert root.locator(".lk-place").inner_text() == "step 9 of 17"
-    lines = root.locator(".lk-strip svg")
-    lines.scroll_into_view_if_needed()
-    box, cursor = lines.bounding_box(), lines.locator(".cur").bounding_box()
-    step = (cursor["x"] + cursor["width"] / 2 - box["x"]) / 9
-    lab.page.mouse.click(cursor["x"] + cursor["width"] / 2 - 4 * 34 * box["width"] / 940, box["y"] + 10)
-    assert step > 0
-    assert root.locator(".lk-place").inner_text() == "step 5 of 17"
-    root.locator("summary").click()
-    root.get_by_role("button", name="go to step 12").click()
-    assert root.locator(".lk-place").inner_text() == "step 12 of 17"
-
-
-def test_two_runs_go_together(lab):
-    sides = lab.page.locator(".lk-sides .lk-place")
-    lab.page.locator(".lk-sides").get_by_role("button", name="next step").first.click()
-    assert [text.split(" of ")[0] for text in sides.all_inner_texts()] == ["step 1", "step 1"]
-    assert lab.page.locator(".lk-sides .dif").count() == 2
-
-
 def wait_for_place(root, text: str) -> None:
     root.locator(".lk-place", has_text=text).first.wait_for()
 
