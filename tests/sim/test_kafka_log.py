@@ -72,38 +72,6 @@ def test_nothing_is_lost_or_comes_twice_whatever_dies(given_values: dict, states
     assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
 
 
-SENTENCES = {
-    ("broken", "last_stable_offset", "no_precommitted_read"): (
-        "exactly-once, because every one of the 2 records came out once; meanwhile a reader saw offset 0 ('p0' = 1) "
-        "before its transaction was decided."
-    ),
-    ("broken", "early_commit", "decided_first"): (
-        "record 0 is committed, but it belongs to checkpoint 0, and none is complete."
-    ),
-    ("broken", "init_first", "no_loss"): (
-        "not exactly-once, because 2 of 2 records got lost, first offset 0 ('p0' = 1): no effect of it is left; "
-        "at-most-once still holds."
-    ),
-    ("broken", "forget_lingering", "nothing_open"): (
-        "the transaction t1/e0 is open for ever: the last stable offset of partition 1 stays at 0, before record 1."
-    ),
-    ("broken", "forget_decision", "nothing_open"): (
-        "the transaction t0/e0 is open for ever: the last stable offset of partition 0 stays at 0, before record 0."
-    ),
-    ("naming", "one", "decided_first"): (
-        "record 1 is committed, but it belongs to checkpoint 1, and the last complete one is 0."
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "value", "claim"), SENTENCES)
-def test_a_counterexample_says_which_record_and_why(name: str, value: str, claim: str):
-    found = explored(**COMMITTED, **{name: value})
-    assert {violation.property: violation.because for violation in found.violations}[claim] == SENTENCES[
-        name, value, claim
-    ]
-
-
 def test_the_job_that_meets_the_same_error_again_does_not_end():
     found = explored(**COMMITTED, ticks=1, crashes=0, refused="raise")
     assert found.violations[0].because == "the job has failed 2 times, and would fail again."

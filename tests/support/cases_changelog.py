@@ -19,15 +19,43 @@ TWICE = {"words": "hello-hello", **QUIET}
 RETRACTIONS = {**QUIET, "hits": "retractions"}
 
 BROKEN = [
-    ({**QUIET, "broken": "add_only"}, {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9}),
+    (
+        {**QUIET, "broken": "add_only"},
+        {"equals_batch": 9, "one_row": 9, "total": 9, "ends_equal": 9},
+        {
+            "equals_batch": "after 3 records hello = 1 is in the table: it has hello = 1, hello = 2, world = 1, "
+            "the batch query hello = 2, world = 1."
+        },
+    ),
     ({**QUIET, "broken": "retract_new"}, {"equals_batch": 11, "one_row": 11, "total": 11, "ends_equal": 11}),
     ({**QUIET, **UPSERT, "at_most": 1, "broken": "no_delete"}, {"equals_batch": 7, "ends_equal": 7}),
-    ({**TWO_STEPS, "broken": "stored_at_delete"}, {"equals_batch": 11, "total": 11, "ends_equal": 11}),
-    ({**RETRACTIONS, "losses": 1}, {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10}),
-    ({**RETRACTIONS, "repeats": 1, "unknown": "owed"}, {"total": 13}),
+    (
+        {**TWO_STEPS, "broken": "stored_at_delete"},
+        {"equals_batch": 11, "total": 11, "ends_equal": 11},
+        {
+            "equals_batch": "after 3 records hello = 2 is missing: it has world = 1, the batch query hello = 2, world = 1."
+        },
+    ),
+    (
+        {**RETRACTIONS, "losses": 1},
+        {"equals_batch": 10, "one_row": 10, "total": 10, "ends_equal": 10},
+        {
+            "one_row": "hello has more than one row: hello = 1, hello = 2.",
+            "total": "the counts add up to 4 after 3 records: hello = 1, hello = 2, world = 1.",
+        },
+    ),
+    (
+        {**RETRACTIONS, "repeats": 1, "unknown": "owed"},
+        {"total": 13},
+        {"total": "the counts add up to 2 after 3 records: hello = 1 (-1 times), hello = 2, world = 1."},
+    ),
     ({**RETRACTIONS, **TWICE, "swaps": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 8}),
     ({**QUIET, **UPSERT, "losses": 1}, {"equals_batch": 2, "total": 2, "ends_equal": 8}),
-    ({**TWICE, **UPSERT, "swaps": 1}, {"equals_batch": 6, "total": 6, "ends_equal": 6}),
+    (
+        {**TWICE, **UPSERT, "swaps": 1},
+        {"equals_batch": 6, "total": 6, "ends_equal": 6},
+        {"equals_batch": "after 2 records hello = 1 is in the table: it has hello = 1, the batch query hello = 2."},
+    ),
     ({**QUIET, "query_crashes": 1}, {"equals_batch": 8, "one_row": 8, "total": 8, "ends_equal": 16}),
     ({"position": "after"}, {"equals_batch": 7, "one_row": 7, "total": 7, "ends_equal": 18}),
     ({"position": "before"}, {"equals_batch": 5, "total": 5, "one_row": 16, "ends_equal": 16}),

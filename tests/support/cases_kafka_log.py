@@ -15,13 +15,47 @@ COMMITTED = {"isolation": "read_committed"}
 UNCOMMITTED = {"isolation": "read_uncommitted"}
 
 BROKEN = [
-    ({**COMMITTED, "broken": "last_stable_offset"}, {"no_precommitted_read": 13, "no_aborted_read": 20}),
-    ({**COMMITTED, "broken": "early_commit"}, {"decided_first": 6, "no_duplicate": 21}),
-    ({**COMMITTED, "broken": "init_first"}, {"no_loss": 16}),
-    ({**COMMITTED, "broken": "forget_lingering"}, {"nothing_open": 20}),
-    ({**COMMITTED, "broken": "forget_decision"}, {"nothing_open": 10}),
+    (
+        {**COMMITTED, "broken": "last_stable_offset"},
+        {"no_precommitted_read": 13, "no_aborted_read": 20},
+        {
+            "no_precommitted_read": "exactly-once, because every one of the 2 records came out once; meanwhile a reader saw offset 0 ('p0' = 1) "
+            "before its transaction was decided."
+        },
+    ),
+    (
+        {**COMMITTED, "broken": "early_commit"},
+        {"decided_first": 6, "no_duplicate": 21},
+        {"decided_first": "record 0 is committed, but it belongs to checkpoint 0, and none is complete."},
+    ),
+    (
+        {**COMMITTED, "broken": "init_first"},
+        {"no_loss": 16},
+        {
+            "no_loss": "not exactly-once, because 2 of 2 records got lost, first offset 0 ('p0' = 1): no effect of it is left; "
+            "at-most-once still holds."
+        },
+    ),
+    (
+        {**COMMITTED, "broken": "forget_lingering"},
+        {"nothing_open": 20},
+        {
+            "nothing_open": "the transaction t1/e0 is open for ever: the last stable offset of partition 1 stays at 0, before record 1."
+        },
+    ),
+    (
+        {**COMMITTED, "broken": "forget_decision"},
+        {"nothing_open": 10},
+        {
+            "nothing_open": "the transaction t0/e0 is open for ever: the last stable offset of partition 0 stays at 0, before record 0."
+        },
+    ),
     ({**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0}, {"no_duplicate": 18, "nothing_open": 18}),
-    ({**COMMITTED, "naming": "one"}, {"decided_first": 13, "no_duplicate": 24}),
+    (
+        {**COMMITTED, "naming": "one"},
+        {"decided_first": 13, "no_duplicate": 24},
+        {"decided_first": "record 1 is committed, but it belongs to checkpoint 1, and the last complete one is 0."},
+    ),
     ({**COMMITTED, "rollbacks": 1}, {"no_duplicate": 23}),
     ({**COMMITTED, "positions": "after_rows"}, {"no_duplicate": 15}),
     ({**COMMITTED, "ticks": 1, "crashes": 0}, {"no_loss": 14}),
