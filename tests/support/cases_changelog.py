@@ -33,7 +33,8 @@ BROKEN = [
         {**TWO_STEPS, "broken": "stored_at_delete"},
         {"equals_batch": 11, "total": 11, "ends_equal": 11},
         {
-            "equals_batch": "after 3 records hello = 2 is missing: it has world = 1, the batch query hello = 2, world = 1."
+            "equals_batch": "after 3 records hello = 2 is missing: it has world = 1, the batch query hello = 2, "
+            "world = 1."
         },
     ),
     (

@@ -19,7 +19,8 @@ BROKEN = [
         {**COMMITTED, "broken": "last_stable_offset"},
         {"no_precommitted_read": 13, "no_aborted_read": 20},
         {
-            "no_precommitted_read": "exactly-once, because every one of the 2 records came out once; meanwhile a reader saw offset 0 ('p0' = 1) "
+            "no_precommitted_read": "exactly-once, because every one of the 2 records came out once; meanwhile "
+            "a reader saw offset 0 ('p0' = 1) "
             "before its transaction was decided."
         },
     ),
@@ -32,7 +33,8 @@ BROKEN = [
         {**COMMITTED, "broken": "init_first"},
         {"no_loss": 16},
         {
-            "no_loss": "not exactly-once, because 2 of 2 records got lost, first offset 0 ('p0' = 1): no effect of it is left; "
+            "no_loss": "not exactly-once, because 2 of 2 records got lost, first offset 0 ('p0' = 1): no effect "
+            "of it is left; "
             "at-most-once still holds."
         },
     ),
@@ -40,14 +42,16 @@ BROKEN = [
         {**COMMITTED, "broken": "forget_lingering"},
         {"nothing_open": 20},
         {
-            "nothing_open": "the transaction t1/e0 is open for ever: the last stable offset of partition 1 stays at 0, before record 1."
+            "nothing_open": "the transaction t1/e0 is open for ever: the last stable offset of partition 1 "
+            "stays at 0, before record 1."
         },
     ),
     (
         {**COMMITTED, "broken": "forget_decision"},
         {"nothing_open": 10},
         {
-            "nothing_open": "the transaction t0/e0 is open for ever: the last stable offset of partition 0 stays at 0, before record 0."
+            "nothing_open": "the transaction t0/e0 is open for ever: the last stable offset of partition 0 "
+            "stays at 0, before record 0."
         },
     ),
     ({**COMMITTED, "broken": "no_fencing", "zombies": 1, "crashes": 0}, {"no_duplicate": 18, "nothing_open": 18}),
