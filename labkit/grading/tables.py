@@ -45,7 +45,7 @@ def read(path: Path, what: str) -> list[Row]:
     except OSError as error:
         raise InvalidInput(f"{name}: {what} cannot be read ({error.strerror}); name a CSV file.") from None
     if len(raw) > MOST_BYTES:
-        raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB.")
+        raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB; name a smaller file.")
     written = _decoded(raw)
     if "\0" in written:
         raise InvalidInput(f"{name}: {what} is not text; save it as CSV.")

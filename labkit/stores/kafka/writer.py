@@ -71,7 +71,7 @@ class KafkaTransaction:
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an abort before this check removes the note, and an abort after it finds a vote.
             if self._journal.note(self.handle) != self._note:
-                raise self._aborted("another driver has aborted it")
+                raise self._aborted("an abort has removed its note")
             flush(self._writer)
             self._check(self._sent)
             # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
