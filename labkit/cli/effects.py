@@ -5,16 +5,21 @@ printing.
 import errno
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from labkit.cli.common import Json, Out
+from labkit.cli.options import parameter, typed_options
 from labkit.core.errors import InvalidInput, LabError
+from labkit.core.kinds import Amount, Many, Text
+from labkit.core.options import Options, option, options_of, with_arguments
 from labkit.host import durable
+from labkit.host.path_kinds import AnyPath, Folder
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.xray import XRay
@@ -26,30 +31,42 @@ _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
 """The errors of a place that cannot contain a folder, for example below /proc."""
 
 
-def effects(
-    command: Annotated[
-        str | None,
-        typer.Option("--command", metavar="CMD", help="The command that starts the pipeline, run by a shell."),
-    ] = None,
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Run nothing; compare records that --out has written. Name two or more."),
-    ] = None,
-    watch: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="A folder of the pipeline; may be repeated. Default: the current one."),
-    ] = None,
-    lane: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=GLOB",
-            help="Draw files that match a pattern in a row of this name, as decision='manifests/*'; may be repeated.",
-        ),
-    ] = None,
-    limit: Annotated[float, typer.Option(help="Kill a command that has done nothing for this many seconds.")] = 30.0,
-    as_json: Json = False,
-    out: Out = None,
-) -> int:
+@dataclass(frozen=True)
+class Watched(Options):
+    """The options of `labkit effects`."""
+
+    VERB = "labkit effects"
+
+    pipeline: str | None = option(
+        Text(metavar="CMD"), None, "The command that starts the pipeline, run by a shell.", keyword="command"
+    )
+    beside: tuple[Path, ...] = option(
+        Many(AnyPath("DIR")),
+        (),
+        "Run nothing; compare records that --out has written. Name two or more.",
+        check=lambda chosen: chosen.check_beside(),
+    )
+    watch: tuple[Path, ...] = option(
+        Many(Folder("DIR", present=True)), (), "A folder of the pipeline; may be repeated. Default: the current one."
+    )
+    lane: tuple[str, ...] = option(
+        Many(Text(metavar="NAME=GLOB")),
+        (),
+        "Draw files that match a pattern in a row of this name, as decision='manifests/*'; may be repeated.",
+    )
+    limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
+
+    def check_beside(self) -> None:
+        """Raise `InvalidInput` unless there is either a command or records to compare."""
+        if self.beside and (self.pipeline is not None or self.watch or self.lane):
+            raise InvalidInput(
+                "--beside only compares records and runs no command; leave --command, --watch and --lane out."
+            )
+        if not self.beside and self.pipeline is None:
+            raise InvalidInput("Missing option '--command'; or name two records with --beside.")
+
+
+def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, **words: object) -> int:
     """Run a pipeline once, and show its durable effects in order: plan, data, decision, and what a power cut may take.
 
     Nothing is killed. Works for whatever runs on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command failed,
@@ -58,37 +75,24 @@ def effects(
     from labkit.crashtest.blackbox.lanes import Lanes
     from labkit.crashtest.blackbox.xray import xray
 
-    if beside:
-        if command is not None or watch or lane:
-            raise InvalidInput(
-                "--beside only compares records and runs no command; leave --command, --watch and --lane out."
-            )
-        return _compare_records(beside, out, as_json=as_json)
-    if command is None:
-        raise InvalidInput("Missing option '--command'; or name two records with --beside.")
-    if limit <= 0:
-        raise InvalidInput("--limit must be more than 0.")
-    folders = [_folder(each) for each in watch or [Path()]]
-    lanes = Lanes(lane or ())
+    chosen = Watched.plan(typed_options(context, options_of(Watched), words))
+    if chosen.pipeline is None:
+        return _compare_records(chosen.beside, out, as_json=as_json)
+    lanes = Lanes(chosen.lane)
     _check_new(out)
     with ExitStack() as stack:
         place = (
             Path(stack.enter_context(tempfile.TemporaryDirectory())) if out is None else stack.enter_context(_new(out))
         )
         log = place / "command.log"
-        result = xray(command, folders, log, lanes=lanes, limit=limit)
+        result = xray(chosen.pipeline, chosen.watch or [Path.cwd()], log, lanes=lanes, limit=chosen.limit)
         if out is not None:
             _keep(out, result.text(), result.to_json(), result.picture())
         print(json.dumps(result.to_json()) if as_json else result.text())
         return _code(result, log)
 
 
-def _folder(path: Path) -> Path:
-    if not path.is_dir():
-        raise InvalidInput(
-            f"--watch {path}: there is no such folder; name one that the pipeline writes to, and make it first."
-        )
-    return path.resolve()
+effects = with_arguments(effects, [parameter(each) for each in options_of(Watched)])
 
 
 def _check_new(out: Path | None) -> None:
@@ -129,7 +133,7 @@ def _writing(out: Path) -> Iterator[None]:
         raise
 
 
-def _compare_records(records: list[Path], out: Path | None, *, as_json: bool) -> int:
+def _compare_records(records: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
     """Show several records on one page."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 

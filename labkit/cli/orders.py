@@ -1,14 +1,19 @@
 """`labkit orders`: the table of orders of writes, one design of it, and the smallest change that mends a design."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from labkit.cli.common import Json
+from labkit.cli.options import parameter, typed_options
 from labkit.core.errors import InvalidInput
+from labkit.core.kinds import Many, Switch, Text
+from labkit.core.options import Options, option, options_of, with_arguments
+from labkit.host.path_kinds import AnyPath
 
 if TYPE_CHECKING:
     from labkit.sim.orders.cheapest import Change
@@ -18,57 +23,46 @@ _UNKNOWN = 2
 """The exit code for a record that contains an effect without a matching row."""
 
 
-def orders(
-    design: Annotated[
-        str,
-        typer.Option(
-            "--design",
-            help='The name of a listed design, or the writes in their order: "plan > visible+marker > decision; '
-            "transaction; "
-            'from decision, skips marked".',
-        ),
-    ] = "",
-    cheapest: Annotated[
-        bool, typer.Option("--cheapest", help="Also search the smallest change that makes the design exactly-once.")
-    ] = False,
-    quietly: Annotated[
-        bool,
-        typer.Option("--quietly", help="With --cheapest: no reader may see a value go back or part of a step either."),
-    ] = False,
-    hold: Annotated[
-        str,
-        typer.Option(
-            "--hold",
-            help="With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision.",
-        ),
-    ] = "",
-    of: Annotated[
-        Path | None,
-        typer.Option(
-            "--of",
-            metavar="RECORD",
-            help="List the designs that match a pipeline's record, which labkit effects --out has written.",
-        ),
-    ] = None,
-    write: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--write",
-            metavar="EFFECT=WRITE",
-            help="With --of: the kind of write that an effect is, as 'write store/all.txt=visible', or "
-            "=nothing; may be repeated.",
-        ),
-    ] = None,
-    ends: Annotated[
-        str,
-        typer.Option(
-            "--ends",
-            metavar="EFFECT",
-            help="With --of: the effect that ends a step; by default a step ends when a write is repeated.",
-        ),
-    ] = "",
-    as_json: Json = False,
-) -> int:
+@dataclass(frozen=True)
+class Question(Options):
+    """The options of `labkit orders`."""
+
+    VERB = "labkit orders"
+
+    design: str = option(
+        Text(),
+        "",
+        'The name of a listed design, or the writes in their order: "plan > visible+marker > decision; transaction; '
+        'from decision, skips marked".',
+    )
+    cheapest: bool = option(
+        Switch(), default=False, help="Also search the smallest change that makes the design exactly-once."
+    )
+    quietly: bool = option(
+        Switch(), default=False, help="With --cheapest: no reader may see a value go back or part of a step either."
+    )
+    hold: str = option(
+        Text(), "", "With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision."
+    )
+    of: Path | None = option(
+        AnyPath("RECORD"),
+        None,
+        "List the designs that match a pipeline's record, which labkit effects --out has written.",
+    )
+    write: tuple[str, ...] = option(
+        Many(Text(metavar="EFFECT=WRITE")),
+        (),
+        "With --of: the kind of write that an effect is, as 'write store/all.txt=visible', or =nothing; may be "
+        "repeated.",
+    )
+    ends: str = option(
+        Text(metavar="EFFECT"),
+        "",
+        "With --of: the effect that ends a step; by default a step ends when a write is repeated.",
+    )
+
+
+def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
 
     Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever
@@ -77,20 +71,21 @@ def orders(
     from labkit.sim.orders.named import named
     from labkit.teach.orders import Order
 
-    if of is not None:
-        if design or cheapest:
+    question = Question.plan(typed_options(context, options_of(Question), words))
+    if question.of is not None:
+        if question.design or question.cheapest:
             raise InvalidInput("--of takes the design from a record; leave --design and --cheapest out.")
-        return _of(of, write or [], ends, as_json=as_json)
-    if write or ends:
+        return _of(question.of, question.write, question.ends, as_json=as_json)
+    if question.write or question.ends:
         raise InvalidInput("--write and --ends describe a record, but none is given; name one with --of.")
-    if not design:
-        if cheapest or quietly or hold:
+    if not question.design:
+        if question.cheapest or question.quietly or question.hold:
             raise InvalidInput(
                 "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest."
             )
         return _table(as_json=as_json)
-    order = Order(named(design))
-    changes = order.cheapest(quietly=quietly, held=_writes(hold)) if cheapest else None
+    order = Order(named(question.design))
+    changes = order.cheapest(quietly=question.quietly, held=_writes(question.hold)) if question.cheapest else None
     if as_json:
         print(json.dumps(_plain(order, changes)))
     else:
@@ -98,7 +93,10 @@ def orders(
     return int(not order.is_exactly_once)
 
 
-def _of(record: Path, rows: list[str], ends: str, *, as_json: bool) -> int:
+orders = with_arguments(orders, [parameter(each) for each in options_of(Question)])
+
+
+def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
     """Locate the recorded pipeline in the table."""
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
