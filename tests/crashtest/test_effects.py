@@ -410,7 +410,7 @@ def test_the_command_line(place: Path, tmp_path: Path, capsys: pytest.CaptureFix
     [
         (["--command", "true", "--watch", "missing"], 64, "--watch missing: there is no such folder"),
         (["--command", "true", "--lane", "x"], 64, "write NAME=GLOB"),
-        (["--command", "true", "--out", "offsets"], 64, "is there already"),
+        (["--command", "true", "--out", "offsets"], 64, "already exists"),
         (["--command", "true"], 2, "no durable effect was seen"),
         (["--command", "echo x > a; no-such-program"], 1, "ended with status 127"),
         (["--command", "echo x > a; sleep 600", "--limit", "1"], 0, "did nothing more and did not end"),
