@@ -363,7 +363,7 @@ links = {"source": "log", "engine": "log-then-commit", "sink": "two_phase"}
 lab.check("01-links")
 
 # %% [raw] tags=["expected"]
-# 01-links: not attempted (2 points); lab.hint("01-links") helps.
+# 01-links: not attempted (2 points); lab.hint("01-links") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 01-weakest
@@ -377,7 +377,7 @@ weakest_answer = "c"
 lab.check("01-weakest")
 
 # %% [raw] tags=["expected"]
-# 01-weakest: not attempted (1 point); lab.hint("01-weakest") helps.
+# 01-weakest: not attempted (1 point); lab.hint("01-weakest") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

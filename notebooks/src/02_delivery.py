@@ -338,7 +338,7 @@ def receive(id, table, memory):
 lab.check("02-dedup")
 
 # %% [raw] tags=["expected"]
-# 02-dedup: not attempted (4 points); lab.hint("02-dedup") helps.
+# 02-dedup: not attempted (4 points); lab.hint("02-dedup") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 02-chain
@@ -352,7 +352,7 @@ chain_settings = {"retry": True, "dedup": "durable", "ids": "derived"}
 lab.check("02-chain")
 
 # %% [raw] tags=["expected"]
-# 02-chain: not attempted (2 points); lab.hint("02-chain") helps.
+# 02-chain: not attempted (2 points); lab.hint("02-chain") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 02-tcp
@@ -366,7 +366,7 @@ tcp_answer = "b"
 lab.check("02-tcp")
 
 # %% [raw] tags=["expected"]
-# 02-tcp: not attempted (1 point); lab.hint("02-tcp") helps.
+# 02-tcp: not attempted (1 point); lab.hint("02-tcp") gives a hint.
 
 # %% [markdown]
 # ## What is not promised

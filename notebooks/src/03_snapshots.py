@@ -346,7 +346,7 @@ def consistent(parts):
 lab.check("03-cut")
 
 # %% [raw] tags=["expected"]
-# 03-cut: not attempted (5 points); lab.hint("03-cut") helps.
+# 03-cut: not attempted (5 points); lab.hint("03-cut") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 03-moment
@@ -360,7 +360,7 @@ moment_answer = "c"
 lab.check("03-moment")
 
 # %% [raw] tags=["expected"]
-# 03-moment: not attempted (1 point); lab.hint("03-moment") helps.
+# 03-moment: not attempted (1 point); lab.hint("03-moment") gives a hint.
 
 # %% [markdown]
 # ## What remains true

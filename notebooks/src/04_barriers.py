@@ -384,7 +384,7 @@ def align(inputs, came, ended):
 lab.check("04-align")
 
 # %% [raw] tags=["expected"]
-# 04-align: not attempted (5 points); lab.hint("04-align") helps.
+# 04-align: not attempted (5 points); lab.hint("04-align") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 04-settings
@@ -398,7 +398,7 @@ job_settings = {"mode": "aligned", "sink": "two_phase", "retention": "keep"}
 lab.check("04-settings")
 
 # %% [raw] tags=["expected"]
-# 04-settings: not attempted (2 points); lab.hint("04-settings") helps.
+# 04-settings: not attempted (2 points); lab.hint("04-settings") gives a hint.
 
 # %% [markdown]
 # ## What this is called in Flink, Spark and Kafka

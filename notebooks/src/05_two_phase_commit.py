@@ -250,7 +250,7 @@ def recover(log):
 lab.check("05-recovery")
 
 # %% [raw] tags=["expected"]
-# 05-recovery: not attempted (4 points); lab.hint("05-recovery") helps.
+# 05-recovery: not attempted (4 points); lab.hint("05-recovery") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -272,7 +272,7 @@ def atomic(logs):
 lab.check("05-atomic")
 
 # %% [raw] tags=["expected"]
-# 05-atomic: not attempted (3 points); lab.hint("05-atomic") helps.
+# 05-atomic: not attempted (3 points); lab.hint("05-atomic") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 05-blocked
@@ -286,7 +286,7 @@ blocked_answer = "b"
 lab.check("05-blocked")
 
 # %% [raw] tags=["expected"]
-# 05-blocked: not attempted (1 point); lab.hint("05-blocked") helps.
+# 05-blocked: not attempted (1 point); lab.hint("05-blocked") gives a hint.
 
 # %% [markdown]
 # ## What remains true

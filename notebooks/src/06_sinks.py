@@ -451,7 +451,7 @@ def key(row):
 lab.check("06-key")
 
 # %% [raw] tags=["expected"]
-# 06-key: not attempted (2 points); lab.hint("06-key") helps.
+# 06-key: not attempted (2 points); lab.hint("06-key") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -474,7 +474,7 @@ def commit(batch, rows, confirmed):
 lab.check("06-wal")
 
 # %% [raw] tags=["expected"]
-# 06-wal: not attempted (4 points); lab.hint("06-wal") helps.
+# 06-wal: not attempted (4 points); lab.hint("06-wal") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -496,7 +496,7 @@ def recover_and_commit(decided, stored, found):
 lab.check("06-recover")
 
 # %% [raw] tags=["expected"]
-# 06-recover: not attempted (5 points); lab.hint("06-recover") helps.
+# 06-recover: not attempted (5 points); lab.hint("06-recover") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -522,7 +522,7 @@ def steady(seen):
 lab.check("06-jump")
 
 # %% [raw] tags=["expected"]
-# 06-jump: not attempted (3 points); lab.hint("06-jump") helps.
+# 06-jump: not attempted (3 points); lab.hint("06-jump") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

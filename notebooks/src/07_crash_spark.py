@@ -307,7 +307,7 @@ sink_settings = {"sink": "batch_marker", "store": "sqlite", "order": None}
 lab.check("07-sink")
 
 # %% [raw] tags=["expected"]
-# 07-sink: not attempted (4 points); lab.hint("07-sink") helps.
+# 07-sink: not attempted (4 points); lab.hint("07-sink") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 07-why
@@ -324,7 +324,7 @@ to anybody who acts on what the table says now, such as an alarm or another job 
 lab.check("07-why")
 
 # %% [raw] tags=["expected"]
-# 07-why: not attempted (3 points); lab.hint("07-why") helps.
+# 07-why: not attempted (3 points); lab.hint("07-why") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

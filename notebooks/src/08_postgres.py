@@ -530,7 +530,7 @@ WHERE database = current_database() AND split_part(gid, '/', 1) = name
 lab.check("08-finish")
 
 # %% [raw] tags=["expected"]
-# 08-finish: not attempted (4 points); lab.hint("08-finish") helps.
+# 08-finish: not attempted (4 points); lab.hint("08-finish") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 08-orphan
@@ -544,7 +544,7 @@ orphan_answer = "c"
 lab.check("08-orphan")
 
 # %% [raw] tags=["expected"]
-# 08-orphan: not attempted (1 point); lab.hint("08-orphan") helps.
+# 08-orphan: not attempted (1 point); lab.hint("08-orphan") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

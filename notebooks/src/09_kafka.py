@@ -446,7 +446,7 @@ def visible(log):
 lab.check("09-visible")
 
 # %% [raw] tags=["expected"]
-# 09-visible: not attempted (4 points); lab.hint("09-visible") helps.
+# 09-visible: not attempted (4 points); lab.hint("09-visible") gives a hint.
 
 # %% tags=["exercise"]
 # exercise 09-offsets
@@ -460,7 +460,7 @@ offsets_answer = "b"
 lab.check("09-offsets")
 
 # %% [raw] tags=["expected"]
-# 09-offsets: not attempted (1 point); lab.hint("09-offsets") helps.
+# 09-offsets: not attempted (1 point); lab.hint("09-offsets") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

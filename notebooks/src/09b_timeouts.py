@@ -365,7 +365,7 @@ def transaction_timeout(interval, checkpoint, tolerated, downtime, pause):
 lab.check("09b-timeout")
 
 # %% [raw] tags=["expected"]
-# 09b-timeout: not attempted (4 points); lab.hint("09b-timeout") helps.
+# 09b-timeout: not attempted (4 points); lab.hint("09b-timeout") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

@@ -314,7 +314,7 @@ def broken(store, job):
 lab.check("09c-demands")
 
 # %% [raw] tags=["expected"]
-# 09c-demands: not attempted (4 points); lab.hint("09c-demands") helps.
+# 09c-demands: not attempted (4 points); lab.hint("09c-demands") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -335,7 +335,7 @@ def clean(read, ends):
 lab.check("09c-early")
 
 # %% [raw] tags=["expected"]
-# 09c-early: not attempted (3 points); lab.hint("09c-early") helps.
+# 09c-early: not attempted (3 points); lab.hint("09c-early") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

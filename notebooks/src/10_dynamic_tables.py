@@ -498,7 +498,7 @@ def messages(way, word, before, after):
 lab.check("10-messages")
 
 # %% [raw] tags=["expected"]
-# 10-messages: not attempted (4 points); lab.hint("10-messages") helps.
+# 10-messages: not attempted (4 points); lab.hint("10-messages") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -524,7 +524,7 @@ def apply(rows, message):
 lab.check("10-apply")
 
 # %% [raw] tags=["expected"]
-# 10-apply: not attempted (4 points); lab.hint("10-apply") helps.
+# 10-apply: not attempted (4 points); lab.hint("10-apply") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -546,7 +546,7 @@ def right(table, words):
 lab.check("10-prefix")
 
 # %% [raw] tags=["expected"]
-# 10-prefix: not attempted (3 points); lab.hint("10-prefix") helps.
+# 10-prefix: not attempted (3 points); lab.hint("10-prefix") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

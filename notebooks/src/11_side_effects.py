@@ -437,7 +437,7 @@ def price(order, versions):
 lab.check("11-price")
 
 # %% [raw] tags=["expected"]
-# 11-price: not attempted (3 points); lab.hint("11-price") helps.
+# 11-price: not attempted (3 points); lab.hint("11-price") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -458,7 +458,7 @@ def key_of_call(row):
 lab.check("11-call")
 
 # %% [raw] tags=["expected"]
-# 11-call: not attempted (4 points); lab.hint("11-call") helps.
+# 11-call: not attempted (4 points); lab.hint("11-call") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

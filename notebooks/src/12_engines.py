@@ -349,7 +349,7 @@ def order(store, quiet):
 lab.check("12-order")
 
 # %% [raw] tags=["expected"]
-# 12-order: not attempted (4 points); lab.hint("12-order") helps.
+# 12-order: not attempted (4 points); lab.hint("12-order") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -377,7 +377,7 @@ def next_step(engine, left):
 lab.check("12-restart")
 
 # %% [raw] tags=["expected"]
-# 12-restart: not attempted (4 points); lab.hint("12-restart") helps.
+# 12-restart: not attempted (4 points); lab.hint("12-restart") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

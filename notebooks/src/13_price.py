@@ -315,7 +315,7 @@ def waits(first, second):
 lab.check("13-wait")
 
 # %% [raw] tags=["expected"]
-# 13-wait: not attempted (3 points); lab.hint("13-wait") helps.
+# 13-wait: not attempted (3 points); lab.hint("13-wait") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -337,7 +337,7 @@ def longest(job):
 lab.check("13-longest")
 
 # %% [raw] tags=["expected"]
-# 13-longest: not attempted (4 points); lab.hint("13-longest") helps.
+# 13-longest: not attempted (4 points); lab.hint("13-longest") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -358,7 +358,7 @@ def best_interval(cost, between):
 lab.check("13-best")
 
 # %% [raw] tags=["expected"]
-# 13-best: not attempted (5 points); lab.hint("13-best") helps.
+# 13-best: not attempted (5 points); lab.hint("13-best") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

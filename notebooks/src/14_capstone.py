@@ -361,7 +361,7 @@ guarantees = {
 lab.check("14-judge")
 
 # %% [raw] tags=["expected"]
-# 14-judge: not attempted (4 points); lab.hint("14-judge") helps.
+# 14-judge: not attempted (4 points); lab.hint("14-judge") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -407,7 +407,7 @@ def guarantee(requests):
 lab.check("14-kills")
 
 # %% [raw] tags=["expected"]
-# 14-kills: not attempted (4 points); lab.hint("14-kills") helps.
+# 14-kills: not attempted (4 points); lab.hint("14-kills") gives a hint.
 
 
 # %% tags=["exercise"]
@@ -436,7 +436,7 @@ def write_batch(db, query, batch, rows):
 lab.check("14-table")
 
 # %% [raw] tags=["expected"]
-# 14-table: not attempted (8 points); lab.hint("14-table") helps.
+# 14-table: not attempted (8 points); lab.hint("14-table") gives a hint.
 
 # %% tags=["check"]
 lab.crash_test(lab.save_sink(write_batch, "my_table.py"))  # two to three minutes, when your sink is written
@@ -460,7 +460,7 @@ the old ones stay, and the new ones are lost. Then the plan of the batch has to 
 lab.check("14-report")
 
 # %% [raw] tags=["expected"]
-# 14-report: not attempted (4 points); lab.hint("14-report") helps.
+# 14-report: not attempted (4 points); lab.hint("14-report") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

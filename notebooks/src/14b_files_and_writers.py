@@ -304,7 +304,7 @@ def write_files(folder, query, batch, rows):
 lab.check("14b-folder")
 
 # %% [raw] tags=["expected"]
-# 14b-folder: not attempted (8 points); lab.hint("14b-folder") helps.
+# 14b-folder: not attempted (8 points); lab.hint("14b-folder") gives a hint.
 
 # %% tags=["check"]
 lab.crash_test(lab.save_sink(write_files, "my_folder.py", "folder"))  # the same for a folder
@@ -343,7 +343,7 @@ def write_fenced(db, epoch, query, batch, rows):
 lab.check("14b-writers")
 
 # %% [raw] tags=["expected"]
-# 14b-writers: not attempted (5 points); lab.hint("14b-writers") helps.
+# 14b-writers: not attempted (5 points); lab.hint("14b-writers") gives a hint.
 
 # %% [markdown]
 # ## Check yourself
