@@ -165,7 +165,7 @@ def test_an_answer_that_leans_on_a_demonstration_does_not_pass(shell, capsys) ->
     shell.user_ns["naive"] = [1]
     shell.history_manager.reset()
     said = executed(shell, capsys, leaning)
-    assert "in this notebook your answer passes" in said
+    assert "your answer passes in this notebook" in said
     assert "It uses naive, which only an unchanged cell" in said
     assert progress.of(NAME)["state"] == "not yet"
 
@@ -253,7 +253,7 @@ def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("{", "this is no notebook"), (nbformat.writes(nbformat.v4.new_notebook()), "holds no exercise")],
+    [("{", "not a notebook"), (nbformat.writes(nbformat.v4.new_notebook()), "no cell of it answers")],
 )
 def test_what_is_no_notebook_of_the_lab_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint):

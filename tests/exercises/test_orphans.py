@@ -55,7 +55,7 @@ def test_nothing_is_left_on_the_server_and_the_next_case_may_use_the_same_names(
         ("SELECT nextval('s')", "does not exist"),
         ("SELECT NULL", "NULL"),
         ("SELECT 'x' FROM generate_series(1, 51)", "more than 50 rows"),
-        ("SELECT 1, 2 FROM job", "gives '1'"),
+        ("SELECT 1, 2 FROM job", "returns '1'"),
         ("SELECT 'COMMIT PREPARED ''nobody/1/0'''", "does not exist"),
     ],
 )
@@ -116,16 +116,16 @@ def test_every_form_of_a_constant_is_sent(form: str):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("SELECT set_config('default_transaction_read_only', 'on', false)", "gives 'on'"),
+        ("SELECT set_config('default_transaction_read_only', 'on', false)", "returns 'on'"),
         ("SELECT set_config('transaction_read_only', 'off', false)", "read-write mode"),
-        ("SELECT set_config('statement_timeout', '0', false)", "gives '0'"),
+        ("SELECT set_config('statement_timeout', '0', false)", "returns '0'"),
         ("SELECT set_config('role', 'labkit', false)", "permission denied"),
         ("SELECT set_config('client_encoding', 'SJIS', false) || '\u2460'", "codec"),
         ("SELECT lo_from_bytea(4711, 'x')::text", "read-only"),
         ("SELECT pg_logical_emit_message(false, 'x', 'y')::text", "permission denied"),
-        ("SELECT pg_notify('x', 'y')::text", "gives ''"),
+        ("SELECT pg_notify('x', 'y')::text", "returns ''"),
         ("SELECT query_to_xml('DELETE FROM job', true, true, '')::text", "not allowed"),
-        ("SELECT pg_advisory_lock(1)::text", "gives ''"),
+        ("SELECT pg_advisory_lock(1)::text", "returns ''"),
         ("DELETE FROM job RETURNING name", "syntax error"),
         ("SELECT 'x' FROM generate_series(1, 10000)", "more than 50 rows"),
         (

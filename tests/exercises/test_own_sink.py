@@ -289,7 +289,7 @@ LONG = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        (f"{LONG}SELECT count(*) FROM n", "took more than 2 s of a processor"),
+        (f"{LONG}SELECT count(*) FROM n", "took more than 2 s"),
         (f"{LONG}SELECT x FROM n", "more than 1000 rows"),
         ("SELECT length(hex(zeroblob(400000000)))", "too big|Memory"),
         ("SELECT x'ff'", "JSON serializable"),
@@ -324,7 +324,7 @@ def test_a_file_outside_of_the_folder_is_refused(name: Any, tmp_path: Path) -> N
 
     found = judged("14b-folder", write_files)
     assert not found.passed
-    assert "a name has letters" in found.message
+    assert "a file name has" in found.message
     assert not (tmp_path / "out").exists()
 
 
@@ -339,8 +339,8 @@ def test_a_sink_that_asks_for_ever_or_for_something_else_is_told_so() -> None:
     def by_chance(db: Any, *_: Any) -> None:
         db.execute(f"SELECT {time.monotonic_ns()}")
 
-    assert "more than 40 things" in judged("14-table", endless).message
-    assert "which no table does" in judged("14-table", private).message
+    assert "more than 40 requests" in judged("14-table", endless).message
+    assert "which a table does not support" in judged("14-table", private).message
     assert "must not depend on chance" in judged("14-table", by_chance).message
 
 

@@ -91,7 +91,7 @@ def test_mistakes_are_sentences(server: Postgres) -> None:
     with pytest.raises(InvalidInput, match="no row"):
         session.run("SELECT 1 WHERE false").value  # noqa: B018  # it raises
     assert not server.is_private
-    assert "left alone" in server.kill()
+    assert "your own server" in server.kill()
 
 
 def test_what_was_prepared_and_forgotten_is_gone_with_the_next_call(server: Postgres) -> None:
