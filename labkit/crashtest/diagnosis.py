@@ -138,7 +138,7 @@ def _healthy(result: Result, log: Sequence[Effect]) -> Diagnosis:
 
 def _identity(result: Result, axis: str) -> Diagnosis:
     if axis == "lost":
-        why = f"{result.title}: the sink took its rows for those of an earlier query and skipped them"
+        why = f"{result.title}: the sink took its rows for those of an earlier query, and skipped or replaced them"
         return Diagnosis("key outlives the query", f"{why}, because its memory of a batch outlives the query", QUERY)
     return Diagnosis("identity", f"{result.title}: {result.because}", QUERY if result.stuck else MARKER)
 

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 from labkit.sim.blueprint import Blueprint, Scenario, play_to_the_end
 from labkit.sim.model import Action, Mood, Property
 from labkit.sim.parameters import Parameter, Whole
-from labkit.sim.rules import Event, Rule, RuleModel
+from labkit.sim.rules import Rule, RuleModel
 
 
 class State(NamedTuple):
@@ -53,7 +53,7 @@ class Light(RuleModel[State]):
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "press": Rule(_press, "Somebody presses the switch."),
-        "burn_out": Rule(_burn_out, "The light burns out.", Event.CRASH),
+        "burn_out": Rule(_burn_out, "The light burns out."),
     }
 
 
