@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from labkit.sim.blueprint import Blueprint, Scenario, play_to_the_end
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Durable, Mood, Property, Volatile
 from labkit.sim.parameters import Parameter, Whole
-from labkit.sim.rules import Rule, RuleModel
+from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class State(NamedTuple):
-    switched: int
-    is_lit: bool
+    switched: Durable[int]
+    is_lit: Volatile[bool]
 
 
 PARAMETERS: dict[str, Parameter] = {"times": Whole("How often the switch may be pressed.", 2, 0, 5)}
@@ -53,7 +53,7 @@ class Light(RuleModel[State]):
 
     rules: ClassVar[dict[str, Rule[State]]] = {
         "press": Rule(_press, "Somebody presses the switch."),
-        "burn_out": Rule(_burn_out, "The light burns out."),
+        "burn_out": Rule(_burn_out, "The light burns out.", Event.CRASH),
     }
 
 
