@@ -95,7 +95,8 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
         from labkit.cli.app import VERBS
 
         more = f"labkit {verb} --help" if verb in VERBS else "labkit --help"
-        return _say(f"{' '.join(word().split())} See {more}.".lstrip(), BAD_USAGE, debug=debug)
+        complaint = " ".join(word().split()).rstrip(".")
+        return _say(f"{complaint}. See {more}." if complaint else f"See {more}.", BAD_USAGE, debug=debug)
     sentence = f"labkit itself failed ({type(error).__name__}: {error}); run again with --debug to see where."
     return _say(sentence, OWN_FAULT, debug=debug)
 
