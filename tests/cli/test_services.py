@@ -73,7 +73,7 @@ def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["pu"], "services pu: unknown; did you mean 'up'?"),
+        (["pu"], "services pu: there is no such action; did you mean 'up'?"),
         (["up", "postgre"], "services postgre: unknown; did you mean 'postgres'?"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, pos
     options = "--store postgres --sink two_phase --crash sink.after_pre_commit@0 --between kill-server"
     code, out, words = labkit("run", *options.split(), LABKIT_POSTGRES=postgres)
     assert (code, out) == (69, "")
-    assert "needs a server of the lab's own: start one with labkit services up postgres" in words
+    assert "needs a server of the lab's own" in words
 
 
 @pytest.mark.spark

@@ -201,8 +201,8 @@ def test_the_answers_of_a_question_are_those_of_its_point(healthy: Healthy) -> N
         " db.execute('DELETE FROM orders'); db.commit()\"\n"
         '    subprocess.run([sys.executable, "-c", code], check=True)\n'
     )
-    (tmp,) = healthy(unseen + hidden)
-    assert "went between" in tmp
+    (doubt,) = healthy(unseen + hidden)
+    assert "disappeared between" in doubt
 
 
 def test_an_effect_and_its_json_are_one() -> None:

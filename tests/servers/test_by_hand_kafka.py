@@ -83,7 +83,7 @@ def test_a_refused_write_and_a_refused_beginning_are_sentences(broker: Kafka) ->
     topic.write("t", "hello")
     topic.wait_until_aborted("t")
     assert topic.write("t", "world").startswith("t: refused, ")
-    with pytest.raises(InvalidInput, match=r"topic.begin\('other'\) comes first"):
+    with pytest.raises(InvalidInput, match=r"call topic.begin\('other'\) first"):
         topic.write("other", "hello")
 
 
@@ -122,7 +122,7 @@ def test_the_checker_in_python() -> None:
     assert lab.timeouts(interval=10, checkpoint=1, transaction=3600).fit == "refused at start"
     with pytest.raises(InvalidInput, match="needs transaction"):
         lab.timeouts(interval=10, checkpoint=1)
-    with pytest.raises(InvalidInput, match="knows no paus; did you mean 'pause'"):
+    with pytest.raises(InvalidInput, match="no parameter paus; did you mean 'pause'"):
         lab.timeouts(interval=10, checkpoint=1, transaction=5, paus=1)
 
 

@@ -159,5 +159,5 @@ def test_every_field_of_a_process_is_marked():
 
     assert declared(Marked) == {"kept": "durable", "gone": "volatile"}
     assert crash(Marked(3, "much")) == Marked(3, "nothing")
-    with pytest.raises(TypeError, match=r"Forgotten\.kept is neither"):
+    with pytest.raises(TypeError, match=r"Forgotten\.kept must be typed"):
         crash(Forgotten(3))

@@ -139,7 +139,7 @@ def test_damaged_evidence_proves_nothing(content: str, tmp_path: Path):
     noted.note(Killed(Proof(session=1, signal=9, killed=[1], left=[], begun=time.time())))
     noted.conclude()
     assert isinstance(run.error, JobFailed)
-    assert "reached-1.json: damaged (" in str(run.error)
+    assert "reached-1.json: the evidence is damaged (" in str(run.error)
 
 
 @pytest.fixture
