@@ -91,7 +91,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
         (elsewhere, "elsewhere lies outside of this folder"),
         (by_name, "runs in two copies of the folder would both use"),
         (beside_it, "noted"),
-        (too_large, "holds more than 2000 files"),
+        (too_large, "more than 2000 files"),
         (own_reader, "in a copy of this folder it does not do the same"),
     ],
 )
