@@ -35,7 +35,7 @@ class Sample(NamedTuple):
     """When this reading ended, as a Unix time."""
 
     def changed(self) -> Span | None:
-        """Return the span in which the rows became as this reading shows them; None if it is unknown."""
+        """Return the interval in which the rows changed to those of this reading; None if it is unknown."""
         if self.since is None or self.until is None:
             return None
         return Span(self.since, self.until)

@@ -29,7 +29,7 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The events of a run that bound the moments of its rows if the store does not record them."""
+    """The events of a run between which its rows must have become visible, for stores that do not record the times."""
 
     begun: float | None
     ended: float
@@ -146,8 +146,9 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write the moments of rows into a file, one line for the first of several rows in sequence that share their
-    moments.
+    """Write into a file when each row was written and when it became readable.
+
+    Consecutive rows with the same times get one line, which has the number of the first of them.
     """
     lines, before = [], None
     for place, each in enumerate(shown):

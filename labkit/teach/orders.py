@@ -122,7 +122,7 @@ class Order:
         if claim is None:
             return next(iter(broken.values()))
         if claim not in broken:
-            raise InvalidInput(f"No schedule breaks {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
+            raise InvalidInput(f"No broken claim is called {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:

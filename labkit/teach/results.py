@@ -64,7 +64,9 @@ class Walk:
         """
         history = blueprint(self.walk.model.name).history
         if history is None:
-            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
+            raise InvalidInput(
+                f"The simulator {self.walk.model.name} has no external reader, so nobody can have seen wrong values in it."
+            )
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":

@@ -65,7 +65,10 @@ def how_many(settings: PipelineSettings) -> int:
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings with all paths moved to a copy in another folder. Raises `Shared` if a path lies outside."""
+    """Return the settings with every path changed to its place in `folder`, a copy of the folder of the pipeline.
+
+    Raises `Shared` if a path lies outside of the pipeline's folder, because both copies would then use it.
+    """
 
     def there(path: Path, option: str) -> Path:
         if not path.is_relative_to(settings.folder):

@@ -61,7 +61,10 @@ def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
 
 
 def without(effects: Sequence[Effect], taken: frozenset[str]) -> list[Effect]:
-    """Return the effects that are points: of a log, only its creation and its first write."""
+    """Return the effects before which the test may kill the pipeline.
+
+    For a log, whose path is in `taken`, these are only its creation and its first write.
+    """
     written: set[str] = set()
     kept = []
     for each in effects:

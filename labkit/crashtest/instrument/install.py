@@ -36,7 +36,9 @@ _installed: list[bool] = []
 
 
 def install() -> None:
-    """Install every instrument, now or when its module is imported; a second call does nothing."""
+    """Wrap every library whose effects the test records (`INSTRUMENTS`): now if it is imported already, else when it is
+    imported. A second call does nothing.
+    """
     if _installed:
         return
     _installed.append(True)

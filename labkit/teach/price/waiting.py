@@ -200,7 +200,10 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Yield a job that waits for orders, and kill it at the end of the block."""
+    """Yield a process that writes a batch for each line on its standard input, and kill it at the end of the block.
+
+    `way` is the sink's way to commit.
+    """
     # By its path, and without the lab: so it starts soon.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

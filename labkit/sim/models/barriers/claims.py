@@ -257,7 +257,9 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """Return a sentence if a state breaks I6: ids grow, and a job runs from the latest complete checkpoint."""
+    """Return a sentence on the violation if a state breaks invariant I6, else None: checkpoint ids only increase, and
+    a job restores the latest complete checkpoint.
+    """
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
         return ""
