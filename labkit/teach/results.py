@@ -64,9 +64,7 @@ class Walk:
         """
         history = blueprint(self.walk.model.name).history
         if history is None:
-            raise InvalidInput(
-                f"The simulator {self.walk.model.name} has no external reader, so nobody can have seen wrong values in it."
-            )
+            raise InvalidInput(f"The simulator {self.walk.model.name} has no reader, so there are no readings.")
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
@@ -110,7 +108,7 @@ class Walk:
 
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
-            raise InvalidInput(f"{self.walk.model.name} has no outside reader that notes the order of rows.")
+            raise InvalidInput(f"{self.walk.model.name} has no reader, so there are no readings.")
         return self.reader_account
 
     def __str__(self) -> str:

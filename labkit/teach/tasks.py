@@ -88,10 +88,10 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     """Kill your sink at every statement of its batches and report which guarantees break. Takes seconds.
 
     The store and the kills are real; the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`:
-    a table with two writers, of which the older one is paused, a newer one takes over, and the older one goes
-    on. A sink that survives is then tried with twelve batches, with items such as `O'Brien`, and with two
-    queries that have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the sink cannot be
-    called as a sink.
+    a table with two writers, of which the older one is paused, a newer one takes over, and the older one goes on.
+    A sink that survives is then tried with twelve batches, with items such as `O'Brien`, and with two queries that
+    have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or
+    the sink cannot be called as a sink.
     """
     module = _own()
     return module.try_sink(sink, kind) if module else None
