@@ -17,7 +17,7 @@ import pytest
 from labkit import __version__
 from labkit.host.syscalls.support import supported
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MOST_DISTRIBUTIONS, MOST_BYTES = 16, 20_000_000
 """What the base may bring, labkit itself and no byte code among it."""
 
