@@ -21,7 +21,7 @@ help: ## list the verbs
 demo: install java ## install what is missing (first time: one or two minutes), then crash a real Spark job and judge it
 	@$(BIN)/labkit demo
 
-test: install java notebooks-check ## lint, type-check and test, without what is slow (about seven minutes on two cores)
+test: install java notebooks-check ## lint, type-check and test, without what is slow (about eight minutes on two cores)
 	@$(BESIDE) lint archive
 	@$(PYTEST) -m "not slow" tests checked
 
