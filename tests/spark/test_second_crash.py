@@ -76,7 +76,7 @@ def test_a_second_crash_gives_what_was_simulated(java: Java, tmp_path: Path) -> 
             if case in possible:
                 check(case, outcome)
             else:
-                assert "was never reached" in str(outcome)
+                assert "without reaching the failpoint" in str(outcome)
         except AssertionError as error:
             differing.append(f"{name(case)}: {error}")
     assert differing == []
