@@ -62,7 +62,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     assert walk.until("write(0)").trace.actions[-1].which == 0
     with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
         walk.until("start(3)")
-    with pytest.raises(InvalidInput, match="no outside reader"):
+    with pytest.raises(InvalidInput, match="has no reader"):
         _ = lab.replay("barriers.source_reads_on").seen
 
 
@@ -93,7 +93,7 @@ def test_a_search_names_what_is_broken_and_shows_the_shortest_run():
     assert f"VIOLATED {claim}" in str(bad)
     assert lab.replay(bad.counterexample(claim)).violated[claim] == because
     assert bad.counterexample() == bad.counterexample(claim)
-    with pytest.raises(InvalidInput, match="No schedule breaks"):
+    with pytest.raises(InvalidInput, match="No broken claim is called"):
         bad.counterexample("nonsense")
 
 
