@@ -183,7 +183,7 @@ class Search:
         if not by_name:
             raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
         if claim is not None and claim not in by_name:
-            raise InvalidInput(f"No schedule breaks {claim!r}; {nearest(claim, list(by_name))}")
+            raise InvalidInput(f"No broken claim is called {claim!r}; {nearest(claim, list(by_name))}")
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
