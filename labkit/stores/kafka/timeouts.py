@@ -92,8 +92,8 @@ def try_timeouts(
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
-            f"an interval of {interval:g} s is too long, because the lab waits for it in real time; choose at "
-            f"most {LONGEST:g} s."
+            f"an interval of {interval:g} s: the lab waits for it in real time; choose more than 0 and at most "
+            f"{LONGEST:g} s."
         )
     if transaction <= 0:
         raise InvalidInput(f"a transaction timeout of {transaction:g} s is impossible; choose more than 0 s.")
