@@ -178,7 +178,7 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
             message += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
         return ["raised", kind if kind in kinds else "DatabaseError", message[:300]]
     except FileNotFoundError as error:
-        return ["raised", "FileNotFoundError", f"there is no file {error.filename}"[:300]]
+        return ["raised", "FileNotFoundError", f"there is no {error.filename}"[:300]]
     except OSError as error:
         return ["raised", "OSError", str(error)[:300]]
     except Exception as error:  # noqa: BLE001  # a request of another form
