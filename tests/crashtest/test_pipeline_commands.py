@@ -153,7 +153,7 @@ FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; don
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
         (["--expected", "empty"], "contains no row"),
         (["--expected", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
-        (["--watch", "nowhere"], "--watch nowhere: "),
+        (["--watch", "nowhere"], "nowhere: this folder does not exist"),
         (["--parallel", "0"], "--parallel 0: write how many runs"),
         (["--expected", "broken"], "line 2: write one JSON value a line"),
         (["--only", "write nowhere #1"], "does not pass this point"),
