@@ -96,7 +96,7 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
 
 
 def _wrong_longest(ask: Asker, job: dict[str, Plain]) -> Finding | None:
-    answer, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]
+    answer, right = ask(dict(job)), really_longest(job)  # type: ignore[arg-type]  # the values of a job are whole numbers
     if answer is not None and type(answer) is not int:
         raise Unusable(f"{ask.call(dict(job))} returned {shown(answer)}; return whole seconds, or None.")
     if answer == right:
