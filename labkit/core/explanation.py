@@ -222,7 +222,7 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the hidden rows unchanged; they follow all events, and after them the result is complete."""
+        """Pass on the rows that readers could never see, and note them; call it last, since they follow all events."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:

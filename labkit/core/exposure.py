@@ -61,7 +61,10 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """The exposure of one key. None stands for an unknown duration."""
+    """How long readers could see a wrong value of one key (`wrong`), and how long its right value stayed hidden (`held`).
+
+    None stands for an unknown duration.
+    """
 
     wrong: Span | None
     held: Span | None

@@ -46,7 +46,7 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in the lab's own environment, so that only jars are downloaded for it."""
+        """Whether the pipeline runs in the lab's own Python environment; then nothing but jars is downloaded for it."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 

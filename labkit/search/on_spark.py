@@ -174,7 +174,7 @@ class Levels:
         return sum(one.generated for one in results), waiting
 
     def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
-        """Compare the states that a level reached with the known ones, and return how many are new in each part."""
+        """Compare the states of a level with the known ones, and return how many are new in each partition."""
         senders = [("sent", part) for part, size in enumerate(sizes) if size]
         senders += [("late", part) for part in waiting]
         self._run(

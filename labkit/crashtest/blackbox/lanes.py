@@ -105,8 +105,7 @@ def _own(text: str) -> Shape:
     if not (sign and name.strip() and pattern.strip()):
         raise InvalidInput(
             f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; the lab's own names are "
-            f"{', '.join(LANES)}, and any other name makes "
-            "a new row."
+            f"{', '.join(LANES)}, and any other name adds a lane."
         )
     return Shape(name.strip(), pattern.strip(), "named with --lane")
 

@@ -241,7 +241,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command again, and once more if it fails, as its operator would; then take the last reading."""
+        """Start the command again, and once more if it fails, as its operator would; then read a last time."""
         start = self.start(run)
         if self._failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")

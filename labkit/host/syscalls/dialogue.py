@@ -44,7 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """No process is left; the message lists those that were killed."""
+    """The guard's report that it has ended every process, with those that were killed and those that are left."""
 
     killed: list[int]
     left: list[int]

@@ -76,7 +76,7 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if an executor should be killed that is no process of its own or does not write."""
+    """Raise `InvalidInput` if the scenario kills an executor that has no process of its own or writes nothing."""
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

@@ -338,7 +338,7 @@ def settings(values: Values) -> Settings:
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
         raise InvalidInput(
-            f"broken={broken}: {name}={values[name]} does not contain the rule that this breaks; set {name}={needed}."
+            f"broken={broken}: {name}={values[name]} has no rule that this could leave out; set {name}={needed}."
         )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
