@@ -61,7 +61,7 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key (`wrong`), and how long its right value stayed hidden (`held`).
+    """How long readers could see a wrong value of one key (`wrong`), and how long its right one was hidden (`held`).
 
     None stands for an unknown duration.
     """
