@@ -44,8 +44,6 @@ class Kind(ABC, Generic[ValueT]):
     """Further types that Python may pass."""
     metavar: str | None = None
     """The placeholder in the help, if the annotation is not clear enough."""
-    blank = False
-    """Whether an empty text leaves out an option that has no default."""
     unmatched = "write a text."
     """The remedy for a value of another type."""
 

@@ -96,7 +96,7 @@ class Option(Generic[ValueT]):
 
     def read(self, word: object, place: str = "") -> ValueT | None:
         """Parse a typed value, or return the default for None. Raises `InvalidInput`, which begins with `place`."""
-        if word is None or (word == "" and self.kind.blank and self.default is None):
+        if word is None:
             return self.default
         try:
             return self.kind.read(word)

@@ -11,8 +11,7 @@ class AnyPath(Kind[Path]):
 
     annotation: Any = Path
     accepts = Path | str
-    blank = True
-    unmatched = "write a path."
+    unmatched = "write a path, or leave the option out."
 
     def __init__(self, metavar: str | None = None) -> None:
         self.metavar = metavar

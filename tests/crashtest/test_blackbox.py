@@ -224,6 +224,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
         ({"read_command": "cat", "power_cut": True}, "empties the watched folders"),
         ({"read_command": "cat", "checkpoint": "."}, "contains the working folder"),
         ({"read_command": "cat", "checkpoint": ".."}, "contains the working folder"),
+        ({"read_command": "cat", "checkpoint": ""}, "--checkpoint : write a path, or leave"),
         ({"read_command": "cat", "watch": [""]}, "write a path"),
     ],
 )
@@ -234,10 +235,6 @@ def test_what_makes_no_test_is_said_in_one_sentence(
     (tmp_path / "rows.py").touch()
     with pytest.raises(InvalidInput, match=sentence):
         pipeline_settings(**{"command": "true", **given})  # type: ignore[arg-type]  # options by name, as the callee takes them
-
-
-def test_an_empty_path_leaves_the_checkpoint_out_and_is_not_the_working_folder() -> None:
-    assert pipeline_settings("true", read_command="cat", checkpoint="").checkpoint is None
 
 
 def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

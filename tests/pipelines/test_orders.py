@@ -292,7 +292,7 @@ def test_real_kills_of_a_sample_give_the_verdicts_of_its_cell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied(tmp_path, monkeypatch)
-    more = options(name) | {"power_cut": False, "checkpoint": ""}
+    more = options(name) | {"power_cut": False, "checkpoint": None}
     settings = pipeline_settings(expected()[name]["command"], **more)
     with pipeline_campaign(settings) as running:
         killed(SAMPLES[name], running)

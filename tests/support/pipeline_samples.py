@@ -39,7 +39,7 @@ def options(name: str) -> dict[str, Any]:
         "expected": f"rows.py:{wanted.get('expected', 'expected')}",
         "feed": wanted.get("feed", ""),
         "watch": ["input", "store", *_checkpoint(wanted)],
-        "checkpoint": wanted.get("checkpoint", ""),
+        "checkpoint": wanted.get("checkpoint"),
         "power_cut": wanted.get("power_cut", False),
         "limit": wanted.get("limit", 60),
         "seconds": 900,
