@@ -3,6 +3,8 @@
 For tests and measurements; the page is playwright's.
 """
 
+import json
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,15 @@ def open_notebook(page: Any, server: Server, name: str) -> None:
     page.goto(server.page(name))
     page.wait_for_function(_READY, timeout=PATIENCE * MILLISECONDS)
     page.wait_for_function(_IDLE, timeout=PATIENCE * MILLISECONDS)
+
+
+def end_kernels(server: Server) -> None:
+    """Ends every kernel of the server, as "Shut Down All Kernels" does, and waits until it has."""
+    with urllib.request.urlopen(server.api("sessions"), timeout=PATIENCE) as answer:  # noqa: S310  # our own server
+        sessions = json.load(answer)
+    for session in sessions:
+        ending = urllib.request.Request(server.api(f"sessions/{session['id']}"), method="DELETE")  # noqa: S310
+        urllib.request.urlopen(ending, timeout=PATIENCE).close()  # noqa: S310
 
 
 def begin_run(page: Any) -> None:

@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.spark]
 SOURCES = ["from labkit import lab\npanel = lab.panel()\npanel"]
 MINUTES = 60_000
 SESSIONS = ("labkit.host.processes.supervisor", "labkit.runs.driver")
+VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
 NOTEBOOK_KEYS = ("ArrowDown", "b", "a", "m", "d", "d", "x")
 """In the command mode of a notebook these move, insert, merge, delete and cut cells."""
 
@@ -38,6 +40,21 @@ def at_work(folder: Path) -> list[str]:
         except psutil.Error:
             continue
     return found
+
+
+def open_saved(lab_page, server, name: str) -> None:
+    """Opens a notebook whose panel was saved with it.
+
+    JupyterLab sometimes draws a saved widget before it has read the saved state: when its new kernel connects in
+    between. It then says "model not found" until the page is loaded again.
+    """
+    page = lab_page.page
+    driving.open_notebook(page, server, name)
+    lost = page.get_by_text("Error displaying widget: model not found")
+    page.locator(".lk-form").or_(lost).first.wait_for(timeout=MINUTES)
+    if lost.count():
+        lab_page.errors[:] = [error for error in lab_page.errors if "widget model not found" not in error]
+        driving.open_notebook(page, server, name)
 
 
 def answering(page):
@@ -130,10 +147,15 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     lab_page.keep("panel-result")
 
     driving.save(page)
-    stored = json.loads((lab_server.folder / "panel.ipynb").read_text())["cells"][0]["outputs"]
-    assert "lk-result" in "".join(stored[1]["data"]["text/html"])
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    driving.open_notebook(page, lab_server, "panel.ipynb")
+    saved = json.loads((lab_server.folder / "panel.ipynb").read_text())
+    shown, run_shown = (output["data"] for output in saved["cells"][0]["outputs"])
+    assert "lk-result" in "".join(run_shown["text/html"])
+    assert shown[VIEW]["model_id"] in saved["metadata"]["widgets"][STATE]["state"]
+    # JupyterLab saves no state of a widget whose kernel is gone (ipywidgets, issue 3270), and it saves by itself every
+    # two minutes: so the page is left before the kernel ends.
+    page.goto("about:blank")
+    driving.end_kernels(lab_server)
+    open_saved(lab_page, lab_server, "panel.ipynb")
     page.locator(".lk-result").wait_for()
     page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
     assert page.locator(".lk-form li:visible").count() == 0
