@@ -97,8 +97,9 @@ def measured(pipeline: Pipeline, report: Report, seconds: float) -> tuple[str, .
 
 
 def guarantee_of(report: Report) -> str:
-    """What was measured; of a test of a few points only, what holds in these runs."""
-    return str(report["in_these_runs"] or report["guarantee"])
+    """What holds if nothing is wrong beyond what was seen; a test whose claim is unknown says nothing."""
+    claim = report["claim"]
+    return "unknown" if claim["strength"] == "unknown" else str(claim["at_best"])
 
 
 def fits(pipeline: Pipeline, report: Report) -> bool:

@@ -6,6 +6,7 @@ The options are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbo
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from inspect import Parameter
@@ -24,6 +25,8 @@ from labkit.crashtest.configured import KINDS, OPTIONS, configured, demanded, na
 if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
 
+SAMPLE = "leave out --quick and --only and raise --seconds, or demand --expect not-refuted of a sample."
+
 JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file as JUnit XML.")]
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
 
@@ -36,6 +39,7 @@ def crashtest(
     FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
     system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
     proves nothing.
+    exactly-once stands alone only if every point was tried; --quick says at best not refuted, with the share it tried.
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
     be tested, 69 this machine cannot watch system calls.
     """
@@ -47,6 +51,7 @@ def crashtest(
     if junit is not None:
         _check_junit(junit, out)
     from labkit.crashtest.campaigns import campaign_of
+    from labkit.crashtest.claim import Strength
 
     with campaign_of(wanted, out, _tell()) as running:
         report = running.everything()
@@ -58,7 +63,10 @@ def crashtest(
 
             files.callback(keep, report, out)
         print(json.dumps(report.to_json()) if as_json else report.text(), flush=True)
-    return report.code(demand.expect, demand.also)
+    code = report.code(demand.expect, demand.also)
+    if code == 2 and report.claim.strength is Strength.SAMPLED:
+        print(f"{demand.expect} needs every point; {SAMPLE}", file=sys.stderr)
+    return code
 
 
 def _check_junit(junit: Path, out: Path | None) -> None:

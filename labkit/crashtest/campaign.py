@@ -23,7 +23,7 @@ from labkit.crashtest.harness.tasks import DriverTask
 from labkit.crashtest.healthy import Healthy, healthy_run
 from labkit.crashtest.instrument.effects import Effect, Point
 from labkit.crashtest.jobs import NEVER_REACHED, Job, pair_job, unknown
-from labkit.crashtest.ledger import Ledger, Tell, silent
+from labkit.crashtest.ledger import Extent, Ledger, Tell, silent
 from labkit.crashtest.points import (
     NEIGHBOURS,
     PAIRS,
@@ -66,6 +66,8 @@ class Campaign:
         self.log: list[Effect] = []
         self.points_total = 0
         self.pairs_total = 0
+        self.directed: frozenset[str] = frozenset()
+        """The ids of the pairs that a complete test tries."""
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self.ledger = Ledger(wanted.budget, tell)
         self._large_log: list[Effect] = []
@@ -275,7 +277,8 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
-        summary = self.ledger.summary(self.points_total, self.pairs_total)
+        extent = Extent(self.points_total, self.pairs_total, self.directed, bool(self.settings.only))
+        summary = self.ledger.summary(extent)
         weakest = summary.weakest
         drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""
         notes = tuple(dict.fromkeys([*self.harness.leftover_notes, *self._slow]))

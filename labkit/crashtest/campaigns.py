@@ -38,6 +38,9 @@ class Tests(Protocol):
     def run(self, job: Job) -> Result:
         """Make the run of one job and return its result."""
 
+    def report(self) -> Report:
+        """Return the report on the runs so far."""
+
 
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent

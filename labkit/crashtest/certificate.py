@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
-from labkit.crashtest.report import Report
+from labkit.crashtest.report import NOT_SEEN, Report
 from labkit.crashtest.verdict import INSTRUMENTS, VARIANTS, Group, Result
 from labkit.view.card import code, document, items, para, section, table, tag
-from labkit.view.signs import LOOKS, signed
+from labkit.view.signs import LOOKS
 
 MOST_RUNS = 24
 """The number of runs that the page lists by name, the weakest first; its table counts all of them."""
@@ -34,7 +34,8 @@ h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
 def certificate(report: Report) -> str:
     """Return the page as an HTML document that loads nothing from other hosts."""
     title = f"Crash test of {report.settings.subject}"
-    large = tag("p", signed(report.guarantee.value), class_="w", style=f"color:{LOOKS[report.guarantee].shade}")
+    look = report.claim.look
+    large = tag("p", f"{look.sign} {report.claim}", class_="w", style=f"color:{look.shade}")
     return document(
         title,
         STYLE,
@@ -52,7 +53,6 @@ def certificate(report: Report) -> str:
 
 def _under(report: Report) -> Iterator[str]:
     """Yield the sentences that belong directly under the guarantee."""
-    yield from report.restricted()
     weakest = report.summary.weakest
     if weakest is not None:
         yield f"Weakest: {weakest.title}: {weakest.because}."
@@ -70,11 +70,11 @@ def _axes(report: Report) -> Iterator[Sequence[str]]:
     for axis, outcome in report.axes.items():
         bad = [each.id for each in runs if each.rows_of(axis)]
         count = ""
-        if outcome is Outcome.HOLDS:
+        if outcome in (Outcome.HOLDS.value, NOT_SEEN):
             count = f"{proof} of {len(runs)}"
         elif bad:
             count = f"{len(bad)} of {len(runs)}, as {bad[0]}"
-        yield axis, outcome.value, count
+        yield axis, outcome, count
     for name, held in report.summary.conditions.items():
         yield VARIANTS.get(name, name), held.value, "a condition, outside the guarantee"
 
@@ -114,13 +114,17 @@ def _unmeasured(report: Report) -> Iterator[str]:
     left = coverage.found - sum(each.group is Group.CRASH for each in results)
     if left > 0:
         yield f"{left} of {coverage.found} points have no run of their own."
+    if coverage.directed > coverage.directed_tried:
+        left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
+        yield f"{left_out} directed pairs, which no single crash stands for, were not tried."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} pairs of a crash and one in its recovery were not tried."
     for each in results:
-        if each.guarantee is Guarantee.UNKNOWN:
+        if each.guarantee is Guarantee.UNKNOWN and not each.skipped:
             yield f"Unknown: {each.id}: {each.unknown or 'the run has no verdict'}"
-    axes = [axis for axis, held in report.axes.items() if held is Outcome.UNKNOWN]
+    yield from (f"Not run: {each}." for each in report.not_run())
+    axes = [axis for axis, held in report.axes.items() if held == Outcome.UNKNOWN.value]
     if axes:
         yield f"Unknown: {', '.join(axes)}."
     yield from report.notes

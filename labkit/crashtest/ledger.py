@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
@@ -12,6 +14,19 @@ Tell = Callable[[str, str], None]
 
 def silent(_what: str, _text: str) -> None:
     """Report no progress."""
+
+
+class Extent(NamedTuple):
+    """What a complete test would try."""
+
+    points: int
+    """The number of points of the run without a crash."""
+    pairs: int
+    """The number of pairs of a point and another one in the recovery from it."""
+    directed: frozenset[str] = frozenset()
+    """The ids of the pairs that a complete test tries."""
+    selected: bool = False
+    """Whether the user selected single runs with `--only`."""
 
 
 class Ledger:
@@ -54,9 +69,9 @@ class Ledger:
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """Return and keep an unknown result for a job that had no time left to run."""
+        """Return and keep the result of a job that had no time left to run."""
         budget = f"{self.budget:.0f} s were over"
-        return self.keep(unknown(job, f"not run: {budget} (--seconds allows more)"))
+        return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
     def keep(self, result: Result) -> Result:
         """Keep the result of a run and report it."""
@@ -66,13 +81,20 @@ class Ledger:
         self.tell("done", f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
-    def summary(self, points: int, pairs: int, unjudged: Sequence[str] = ()) -> Summary:
-        """Return the summary of all results, for a test with `points` crash points and `pairs` pairs of points.
-
-        `unjudged` are the axes that this kind of test cannot judge.
-        """
+    def summary(self, extent: Extent, unjudged: Sequence[str] = ()) -> Summary:
+        """Return the summary of all results. `unjudged` are the axes that this kind of test cannot judge."""
         hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
-        groups = [each.group for each in self.results if not each.unknown]
-        tried, twice = groups.count(Group.CRASH), groups.count(Group.PAIR)
-        coverage = Coverage(points, pairs, self.planned, hit, tried, twice)
+        proven = [each for each in self.results if not each.unknown]
+        groups = [each.group for each in proven]
+        coverage = Coverage(
+            extent.points,
+            extent.pairs,
+            self.planned,
+            hit,
+            groups.count(Group.CRASH),
+            groups.count(Group.PAIR),
+            len(extent.directed),
+            len(extent.directed & {each.id for each in proven}),
+            extent.selected,
+        )
         return summarise(self.results, coverage, unjudged)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from labkit.core.kinds import Amount, Key, Kind, Many, Name, Switch, Text, Unfit, Word
 from labkit.core.options import Need, Options, option
-from labkit.core.verdict import Guarantee
+from labkit.crashtest.claim import Goal
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import AXES
 from labkit.host.path_kinds import Folder
@@ -85,8 +85,8 @@ class SharedOptions(Options):
     seconds: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds for all runs; runs without time are unknown. 0: 170 if quick, 900 if not, and of a pipeline what its "
-        "planned runs need.",
+        "Seconds for all runs; a run for which no time is left is not made. 0: 170 if quick, 900 if not, and of a "
+        "pipeline what its planned runs need.",
     )
 
     @property
@@ -116,10 +116,11 @@ class SharedOptions(Options):
 class Demand(Options):
     """The result that a user demands of a test."""
 
-    expect: Guarantee | None = option(
-        Name(Guarantee, unsaid=Guarantee.UNKNOWN, metavar="GUARANTEE"),
+    expect: Goal | None = option(
+        Name(Goal, metavar="GUARANTEE"),
         None,
-        "The guarantee that must be measured; exit 1 if it is weaker.",
+        "The guarantee that must be measured, with every point tried; exit 1 if it is weaker, 2 if not everything was "
+        "tried. not-refuted: no run that was made is weaker than exactly-once, as a quick test can say.",
     )
     also: tuple[str, ...] = option(
         Many(Key(AXES, "AXIS")), (), "An axis that must hold as well, such as fractured_read."

@@ -15,7 +15,7 @@ from labkit.crashtest.report import Report
 from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, VARIANTS, Group, Result
 from labkit.view.card import Html, code, document, items, para, section, table, tag
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
-from labkit.view.signs import LOOKS, signed
+from labkit.view.signs import LOOKS, Look
 
 STYLE = """
 body{font:15px/1.5 sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
@@ -38,9 +38,8 @@ def page(report: Report) -> str:
     return document(
         title,
         STYLE,
-        tag("h1", f"{title}: ", verdict_mark(report.guarantee)),
+        tag("h1", f"{title}: ", _mark(str(report.claim), report.claim.look)),
         para(f"{'; '.join(_facts(report))}."),
-        *map(para, report.restricted()),
         *_why(report),
         section("Again", code(report.repeat())),
         section("What holds", axis_table(report)),
@@ -61,7 +60,11 @@ def _facts(report: Report) -> Iterator[str]:
 
 def verdict_mark(guarantee: Guarantee) -> Html:
     """Return a guarantee with its colour and sign."""
-    return tag("span", signed(guarantee.value), class_="g", style=f"background:{LOOKS[guarantee].shade}")
+    return _mark(guarantee.value, LOOKS[guarantee])
+
+
+def _mark(word: str, look: Look) -> Html:
+    return tag("span", f"{look.sign} {word}", class_="g", style=f"background:{look.shade}")
 
 
 def _why(report: Report) -> Iterator[Html]:
@@ -77,13 +80,13 @@ def _why(report: Report) -> Iterator[Html]:
     if unknown:
         yield para(tag("b", "Unknown"))
         yield items(unknown)
+    yield from (para(tag("b", "Not run"), f" {each}") for each in report.not_run())
 
 
 def axis_table(report: Report) -> Html:
     """Return a table of the axes that hold or are violated, followed by the conditions."""
     rows = [
-        (axis, outcome.value, ", ".join(_violating(axis, report.summary.results)))
-        for axis, outcome in report.axes.items()
+        (axis, outcome, ", ".join(_violating(axis, report.summary.results))) for axis, outcome in report.axes.items()
     ]
     rows += [
         (VARIANTS.get(name, name), held.value, "a condition, outside the guarantee")

@@ -3,9 +3,9 @@
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
 Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pipeline and the expected
-guarantee (exactly-once by default). Every option of `labkit crashtest` is available as `--crashtest-OPTION`.
-The run without a crash takes place while pytest collects tests, because it shows the points. Without
-`--crashtest` the plugin imports nothing heavy.
+guarantee (not-refuted by default). The last test compares the claim of all runs together with it. Every option
+of `labkit crashtest` is available as `--crashtest-OPTION`. The run without a crash takes place while pytest collects
+tests, because it shows the points. Without `--crashtest` the plugin imports nothing heavy.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from labkit.core.judge import Guarantee
     from labkit.core.options import Option
     from labkit.crashtest.campaigns import Tests
+    from labkit.crashtest.claim import Goal
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
@@ -80,12 +81,13 @@ class CrashTests:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
+        self._running: Tests | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Make the run without a crash, and add a test for each point that it shows."""
         from labkit.core.errors import LabError
-        from labkit.core.judge import Guarantee
         from labkit.crashtest.campaigns import campaign_of
+        from labkit.crashtest.claim import Goal
         from labkit.crashtest.configured import configured, demanded, requested
 
         try:
@@ -98,21 +100,31 @@ class CrashTests:
             first = running.healthy()
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
-        items += self._tests(session, running, first, demand.expect or Guarantee.EXACTLY_ONCE, demand.also)
+        self._running = running
+        items += self._tests(session, running, first, demand.expect or Goal.NOT_REFUTED, demand.also)
 
     @staticmethod
     def _tests(
-        session: pytest.Session, running: "Tests", first: "Result", expected: "Guarantee", also: tuple[str, ...]
+        session: pytest.Session, running: "Tests", first: "Result", goal: "Goal", also: tuple[str, ...]
     ) -> list[pytest.Item]:
         def item(name: str, run: Callable[[], list["Result"]]) -> pytest.Item:
-            return CrashTest.from_parent(session, name=f"crashtest[{name}]", run=run, expected=expected, also=also)
+            name = f"crashtest[{name}]"
+            return CrashTest.from_parent(session, name=name, run=run, expected=goal.guarantee, also=also)
 
         doubts = [each for each in running.results if each is not first]
         tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
         tests += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
         pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
         large = item("large-batch", lambda: [running.run(job) for job in running.large_jobs()])
-        return [*tests, pairs, large]
+        whole = ClaimTest.from_parent(session, name="crashtest[guarantee]", running=running, goal=goal, also=also)
+        return [*tests, pairs, large, whole]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the claim of all runs together."""
+        if self._running is not None and self._running.results:
+            report = self._running.report()
+            terminalreporter.section("labkit crashtest")
+            terminalreporter.line(f"{report.settings.subject}: {report.claim}; {report.summary.coverage}")
 
     def pytest_sessionfinish(self) -> None:
         """End every process of the test."""
@@ -134,6 +146,8 @@ class CrashTest(pytest.Item):
         from labkit.crashtest.verdict import Group
 
         for result in self._run():
+            if result.skipped:
+                pytest.skip(result.unknown)
             if result.unknown:
                 raise Weaker(result, f"unknown: {result.unknown}")
             reason = weaker(result, self._expected, self._also)
@@ -147,6 +161,26 @@ class CrashTest(pytest.Item):
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()
         return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Return the place of the test in pytest's report."""
+        return self.path, None, self.name
+
+
+class ClaimTest(pytest.Item):
+    """A pytest test that compares the claim of all runs together with the user's goal."""
+
+    def __init__(self, *, running: "Tests", goal: "Goal", also: tuple[str, ...], **more: Any) -> None:
+        super().__init__(**more)
+        self._running, self._goal, self._also = running, goal, also
+
+    def runtest(self) -> None:
+        """Fail if the claim is weaker than the goal, or if the test does not know."""
+        report = self._running.report()
+        if report.reaches(self._goal, self._also) is not True:
+            pytest.fail(
+                f"expected {self._goal}, and the test says: {report.claim}; {report.summary.coverage}", pytrace=False
+            )
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Return the place of the test in pytest's report."""

@@ -1,18 +1,22 @@
 """Formats the result of a test for people, programs and builds: text, JSON, JUnit XML and a badge."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
+from labkit.crashtest.claim import Claim, Goal, Strength, claim
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import AXES, VARIANTS, Group, Result, Summary
 
 SHOWN = 5
 """The number of runs that the text lists for each axis."""
+
+NOT_SEEN = "not seen"
+"""The outcome of an axis that no run violated, while not everything was tried."""
 
 
 class TestSettings(Protocol):
@@ -54,26 +58,17 @@ class Report:
     """Additional JSON fields that only this kind of test has."""
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The measured guarantee; unknown with `--only`, because a few runs cannot prove a guarantee."""
-        return Guarantee.UNKNOWN if self.settings.only else self.summary.guarantee
+    def claim(self) -> Claim:
+        """The guarantee that this test may claim, qualified unless everything was tried."""
+        return claim(self.summary)
 
     @property
-    def axes(self) -> dict[str, Outcome]:
-        """The outcome of each axis. With `--only` no axis holds, because a few runs prove nothing for all of them."""
-        some = bool(self.settings.only)
+    def axes(self) -> dict[str, str]:
+        """The outcome of each axis by name; an axis that no run violated holds only if everything was tried."""
+        held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
-            axis: Outcome.UNKNOWN if some and held is Outcome.HOLDS else held
-            for axis, held in self.summary.axes.items()
+            axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
         }
-
-    def restricted(self) -> Iterator[str]:
-        """Yield a sentence that the test gives no guarantee if `--only` selected some runs; otherwise nothing."""
-        if self.settings.only:
-            yield (
-                f"No guarantee: only {', '.join(self.settings.only)} of the test was run. "
-                f"What was seen there: {self.summary.guarantee}."
-            )
 
     def replay(self) -> str:
         """Return the command that repeats the weakest run, or the whole test if no run is weak."""
@@ -85,22 +80,25 @@ class Report:
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
-    def code(self, expected: Guarantee | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the result is as expected (or nothing is), 1 if weaker, 2 if unknown.
+    def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
+        """Return the exit code: 0 if the goal is reached (or there is none), 1 if the claim is weaker, 2 if unknown."""
+        if goal is None:
+            return 2 if self.claim.strength is Strength.UNKNOWN else 0
+        return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
-        With `--only` the code is 1 or 2, because a few runs can refute an expectation and cannot prove it.
-        """
-        if expected is None:
-            return 2 if self.summary.guarantee is Guarantee.UNKNOWN else 0
-        held = self.summary.holds(expected, also)
-        if self.settings.only and held:
-            return 2
-        return {True: 0, False: 1, None: 2}[held]
+    def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
+        """Return whether the claim reaches the goal and these axes hold as well; None if the test does not know."""
+        outcomes = [self.axes[axis] for axis in (*also, "stuck")]
+        reached = self.claim.reaches(goal)
+        if reached is False or Outcome.VIOLATED.value in outcomes:
+            return False
+        sampled = goal is not Goal.NOT_REFUTED and NOT_SEEN in outcomes
+        return None if sampled or Outcome.UNKNOWN.value in outcomes else reached
 
     def text(self) -> str:
         """Return the report as text for a terminal."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
-        rows = [("guarantee", self.guarantee.value), *self._in_these_runs()]
+        rows = [("guarantee", str(self.claim))]
         rows += [(axis, self._axis(axis)) for axis in AXES]
         if weakest is not None:
             rows += [("weakest", f"{weakest.title}: {weakest.because}")]
@@ -111,6 +109,7 @@ class Report:
         rows += [("condition", f"{VARIANTS[name]}: {held}") for name, held in summary.conditions.items()]
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
+        rows += [("not run", sentence) for sentence in self.not_run()]
         rows += [("note", note) for note in self.notes]
         rows += [("repeat", self.repeat())]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
@@ -119,12 +118,12 @@ class Report:
         timeline = f"\n\nWhat happened in {weakest.id}:\n{story}" if weakest else ""
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
-    def _in_these_runs(self) -> list[tuple[str, str]]:
-        """Return a line with the result of the runs that `--only` selected; nothing for a whole test."""
-        only = self.settings.only
-        word = "in this run" if len(only) == 1 else "in these runs"
-        held = f"{self.summary.guarantee} (no guarantee: only {', '.join(only)})"
-        return [(word, held)] if only else []
+    def not_run(self) -> list[str]:
+        """Return a sentence on the runs for which no time was left; empty if there are none."""
+        skipped = self.summary.skipped()
+        ids = ", ".join(each.id for each in skipped[:SHOWN])
+        more = f", ... ({len(skipped)} runs)" if len(skipped) > SHOWN else ""
+        return [f"{ids}{more}: {skipped[0].unknown.removeprefix('not run: ')}"] if skipped else []
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]
@@ -141,9 +140,9 @@ class Report:
             "door": self.adapter,
             "eyes": self.eyes,
             "reader_returns": self.shape.value,
-            "guarantee": self.guarantee.value,
-            "in_these_runs": summary.guarantee.value if self.settings.only else None,
-            "axes": {axis: outcome.value for axis, outcome in self.axes.items()},
+            "guarantee": str(self.claim),
+            "claim": self.claim.to_json(),
+            "axes": self.axes,
             "conditions": {name: held.value for name, held in summary.conditions.items()},
             "weakest": weakest.to_json() if weakest else None,
             "pattern": why.code if why else None,
@@ -158,23 +157,32 @@ class Report:
             "command": self.replay(),
         }
 
-    def junit(self, expected: Guarantee | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML for a build, with one test case for each run."""
-        wanted = expected or Guarantee.EXACTLY_ONCE
-        cases = [_case(each, wanted, also, str(self.settings.subject)) for each in self.summary.results]
+    def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
+        """Return the report as JUnit XML for a build, with one test case for each run, and one for the claim."""
+        least = (goal or Goal.NOT_REFUTED).guarantee
+        cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
+        cases.append(self._claim_case(goal, also))
         failed = sum("<failure" in case for case in cases)
         errors = sum("<error" in case for case in cases)
-        numbers = f'tests="{len(cases)}" failures="{failed}" errors="{errors}"'
+        skipped = sum("<skipped" in case for case in cases)
+        numbers = f'tests="{len(cases)}" failures="{failed}" errors="{errors}" skipped="{skipped}"'
         name = quoteattr(f"labkit crashtest {self.settings.subject}")
         return (
             '<?xml version="1.0" encoding="utf-8"?>\n'
             f"<testsuites {numbers}>\n<testsuite name={name} {numbers}>\n{''.join(cases)}</testsuite>\n</testsuites>\n"
         )
 
+    def _claim_case(self, goal: Goal | None, also: Sequence[str]) -> str:
+        """Return the test case of the claim, which fails as the exit code says."""
+        name = quoteattr(f"guarantee: {self.claim}")
+        head = f"<testcase classname={quoteattr(str(self.settings.subject))} name={name}"
+        message = quoteattr(f"{goal or 'a result'} is demanded, and the test says: {self.claim}")
+        ends = {0: "/>", 1: f"><failure message={message}/></testcase>", 2: f"><error message={message}/></testcase>"}
+        return f"{head}{ends[self.code(goal, also)]}\n"
+
     def badge(self) -> str:
         """Return a picture of the guarantee, an SVG document."""
-        colour = {Guarantee.EXACTLY_ONCE: "#2e7d32", Guarantee.UNKNOWN: "#616161"}.get(self.guarantee, "#b71c1c")
-        label, value = "crash-tested", self.guarantee.value
+        label, value, colour = "crash-tested", str(self.claim), self.claim.look.shade
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
         texts = "".join(
             f'<text x="{x}" y="14" fill="#fff" font-family="Verdana,sans-serif" font-size="11" '
@@ -199,6 +207,8 @@ def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str
 def _case(result: Result, expected: Guarantee, also: Sequence[str], subject: str) -> str:
     head = f"<testcase classname={quoteattr(subject)} name={quoteattr(f'{result.id} {result.title}')}"
     head += f' time="{result.seconds:.2f}"'
+    if result.skipped:
+        return f"{head}><skipped message={quoteattr(result.unknown)}/></testcase>\n"
     if result.unknown:
         return f"{head}><error message={quoteattr(result.unknown)}/></testcase>\n"
     message = weaker(result, expected, also)

@@ -4,14 +4,14 @@
 is unknown.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from labkit.core.explanation import Explanation
 from labkit.core.exposure import Exposure, verdict_notes
-from labkit.core.judge import Guarantee, Outcome, Verdict, satisfies
+from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
 
@@ -64,6 +64,8 @@ class Result:
     verdict: Verdict | None = None
     stuck: str = ""
     unknown: str = ""
+    skipped: bool = False
+    """Whether the run was not made, because no time was left; `unknown` then names the time."""
     evidence: Sequence[Mapping[str, Any]] = ()
     notes: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
@@ -107,7 +109,13 @@ class Result:
         """Return the result as plain data."""
         plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
         rows = {axis: list(self.rows_of(axis)) for axis in AXES if axis != "stuck"}
-        more = {"stuck": self.stuck, "unknown": self.unknown, "because": self.because, "notes": list(self.notes)}
+        more = {
+            "stuck": self.stuck,
+            "unknown": self.unknown,
+            "skipped": self.skipped,
+            "because": self.because,
+            "notes": list(self.notes),
+        }
         ends = {
             "evidence": [dict(each) for each in self.evidence],
             "seconds": round(self.seconds, 2),
@@ -147,11 +155,31 @@ class Coverage:
     tried: int = 0
     """The number of points that had a run of their own."""
     pairs_tried: int = 0
+    directed: int = 0
+    """The number of pairs that a complete test tries, because no single crash says what they do."""
+    directed_tried: int = 0
+    selected: bool = False
+    """Whether the user selected single runs with `--only`."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point and every directed pair was tried, and every planned run proved something."""
+        every = self.tried >= self.found > 0 and self.directed_tried >= self.directed
+        return every and self.hit >= self.planned and not self.selected
+
+    @property
+    def extent(self) -> str:
+        """The share that was tried: points, and directed pairs if points alone do not say what is missing."""
+        points = f"{self.tried} of {self.found} points"
+        if self.tried >= self.found and self.directed_tried < self.directed:
+            return f"{points}, {self.directed_tried} of {self.directed} directed pairs"
+        return points
 
     def __str__(self) -> str:
         tried = f"{self.tried} of {self.found} points"
         pairs = f"{self.pairs_tried} of {self.pairs} pairs of a point and another in its recovery"
-        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}"
+        directed = f" ({self.directed_tried} of {self.directed} directed pairs)" if self.directed else ""
+        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}"
 
     def to_json(self) -> dict[str, int]:
         """Return the coverage as plain data."""
@@ -179,8 +207,18 @@ class Summary:
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Return the results that prove nothing."""
-        return [each for each in self.results if each.unknown]
+        """Return the results of runs that were made and prove nothing, with their reasons."""
+        return [each for each in self.results if each.unknown and not each.skipped]
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the measured guarantee is unknown, or a run that could refute it proves nothing."""
+        demanded = [each for each in self.results if each.group is not Group.CONDITION]
+        return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
+
+    def skipped(self) -> list[Result]:
+        """Return the results of runs for which no time was left."""
+        return [each for each in self.results if each.skipped]
 
     def at_best(self) -> Guarantee:
         """Return the guarantee that holds if nothing beyond the seen violations is wrong."""
@@ -188,16 +226,6 @@ class Summary:
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
         return guarantee(_properties(outcomes))
-
-    def holds(self, expected: Guarantee, also: Iterable[str] = ()) -> bool | None:
-        """Return whether the expected guarantee was measured; None if a run that could refute it proves nothing."""
-        outcomes = [self.axes[axis] for axis in (*also, "stuck")]
-        if Outcome.VIOLATED in outcomes or not satisfies(self.at_best(), expected):
-            return False
-        if Outcome.UNKNOWN in outcomes:
-            return None
-        doubt = (each.unknown for each in self.results if each.group is not Group.CONDITION)
-        return None if self.guarantee is Guarantee.UNKNOWN or any(doubt) else True
 
 
 def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()) -> Summary:
@@ -226,8 +254,10 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def _proves_nothing(result: Result) -> bool:
-    """Return whether a run has a reason for being unknown, or an unknown verdict because nobody read the store."""
-    return bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN
+    """Return whether a run that was made has a reason for being unknown, or an unknown verdict because nobody read the
+    store.
+    """
+    return not result.skipped and (bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN)
 
 
 def _outcome(axis: str, results: Sequence[Result]) -> Outcome:

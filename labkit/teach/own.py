@@ -26,6 +26,7 @@ from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.front_end import is_watched, line
 
 if TYPE_CHECKING:
+    from labkit.crashtest.claim import Claim
     from labkit.crashtest.ledger import Tell
     from labkit.crashtest.report import Report
     from labkit.crashtest.verdict import Result
@@ -149,14 +150,14 @@ class Tested:
     folder: Path
 
     @property
-    def guarantee(self) -> Guarantee:
-        """Return the measured guarantee."""
-        return self.report.guarantee
+    def claim(self) -> str:
+        """Return the guarantee that was measured, qualified unless everything was tried."""
+        return str(self.report.claim)
 
     @property
     def violated(self) -> list[str]:
         """Return the violated properties."""
-        return [axis for axis, held in self.report.axes.items() if held is Outcome.VIOLATED]
+        return [axis for axis, held in self.report.axes.items() if held == Outcome.VIOLATED.value]
 
     @property
     def certificate(self) -> Path:
@@ -173,7 +174,7 @@ class Tested:
         if self.report.settings.only:
             return self._short()
         report, weakest = self.report, self.report.summary.weakest
-        tone = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}.get(self.guarantee, BAD)
+        tone = _tone(report.claim)
         why = f"{weakest.title}: {weakest.because}" if weakest else ""
         unknown = [each.unknown for each in report.summary.unknown()]
         axes = f"violated: {', '.join(self.violated)}" if self.violated else "nothing else was violated"
@@ -181,9 +182,10 @@ class Tested:
             f"{report.summary.coverage}; {axes}",
             *([sentence(why)] if why else []),
             *[sentence(each) for each in unknown[:2]],
+            *[sentence(f"not run: {each}") for each in report.not_run()],
             report.untested,
         ]
-        return self._card("Crash test", self.guarantee.value, lines, tone, report)
+        return self._card("Crash test", self.claim, lines, tone, report)
 
     def _short(self) -> Card:
         """Return the card for selected runs, which can show that something breaks but never a guarantee."""
@@ -218,7 +220,7 @@ class Tested:
         batches = {each.batch for run in runs for each in run.points}
         effects = [each for each in report.effects if each["batch"] in batches]
         drawn = replace(report, effects=tuple(effects))
-        word = BROKE if weakest else Guarantee.UNKNOWN.value
+        word = BROKE if weakest else self.claim
         tone = BAD if weakest else DIM
         return self._card("Short crash test", word, lines, tone, drawn)
 
@@ -238,6 +240,13 @@ class Tested:
         return "\n".join(self.card().plain)
 
 
+def _tone(claim: "Claim") -> str:
+    """Return the tone of a card: only an unqualified exactly-once is good."""
+    if claim.guarantee is Guarantee.EXACTLY_ONCE:
+        return GOOD
+    return DIM if claim.at_best is Guarantee.EXACTLY_ONCE else BAD
+
+
 @dataclass(frozen=True)
 class Untested:
     """A crash test that could not begin, with the reason. Nothing is known about the sink, and there are no pages."""
@@ -246,7 +255,7 @@ class Untested:
     why: str
     certificate: Path
     """The path that the page would have."""
-    guarantee: Guarantee = Guarantee.UNKNOWN
+    claim: str = Guarantee.UNKNOWN.value
     violated: Sequence[str] = ()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -256,11 +265,11 @@ class Untested:
         """Return a card that names what is missing and states that nothing was tested."""
         lines = [f"Nothing was tested. {self.why}"]
         return Card(
-            self.guarantee.value,
+            self.claim,
             items(lines),
             title=f"Crash test of {self.subject} on real Spark",
             tone=DIM,
-            plain=[f"{self.subject}: {self.guarantee}", *lines],
+            plain=[f"{self.subject}: {self.claim}", *lines],
         )
 
     def __str__(self) -> str:

@@ -104,10 +104,10 @@ short = lab.crash_test(lab.save_sink(append, "my_sink.py"), only=["b0.call.retur
 short
 
 # %% tags=["nbval-check-output"]
-short.guarantee.value, short.violated
+short.claim, short.violated
 
 # %% [raw] tags=["expected"]
-# ('unknown', ['duplicate'])
+# ('not exactly-once, at best at-least-once', ['duplicate'])
 
 # %% [markdown]
 # All ten rows of the batch came twice. What a short test finds is a fact. That it finds
@@ -303,10 +303,10 @@ tested
 # %% tags=["nbval-check-output"]
 runs = tested.report.summary.results
 [other_rows] = [each for each in runs if each.id == "other_rows"]
-tested.guarantee.value, "lost" in other_rows.violated, tested.certificate.exists()
+tested.claim, "lost" in other_rows.violated, tested.certificate.exists()
 
 # %% [raw] tags=["expected"]
-# ('at-most-once', True, True)
+# ('not exactly-once, at best at-most-once', True, True)
 
 # %% tags=["checked"]
 assert "lost" in tested.violated

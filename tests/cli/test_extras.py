@@ -84,7 +84,7 @@ def test_the_base_crash_tests_a_pipeline_and_shows_its_effects(base: Base, tmp_p
     command = ["--command", "sh job.sh", "--read-command", "cat out 2>/dev/null || true", "--reset", "rm -f out .out"]
     done = base_environment.run(base, "-m", "labkit", "crashtest", *command, "--quick", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["guarantee"] == "exactly-once"
+    assert json.loads(done.stdout)["claim"]["at_best"] == "exactly-once"
 
 
 def test_the_doctor_says_which_extras_are_there(base: Base, tmp_path: Path) -> None:

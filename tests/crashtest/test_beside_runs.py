@@ -102,7 +102,7 @@ def test_runs_that_would_meet_are_made_one_after_the_other(
     report, told = report_of("wrong_marker_after", 3, **change(tmp_path))
     (sentence,) = (each for each in told if each.startswith("one run at a time: "))
     assert why in sentence
-    assert report.guarantee == "at-least-once"
+    assert report.claim.at_best == "at-least-once"
     assert report.summary.coverage.hit == report.summary.coverage.planned
 
 

@@ -96,7 +96,7 @@ def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_pa
         words = shlex.split(step["run"])
         if "--quick" in words:
             at = words.index("--expect")
-            assert words[at + 1] == "exactly-once"
+            assert words[at + 1] == "not-refuted"
             words[at : at + 2] = ["--only", "b0.call.returns", "--seconds", "900"]
         done = run(tmp_path, *words)
         print(done.stdout, done.stderr)
@@ -105,8 +105,8 @@ def test_the_steps_of_the_sink_in_the_example_for_github_do_what_they_say(tmp_pa
     assert ran == ["doctor", "crashtest"]
     assert ET.parse(tmp_path / "crashtest.xml").getroot().attrib["failures"] == "0"
     report = json.loads((tmp_path / "crashtest" / "report.json").read_text())
-    assert (report["guarantee"], report["in_these_runs"]) == ("unknown", "exactly-once")
-    assert "unknown" in (tmp_path / "crashtest" / "badge.svg").read_text()
+    assert report["claim"] == {"strength": "sampled", "at_best": "exactly-once"}
+    assert "not refuted (" in (tmp_path / "crashtest" / "badge.svg").read_text()
 
 
 BAD = {
@@ -151,7 +151,7 @@ def test_a_relative_path_means_the_same_in_a_task_and_in_the_reader(
     )
     print(done.stdout, done.stderr)
     assert done.returncode == 1
-    assert json.loads(done.stdout)["in_these_runs"] == "at-least-once"
+    assert json.loads(done.stdout)["claim"]["at_best"] == "at-least-once"
     assert left_over() == []
 
 
@@ -186,7 +186,7 @@ def test_a_sink_that_prints_forks_and_leaves_things_behind_is_tested_and_cleaned
     print(done.stdout, done.stderr)
     report = json.loads(done.stdout)
     assert done.returncode == 0
-    assert (report["guarantee"], report["in_these_runs"]) == ("unknown", "exactly-once")
+    assert report["claim"] == {"strength": "sampled", "at_best": "exactly-once"}
     assert "run 2 of 3, about" in done.stderr
     assert any("outside its driver's session" in note for note in report["notes"])
     assert left_over() == []

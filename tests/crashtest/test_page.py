@@ -127,9 +127,6 @@ def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(report: Rep
     for each, word in ((dark, "unknown"), (replace(dark, stuck="x"), "it breaks")):
         rows = effect_rows(LOG, [each], {}, is_whole=False)
         assert [row.verdict for row in rows if row.what is What.KILL] == [word]
-    some = replace(report.settings, only=("b0.call.2.after",))
-    assert "No guarantee: only b0.call.2.after of the test was run." in page(replace(report, settings=some))
-    assert "No guarantee" not in page(report)
 
 
 def test_no_verdict_is_shown_as_a_pass_that_is_none(report: Report) -> None:

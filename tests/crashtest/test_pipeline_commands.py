@@ -47,7 +47,7 @@ def test_the_steps_of_the_pipeline_in_the_example_for_github_do_what_they_say() 
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert ET.parse("crashtest.xml").getroot().attrib["failures"] == "0"
-    assert json.loads(Path("crashtest", "report.json").read_text())["guarantee"] == "exactly-once"
+    assert json.loads(Path("crashtest", "report.json").read_text())["claim"]["strength"] == "sampled"
 
 
 def words(command: str, *more: str) -> list[str]:
@@ -230,16 +230,15 @@ def test_rows_may_be_printed_by_a_command_and_files_be_kept(tmp_path: Path) -> N
     done = run(command)
     assert done.returncode == 1
     report = json.loads(done.stdout)
-    assert report["in_these_runs"] == "at-most-once"
+    assert report["claim"] == {"strength": "refuted", "at_best": "at-most-once"}
     assert report["eyes"] == "kernel"
     assert report["runs"][0]["lost"] == [0]
     assert any("no --expected" in note for note in report["notes"])
     assert "run 2 of 2, about" in done.stderr
-    assert ET.parse(junit).getroot().attrib["failures"] == "1"
+    assert ET.parse(junit).getroot().attrib["failures"] == "2"
     assert {each.name for each in out.iterdir()} >= {*("report.txt", "report.json", "badge.svg", "weakest.svg", "runs")}
     certificate = (out / "certificate.html").read_text()
-    assert "No guarantee: only" in certificate
-    assert "? unknown</p>" in certificate
+    assert "not exactly-once, at best at-most-once</p>" in certificate
 
 
 @pytest.mark.slow
@@ -250,7 +249,7 @@ def test_the_table_of_the_project_names_a_pipeline_too() -> None:
     )
     done = run([*words("x")[:4], "--only", "rename store/part-1 #1", "--json"])
     assert done.returncode == 2, done.stderr
-    assert json.loads(done.stdout)["in_these_runs"] == "exactly-once"
+    assert json.loads(done.stdout)["claim"] == {"strength": "sampled", "at_best": "exactly-once"}
 
 
 def alive(mark: str) -> list[int]:

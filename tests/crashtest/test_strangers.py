@@ -172,6 +172,6 @@ def test_a_stranger_is_told_what_was_predicted(name: str) -> None:
     print(report.text())
     axes = report.summary.axes
     assert {each.id: each.unknown for each in report.summary.unknown()} == {}
-    assert report.guarantee == program.guarantee
+    assert report.summary.guarantee == program.guarantee
     found = {axis for axis, held in axes.items() if held is Outcome.VIOLATED}
     assert found == program.violated

@@ -8,6 +8,7 @@ from crashtest_processes import left_over
 
 from labkit.core.judge import Guarantee
 from labkit.crashtest.campaign import campaign, crash_test
+from labkit.crashtest.claim import Strength
 from labkit.crashtest.instrument.effects import BOUNDS, Kind
 from labkit.crashtest.settings import settings
 
@@ -37,7 +38,7 @@ def test_a_format_is_tested_by_its_name(tmp_path: Path) -> None:
         folder=tmp_path / "out",
     )
     print(report.text())
-    assert report.guarantee is Guarantee.UNKNOWN
+    assert report.claim.strength is Strength.REFUTED
     found = {each.id: each.violated for each in report.summary.results}
     assert found["b0.task1.begins"] == ("duplicate", "fractured_read")
     assert found["b1.engine.commits"] == ()

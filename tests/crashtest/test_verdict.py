@@ -9,10 +9,11 @@ import pytest
 
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
+from labkit.crashtest.claim import Goal, Strength, claim
 from labkit.crashtest.diagnosis import diagnose
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
 from labkit.crashtest.points import points
-from labkit.crashtest.report import Report, weaker
+from labkit.crashtest.report import NOT_SEEN, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
@@ -49,7 +50,8 @@ def results(effects: Sequence[Effect], bad: Sequence[Seen], first: str, last: st
 
 
 def summary(found: Sequence[Result]) -> Summary:
-    return summarise(found, Coverage(len(found), 0, len(found), sum(not each.unknown for each in found)))
+    proven = sum(not each.unknown for each in found)
+    return summarise(found, Coverage(len(found), 0, len(found), proven, proven))
 
 
 TWO = log(Kind.STATEMENT, Kind.COMMIT, Kind.STATEMENT, Kind.COMMIT)
@@ -137,7 +139,8 @@ def test_a_run_without_evidence_is_unknown_and_never_a_pass() -> None:
     said = summary([*results(TWO, GOOD, "", ""), UNKNOWN])
     assert said.guarantee is Guarantee.UNKNOWN
     assert said.axes["lost"] is Outcome.UNKNOWN
-    assert said.holds(Guarantee.AT_LEAST_ONCE) is None
+    assert claim(said).strength is Strength.UNKNOWN
+    assert claim(said).reaches(Goal.AT_LEAST_ONCE) is claim(said).reaches(Goal.NOT_REFUTED) is None
     assert said.coverage.hit == said.coverage.planned - 1
 
 
@@ -152,8 +155,11 @@ def test_a_verdict_of_a_run_in_which_nobody_looked_is_never_a_pass() -> None:
 
 
 def test_what_was_refuted_stays_so_although_another_run_is_unknown() -> None:
-    said = summary([*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN])
-    assert said.holds(Guarantee.EXACTLY_ONCE) is False
+    said = claim(summary([*results(TWO, TWICE, "b0.call.4.after", "b0.call.returns"), UNKNOWN]))
+    assert said.reaches(Goal.EXACTLY_ONCE) is said.reaches(Goal.NOT_REFUTED) is False
+    assert said.reaches(Goal.AT_LEAST_ONCE) is None
+    assert (said.strength, said.at_best) == (Strength.REFUTED, Guarantee.AT_LEAST_ONCE)
+    assert str(said) == "not exactly-once, at best at-least-once"
 
 
 def test_lost_rows_promise_nothing_of_duplicates_that_were_not_looked_for() -> None:
@@ -162,13 +168,13 @@ def test_lost_rows_promise_nothing_of_duplicates_that_were_not_looked_for() -> N
     both = summarise([lost, UNKNOWN], Coverage(2, 0, 2, 1))
     assert both.guarantee is Guarantee.UNKNOWN
     assert both.axes["lost"] is Outcome.VIOLATED
-    assert both.holds(Guarantee.EXACTLY_ONCE) is False
+    assert claim(both).reaches(Goal.EXACTLY_ONCE) is False
 
 
 def test_a_condition_is_no_part_of_the_guarantee() -> None:
     condition = Result("other_rows", "other rows", Group.CONDITION, verdict=judged(MISSING))
     said = summary([*results(TWO, GOOD, "", ""), condition])
-    assert said.holds(Guarantee.EXACTLY_ONCE) is True
+    assert claim(said).strength is Strength.COMPLETE
     assert said.conditions == {"other_rows": Guarantee.AT_MOST_ONCE}
     assert weaker(condition, Guarantee.EXACTLY_ONCE) == ""
 
@@ -177,8 +183,38 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
     stuck = Result("x", "x", Group.CRASH, verdict=judged(GOOD), stuck="IntegrityError")
     said = summary([stuck])
     assert said.guarantee is Guarantee.EXACTLY_ONCE
-    assert said.holds(Guarantee.EXACTLY_ONCE) is False
     assert "fails again and again (IntegrityError)" in stuck.because
+
+
+def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
+    right = results(TWO, GOOD, "", "")
+    whole = summary(right).coverage
+    assert str(claim(summary(right))) == "exactly-once"
+    fewer = [
+        (replace(whole, found=99), f"not refuted ({len(right)} of 99 points)"),
+        (replace(whole, directed=3, directed_tried=2), f"{len(right)} points, 2 of 3 directed pairs)"),
+        (replace(whole, planned=99), f"not refuted ({len(right)} of {len(right)} points)"),
+        (replace(whole, selected=True), "not refuted"),
+    ]
+    for coverage, word in fewer:
+        sampled = claim(summarise(right, coverage))
+        assert word in str(sampled)
+        assert sampled.guarantee is Guarantee.UNKNOWN
+        assert sampled.reaches(Goal.NOT_REFUTED) is True
+        assert sampled.reaches(Goal.EXACTLY_ONCE) is sampled.reaches(Goal.AT_LEAST_ONCE) is None
+
+
+def test_a_run_for_which_no_time_was_left_makes_the_claim_weaker_and_not_unknown() -> None:
+    right = results(TWO, GOOD, "", "")
+    later = replace(UNKNOWN, unknown="not run: 9 s were over", skipped=True)
+    found = summary([*right, later])
+    assert found.guarantee is Guarantee.EXACTLY_ONCE
+    assert claim(found).strength is Strength.SAMPLED
+
+
+def test_without_any_crash_nothing_is_claimed() -> None:
+    alone = Result("healthy", "no crash", Group.HEALTHY, verdict=judged(GOOD))
+    assert claim(summarise([alone], Coverage(9, 0, 0, 0))).strength is Strength.UNKNOWN
 
 
 def report(found: Sequence[Result], folder: Path) -> Report:
@@ -189,12 +225,12 @@ def report(found: Sequence[Result], folder: Path) -> Report:
 
 def test_the_exit_code_says_whether_it_is_as_expected(tmp_path: Path) -> None:
     good, bad = (results(TWO, GOOD, "", ""), results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"))
-    assert report(good, tmp_path).code(Guarantee.EXACTLY_ONCE) == 0
-    assert report(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
-    assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE) == 0
-    assert report(bad, tmp_path).code(Guarantee.AT_LEAST_ONCE, ["duplicate"]) == 1
+    assert report(good, tmp_path).code(Goal.EXACTLY_ONCE) == 0
+    assert report(bad, tmp_path).code(Goal.EXACTLY_ONCE) == 1
+    assert report(bad, tmp_path).code(Goal.AT_LEAST_ONCE) == 0
+    assert report(bad, tmp_path).code(Goal.AT_LEAST_ONCE, ["duplicate"]) == 1
     assert report(bad, tmp_path).code(None) == 0
-    assert report([*good, UNKNOWN], tmp_path).code(Guarantee.EXACTLY_ONCE) == 2
+    assert report([*good, UNKNOWN], tmp_path).code(Goal.EXACTLY_ONCE) == 2
     assert report([*good, UNKNOWN], tmp_path).code(None) == 2
 
 
@@ -203,45 +239,48 @@ SEEING = Result("seeing", "what the test sees of the sink", Group.SEEING, unknow
 
 def test_where_something_writes_unseen_every_word_is_unknown(tmp_path: Path) -> None:
     made = report([*results(TWO, GOOD, "", ""), SEEING], tmp_path)
-    assert made.guarantee is Guarantee.UNKNOWN
-    assert made.code(Guarantee.EXACTLY_ONCE) == made.code(None) == 2
-    assert set(made.axes.values()) == {Outcome.UNKNOWN}
+    assert made.claim.strength is Strength.UNKNOWN
+    assert made.code(Goal.EXACTLY_ONCE) == made.code(Goal.NOT_REFUTED) == made.code(None) == 2
+    assert set(made.axes.values()) == {"unknown"}
     assert "crash-tested: unknown" in made.badge()
     assert made.to_json()["guarantee"] == "unknown"
     assert "unknown           seeing: something writes unseen" in made.text()
-    root = ET.fromstring(made.junit(Guarantee.EXACTLY_ONCE))
-    assert root.attrib["errors"] == "1"
+    root = ET.fromstring(made.junit(Goal.EXACTLY_ONCE))
+    assert root.attrib["errors"] == "2", "the doubt, and the claim"
 
 
 def test_what_was_refuted_stays_so_although_something_writes_unseen(tmp_path: Path) -> None:
     bad = results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
     made = report([*bad, SEEING], tmp_path)
-    assert made.code(Guarantee.EXACTLY_ONCE) == 1
-    assert made.code(Guarantee.AT_LEAST_ONCE) == 2
-    assert made.axes["duplicate"] is Outcome.VIOLATED
+    assert made.code(Goal.EXACTLY_ONCE) == 1
+    assert made.code(Goal.AT_LEAST_ONCE) == 2
+    assert made.axes["duplicate"] == "violated"
 
 
 def only(found: Sequence[Result], folder: Path) -> Report:
     whole = report(found, folder)
-    return replace(whole, settings=replace(whole.settings, only=("b0.call.returns",)))
+    part = replace(whole.summary, coverage=replace(whole.summary.coverage, selected=True))
+    return replace(whole, summary=part, settings=replace(whole.settings, only=("b0.call.returns",)))
 
 
 def test_one_run_claims_no_guarantee(tmp_path: Path) -> None:
     made = only(results(TWO, GOOD, "", ""), tmp_path)
-    assert made.guarantee is Guarantee.UNKNOWN
-    assert set(made.axes.values()) == {Outcome.UNKNOWN}
-    assert "guarantee         unknown" in made.text()
-    assert "in this run       exactly-once (no guarantee" in made.text()
-    assert made.to_json()["in_these_runs"] == "exactly-once"
-    assert made.code(None) == 0
-    assert made.code(Guarantee.EXACTLY_ONCE) == 2
-    assert "crash-tested: unknown" in made.badge()
+    assert set(made.axes.values()) == {NOT_SEEN}
+    assert "guarantee         not refuted (" in made.text()
+    assert made.to_json()["claim"] == {"strength": "sampled", "at_best": "exactly-once"}
+    assert made.code(None) == made.code(Goal.NOT_REFUTED) == 0
+    assert made.code(Goal.EXACTLY_ONCE) == 2
+    assert "crash-tested: not refuted (" in made.badge()
+    root = ET.fromstring(made.junit(Goal.EXACTLY_ONCE))
+    assert (root.attrib["failures"], root.attrib["errors"]) == ("0", "1")
+    assert ET.fromstring(made.junit()).attrib["errors"] == "0"
 
 
 def test_one_run_can_refute_a_guarantee(tmp_path: Path) -> None:
     bad = results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before")
-    assert only(bad, tmp_path).code(Guarantee.EXACTLY_ONCE) == 1
-    assert only(bad, tmp_path).axes["duplicate"] is Outcome.VIOLATED
+    assert only(bad, tmp_path).code(Goal.EXACTLY_ONCE) == 1
+    assert only(bad, tmp_path).axes["duplicate"] == "violated"
+    assert str(only(bad, tmp_path).claim) == "not exactly-once, at best at-least-once"
 
 
 def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(tmp_path: Path) -> None:
@@ -250,8 +289,9 @@ def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(tmp_path:
     more = {"verdict": None, "stuck": "ValueError", "unknown": "the reader raised"}
     bad[place] = replace(bad[place], **more)
     made = report(bad, tmp_path)
-    assert made.guarantee is Guarantee.UNKNOWN
-    assert made.axes["stuck"] is Outcome.VIOLATED
+    assert made.claim.strength is Strength.UNKNOWN
+    assert made.axes["stuck"] == "violated"
+    assert made.code(Goal.NOT_REFUTED) == 1
     assert "(ValueError); unknown: the reader raised" in made.text()
     assert made.diagnosis is not None
     assert made.diagnosis.code == "stuck on the replay"
@@ -303,11 +343,12 @@ def test_the_text_puts_the_weakest_first_with_the_one_command_that_repeats_it(tm
 
 def test_junit_has_a_case_a_run_with_failures_and_errors(tmp_path: Path) -> None:
     found = [*results(TWO, TWICE, "b0.call.2.after", "b0.call.4.before"), UNKNOWN]
-    root = ET.fromstring(report(found, tmp_path).junit(Guarantee.EXACTLY_ONCE))
+    root = ET.fromstring(report(found, tmp_path).junit(Goal.EXACTLY_ONCE))
     cases = root.findall(".//testcase")
     failed = sum(bool(each.rows_of("duplicate")) for each in found)
-    assert len(cases) == len(found)
-    assert len(root.findall(".//failure")) == failed == int(root.attrib["failures"])
+    assert len(cases) == len(found) + 1, "the last one is the claim"
+    assert cases[-1].attrib["name"] == "guarantee: not exactly-once, at best at-least-once"
+    assert len(root.findall(".//failure")) == failed + 1 == int(root.attrib["failures"])
     assert len(root.findall(".//error")) == 1 == int(root.attrib["errors"])
 
 

@@ -366,7 +366,7 @@ def test_without_java_a_crash_test_says_so_and_the_notebook_goes_on(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     tested = lab.crash_test(lab.save_sink(append))
-    assert tested.guarantee is Guarantee.UNKNOWN
+    assert tested.claim == "unknown"
     assert list(tested.violated) == []
     assert not tested.certificate.exists()
     said = str(tested)
@@ -397,8 +397,9 @@ def crash_tested(folder: Path, copies: int = 1, group: Group = Group.CRASH, **mo
     point = Point(0, "call", 1, Kind.RETURN, Side.AFTER)
     verdict = judge(DUE, seen)
     runs = [Result(name, "killed", group, (point,), verdict=verdict, **more)]
-    summary = summarise(runs, Coverage(4, 0, 1, 1))
-    wanted = settings(f"{file}:sink", only=(name,) if folder.name == "only" else ())
+    some = folder.name == "only"
+    summary = summarise(runs, Coverage(4 if some else 1, 0, 1, 1, 1, selected=some))
+    wanted = settings(f"{file}:sink", only=(name,) if some else ())
     report = sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, [])
     return own.Tested(report, folder)
 
@@ -417,7 +418,7 @@ def test_the_card_of_a_crash_test_says_what_the_report_says(
 ) -> None:
     found = crash_tested(tmp_path, copies, **more)
     page = found._repr_mimebundle_()
-    assert found.guarantee is Guarantee(word)
+    assert found.claim == word
     assert f'<p class="lkc-word {tone}">{word}</p>' in page["text/html"]
     assert str(found).splitlines()[0].endswith(f": {word}")
     assert "Not tested: loss of power" in str(found)
@@ -429,7 +430,7 @@ def test_the_card_of_a_crash_test_says_what_the_report_says(
 @pytest.mark.parametrize(
     ("copies", "more", "word", "said"),
     [
-        (1, {}, "unknown", "Nothing broke at the 1 place tried."),
+        (1, {}, "not refuted (1 of 4 points)", "Nothing broke at the 1 place tried."),
         (2, {}, "it breaks", "killed: 1 row there more than once."),
         (0, {}, "it breaks", "killed: 1 row lost."),
         (1, {"unknown": "no proof"}, "unknown", "asked for proves nothing."),
@@ -443,7 +444,7 @@ def test_a_short_test_says_what_breaks_and_claims_no_guarantee(
 ) -> None:
     (tmp_path / "only").mkdir()
     found = crash_tested(tmp_path / "only", copies, **more)
-    assert found.guarantee is Guarantee.UNKNOWN
+    assert found.report.claim.guarantee is Guarantee.UNKNOWN
     page = found._repr_mimebundle_()["text/html"]
     assert re.findall(r'class="lkc-word[^>]*>([^<]*)<', page) == [word]
     assert 'class="lkc-word good' not in page
@@ -504,7 +505,7 @@ def test_a_stub_is_not_crash_tested_and_its_card_says_so(tmp_path: Path, monkeyp
 
     for kind in ("table", "folder"):
         tested = lab.crash_test(lab.save_sink(write_batch, "my_sink.py", kind))
-        assert tested.guarantee is Guarantee.UNKNOWN
+        assert tested.claim == "unknown"
         assert "Nothing was tested. write_batch is not written yet" in str(tested)
     assert [path.name for path in tmp_path.iterdir()] == ["my_sink.py"]
 

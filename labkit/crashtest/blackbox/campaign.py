@@ -49,7 +49,7 @@ from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown
 from labkit.crashtest.judging import explained, verdict_of
-from labkit.crashtest.ledger import Ledger, Tell, silent
+from labkit.crashtest.ledger import Extent, Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Readings, Sample
@@ -92,6 +92,8 @@ class Campaign:
         self.points_total = 0
         """The number of points, without those at log files."""
         self.pairs_total = 0
+        self.directed: frozenset[str] = frozenset()
+        """The ids of the pairs that a complete test tries."""
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
@@ -404,7 +406,8 @@ class Campaign:
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
-        summary = self.ledger.summary(self.points_total, self.pairs_total, unjudged)
+        extent = Extent(self.points_total, self.pairs_total, self.directed, bool(self.settings.only))
+        summary = self.ledger.summary(extent, unjudged)
         harness = self.harness
         known = log_notes(harness.logs - harness.recalled, harness.recalled)
         late = late_notes(self.ledger.results)

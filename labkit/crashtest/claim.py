@@ -1,0 +1,102 @@
+"""States what a test may claim: the guarantee, and how much of what could refute it was tried.
+
+One run can refute a guarantee. Only all runs together can support one, so `exactly-once` is claimed without a
+qualifier only if the job was killed at every point and at every directed pair of points, and every run proved
+something.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from labkit.core.judge import Guarantee, satisfies
+from labkit.crashtest.verdict import Coverage, Group, Summary
+from labkit.view.signs import LOOKS, Look
+
+SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
+"""The look of a claim that nothing refuted while not everything was tried: a circle of which a quarter is filled."""
+
+
+class Strength(StrEnum):
+    """How much a test knows."""
+
+    COMPLETE = "complete"
+    """Every point and every directed pair was tried, and every run proved something; or nothing is left to lose."""
+    SAMPLED = "sampled"
+    """No run was weaker than exactly-once, and not everything was tried."""
+    REFUTED = "refuted"
+    """A run was weaker than exactly-once. What is left may be weaker still, because not everything was tried."""
+    UNKNOWN = "unknown"
+    """No run was weaker than exactly-once, and some run that could have been proves nothing."""
+
+
+class Goal(StrEnum):
+    """The result that a user demands with `--expect`."""
+
+    EXACTLY_ONCE = Guarantee.EXACTLY_ONCE.value
+    NOT_REFUTED = "not-refuted"
+    """No run that was tried is weaker than exactly-once; a quick test can reach this."""
+    AT_LEAST_ONCE = Guarantee.AT_LEAST_ONCE.value
+    AT_MOST_ONCE = Guarantee.AT_MOST_ONCE.value
+    NONE = Guarantee.NONE.value
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that no run may fall below."""
+        return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The claim of one test. As text it is the guarantee, qualified unless the strength is complete."""
+
+    strength: Strength
+    at_best: Guarantee
+    """The guarantee that holds if nothing beyond the observed violations is wrong."""
+    coverage: Coverage
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee if it is claimed without a qualifier; otherwise unknown."""
+        return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
+
+    def __str__(self) -> str:
+        if self.strength is Strength.SAMPLED:
+            return f"not refuted ({self.coverage.extent})"
+        if self.strength is Strength.REFUTED:
+            return f"not exactly-once, at best {self.at_best}"
+        return self.guarantee.value
+
+    @property
+    def look(self) -> Look:
+        """The sign and the shades of the claim. Only an unqualified exactly-once looks right."""
+        if self.strength is Strength.SAMPLED:
+            return SAMPLED
+        return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
+
+    def reaches(self, goal: Goal) -> bool | None:
+        """Return whether the claim is at least the goal; None if the test does not know."""
+        if not satisfies(self.at_best, goal.guarantee):
+            return False
+        if goal is Goal.NOT_REFUTED:
+            return None if self.strength is Strength.UNKNOWN else True
+        return True if self.strength is Strength.COMPLETE else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claim as plain data."""
+        return {"strength": self.strength.value, "at_best": self.at_best.value}
+
+
+def claim(summary: Summary) -> Claim:
+    """Return what a test with these results may claim."""
+    at_best, coverage = summary.at_best(), summary.coverage
+    return Claim(_strength(summary, at_best), at_best, coverage)
+
+
+def _strength(summary: Summary, at_best: Guarantee) -> Strength:
+    if at_best is Guarantee.NONE or (summary.coverage.complete and not summary.in_doubt):
+        return Strength.COMPLETE
+    if at_best is not Guarantee.EXACTLY_ONCE:
+        return Strength.REFUTED
+    tried = any(each.group is not Group.HEALTHY and each.verdict is not None for each in summary.results)
+    return Strength.SAMPLED if tried and not summary.in_doubt else Strength.UNKNOWN
