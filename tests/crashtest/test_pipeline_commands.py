@@ -354,3 +354,5 @@ def test_pytest_has_a_test_for_each_place() -> None:
     assert not cases["crashtest[create store/all.txt #1]"]
     assert "crashtest[write store/progress #2]" not in cases  # it was taken for a log
     assert cases["crashtest[second-crashes]"]
+    assert cases["crashtest[guarantee]"]
+    assert "not exactly-once, at best" in done.stdout
