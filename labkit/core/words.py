@@ -1,6 +1,7 @@
 """Helpers for messages: suggest the intended name, turn a reason into a sentence, align rows in columns."""
 
 import difflib
+import re
 from collections.abc import Sequence
 
 from labkit.core.arguments import takes
@@ -40,3 +41,17 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (zip(row, widths, strict=True) for row in rows)
     return "\n".join("  ".join(cell.ljust(width) for cell, width in line).rstrip() for line in lines)
+
+
+_ERROR = re.compile(r"(?i)\b(error|exception|fatal|panic)\b|[a-z](Error|Exception)\b")
+
+
+def telling_line(text: str) -> str:
+    """Return the line of a program's output that tells best why it failed; empty if there is no output.
+
+    It is the first line with an error that is not indented, as source lines in a traceback are; without any, the
+    last line.
+    """
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    errors = (line for line in lines if _ERROR.search(line) and not line[0].isspace())
+    return next(errors, lines[-1].strip() if lines else "")

@@ -96,22 +96,22 @@ class Report:
         return None if sampled or Outcome.UNKNOWN.value in outcomes else reached
 
     def text(self) -> str:
-        """Return the report as text for a terminal."""
+        """Return the report as text for a terminal: first the guarantee, the line or call, and the repair."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
-        rows += [(axis, self._axis(axis)) for axis in AXES]
-        if weakest is not None:
-            rows += [("weakest", f"{weakest.title}: {weakest.because}")]
-            rows += weakest.verdict_notes()
         if why is not None:
             rows += [("why", why.why), ("pattern", why.code)]
             rows += [("repair", f"{why.recipe.name}: {why.recipe.sentence} ({why.recipe.notebook})")]
+        if weakest is not None:
+            rows += [("weakest", f"{weakest.title}: {weakest.because}")]
+            rows += weakest.verdict_notes()
+        rows += [("repeat", self.repeat())]
+        rows += [(axis, self._axis(axis)) for axis in AXES]
         rows += [("condition", f"{VARIANTS[name]}: {held}") for name, held in summary.conditions.items()]
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
         rows += [("not run", sentence) for sentence in self.not_run()]
         rows += [("note", note) for note in self.notes]
-        rows += [("repeat", self.repeat())]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
         body = "\n".join(f"{name:<17} {value}" for name, value in rows)
         story = "\n".join(f"  {line}" for line in weakest.story) if weakest else ""

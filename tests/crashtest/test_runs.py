@@ -217,10 +217,12 @@ def test_no_run_uses_the_ids_of_another_where_nothing_empties_the_store(tmp_path
 def test_thelast_words_of_a_driver_are_told(tmp_path: Path) -> None:
     log = tmp_path / "driver-1.log"
     assert "its log is empty" in last_words(log)
-    log.write_text("begin\nFatal Python error: out of fuel\n\n")
+    log.write_text("begin\n    raise ValueError\nFatal Python error: out of fuel\nend\n\n")
     assert last_words(log) == (
-        'its log ends with "Fatal Python error: out of fuel" (--out DIR keeps all of it, in drivers/driver-1.log).'
+        'its log says "Fatal Python error: out of fuel" (--out DIR keeps all of it, in drivers/driver-1.log).'
     )
+    log.write_text("begin\n  end\n")
+    assert 'its log says "end"' in last_words(log)
 
 
 def test_too_few_rows_are_unknown(harness: Harness, run: Run, tmp_path: Path) -> None:

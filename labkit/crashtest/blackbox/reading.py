@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from labkit.core.errors import InvalidInput, LabError
+from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.expectation import lines
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
@@ -36,10 +37,12 @@ class RowReader(Protocol):
 
 
 def last_words(log: Path) -> str:
-    """Return a clause that quotes the last line of a command's output, since the folder with the log may be removed."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    spoken = [line.strip() for line in text.splitlines() if line.strip()]
-    return f'it said "{spoken[-1][:LAST_WORDS]}"' if spoken else "it said nothing"
+    """Return a clause that quotes the first error in a command's output, else its last line.
+
+    The clause quotes it because the folder with the log may be removed.
+    """
+    line = telling_line(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+    return f'it said "{line[:LAST_WORDS]}"' if line else "it said nothing"
 
 
 class HelperCommand:

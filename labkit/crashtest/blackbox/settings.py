@@ -97,9 +97,8 @@ class PipelineSettings(SharedOptions):
             raise InvalidInput("--command: the command is empty; write the command that starts the pipeline.")
         if bool(self.reader) == bool(self.read_command):
             raise InvalidInput(
-                "--command: labkit cannot read the pipeline's rows; give  --reader FILE:NAME, a function "
-                "that returns the rows, "
-                "or --read-command 'CMD', which prints them as JSON Lines."
+                "--command: labkit cannot read the pipeline's rows; give --reader FILE:NAME, a function "
+                "that returns the rows, or --read-command 'CMD', which prints them as JSON Lines."
             )
 
     def check_restored(self) -> None:

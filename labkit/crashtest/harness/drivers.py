@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from labkit.core.errors import LabError
+from labkit.core.words import telling_line
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.subject import SUBJECT
@@ -125,8 +126,9 @@ class DriverPool:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line of a driver's log as a sentence, because the log is deleted unless the user gave `--out`."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    sentence = f'its log ends with "{lines[-1][:200]}"' if lines else "its log is empty"
+    """Return a sentence with the first error in a driver's log, because the log is deleted unless the user gave
+    `--out`.
+    """
+    line = telling_line(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+    sentence = f'its log says "{line[:200]}"' if line else "its log is empty"
     return f"{sentence} (--out DIR keeps all of it, in drivers/{log.name})."

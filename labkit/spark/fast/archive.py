@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.core.words import telling_line
 from labkit.host.class_data import archive_path, find_archive, seal, spark_jars
 from labkit.host.java import Java, java_for_spark
 from labkit.host.processes import wire
@@ -71,8 +72,8 @@ def make_archive(*, anew: bool = False) -> Path:
 
 
 def _last_words(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return telling_line(text) or "it printed nothing"
 
 
 @contextmanager
