@@ -35,6 +35,7 @@ from labkit.crashtest.points import (
     pairs,
     points,
     retry_point,
+    second_points,
     with_lines,
 )
 from labkit.crashtest.report import Report
@@ -125,8 +126,9 @@ class Campaign:
         """Return jobs with two crashes; their second points come from the recoveries of single crashes that have
         run.
         """
-        chosen, self.pairs_total = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
-        return [pair_job(pair) for pair in chosen]
+        found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
+        self.pairs_total, self.directed = found.total, found.directed
+        return [pair_job(pair) for pair in found.chosen]
 
     def run(self, job: Job) -> Result:
         """Run one job and return its result. A run that never reached its point is made once more."""
@@ -250,7 +252,7 @@ class Campaign:
         point = by_id[first]
         yield Job(point.id, str(point), Group.CRASH, (point,))
         if plus:
-            recovered = points(self.recoveries.get(point, ()), [point.batch], driver=2)
+            recovered = second_points(point, self.recoveries.get(point, ()))
             other = next((each for each in recovered if each.id == second), None)
             if other is None:
                 raise InvalidInput(f"--only {name}: the recovery from {first} has no point {second}.")

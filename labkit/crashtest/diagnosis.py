@@ -155,7 +155,9 @@ def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis
             "readable too early", f"while a batch is replayed, rows that were readable disappear {where}", MARKER
         )
     single_crash = "one crash there does no harm" if tried else "one crash there was not tried"
-    why = f"a crash during recovery does harm, and {single_crash}: {result.title}"
+    in_recovery = second.batch == result.points[0].batch
+    when = "a crash during recovery" if in_recovery else "a crash in the batch after the recovery"
+    why = f"{when} does harm, and {single_crash}: {result.title}"
     return Diagnosis("recovery", why, MARKER)
 
 

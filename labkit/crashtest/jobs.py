@@ -25,5 +25,6 @@ def unknown(job: Job, why: str) -> Result:
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the job of a crash and of a second crash during its recovery."""
-    return Job(pair.id, f"{pair.first}; then, in the recovery, {pair.second}", Group.PAIR, (pair.first, pair.second))
+    """Return the job of a crash and of a second crash during its recovery, or in the next batch."""
+    when = "in the recovery" if pair.second.batch == pair.first.batch else "after the recovery"
+    return Job(pair.id, f"{pair.first}; then, {when}, {pair.second}", Group.PAIR, (pair.first, pair.second))

@@ -124,14 +124,15 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
     chosen = [point for point in places if point.batch < 2 and (point in edges or (point in few and _matters(point)))]
     firsts = [point for point in places if point.kind is Kind.BEGIN and point.batch == 0][:1]
     chosen = firsts + chosen
+    kept = edges.union(deciding_points(log))
     while len(chosen) > QUICK_POINTS:
-        del chosen[_least(chosen, edges)]
+        del chosen[_least(chosen, kept)]
     return Plan(tuple(chosen), len(places))
 
 
-def _least(chosen: Sequence[Point], edges: set[Point]) -> int:
-    """Return the index of the point to leave out first: the middle one of those that are not in `edges`."""
-    inner = [index for index, point in enumerate(chosen) if point not in edges]
+def _least(chosen: Sequence[Point], kept: set[Point]) -> int:
+    """Return the index of the point to leave out first: the middle one of those that are not in `kept`."""
+    inner = [index for index, point in enumerate(chosen) if point not in kept]
     return inner[len(inner) // 2] if inner else len(chosen) // 2
 
 
@@ -191,12 +192,21 @@ class Pair(NamedTuple):
         return f"{self.first.id}+{self.second.id}"
 
 
-def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool) -> tuple[list[Pair], int]:
-    """Return a seeded sample of all pairs, spread over the first crashes, and the number of all pairs.
+class Pairs(NamedTuple):
+    """The chosen pairs of points, the number of all pairs, and the ids of the directed ones, chosen or not."""
+
+    chosen: tuple[Pair, ...]
+    total: int
+    directed: frozenset[str]
+    """The ids of the pairs with a reason of their own: they interrupt a repair, or crash twice at a deciding point."""
+
+
+def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool) -> Pairs:
+    """Choose pairs: all directed ones (repairs up to a limit), and a seeded sample spread over the first crashes.
 
     `logs` has the log of the recovery from each first crash; a recovery without an effect has no point.
-    `healthy` is the log of the run without a crash. Effects that only recoveries have are always tried, because
-    no single crash reaches them.
+    `healthy` is the log of the run without a crash. Effects that only recoveries have are directed, because no
+    single crash reaches them.
     """
     candidates = [
         Pair(first, second)
@@ -204,13 +214,75 @@ def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, qui
         for second in points(log, [first.batch], driver=2)
         if second.kind not in (Kind.BEGIN, Kind.COMMITS)
     ]
+    twice, later = _at_deciding_points(candidates, logs, healthy)
+    candidates += later
     most = QUICK_PAIRS if quick else PAIRS
     chosen = _most_telling(candidates)[: most - most // 3]
     rest = [pair for pair in candidates if pair not in chosen]
     chosen += random.Random(SEED).sample(rest, min(most - len(chosen), len(rest)))
-    repairs = _in_repairs(candidates, healthy)[: QUICK_REPAIRS if quick else REPAIRS]
-    chosen += [pair for pair in repairs if pair not in chosen]
-    return sorted(chosen, key=candidates.index), len(candidates)
+    repairs = _in_repairs(candidates, healthy)
+    directed = [*twice, *later, *repairs[: QUICK_REPAIRS if quick else REPAIRS]]
+    chosen += [pair for pair in dict.fromkeys(directed) if pair not in chosen]
+    return Pairs(
+        tuple(sorted(chosen, key=candidates.index)),
+        len(candidates),
+        frozenset(pair.id for pair in [*twice, *later, *repairs]),
+    )
+
+
+def second_points(first: Point, log: Sequence[Effect]) -> list[Point]:
+    """Return the points of the second driver at which a crash can follow `first`; `log` is of the recovery.
+
+    They belong to the same batch, or repeat `first` in the next batch.
+    """
+    later = [point for point in points(log, [first.batch + 1], driver=2) if _same_effect(first, point)]
+    return points(log, [first.batch], driver=2) + later
+
+
+def _at_deciding_points(
+    candidates: Sequence[Pair], logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the pairs that crash twice after the effect that decides a batch, and the pair that does so in two.
+
+    The first ones are those whose recovery passes the same point again. The other one crashes in batch 0, and at
+    the same line in batch 1.
+    """
+    deciding = deciding_points(healthy)
+    twice = [
+        pair
+        for pair in candidates
+        if pair.first in deciding and pair.second.batch == pair.first.batch and _same_effect(pair.first, pair.second)
+    ]
+    later = [
+        Pair(first, second)
+        for first in deciding
+        if first.batch == 0
+        for second in points(logs.get(first, ()), [1], driver=2)
+        if _same_effect(first, second)
+    ]
+    return twice, later[:1]
+
+
+def deciding_points(healthy: Sequence[Effect]) -> list[Point]:
+    """Return the points after the last durable effect of batch 0, and of batch 1."""
+    found = []
+    for batch in (0, 1):
+        lasting = [point for point in points(healthy, [batch]) if point.side is Side.AFTER and point.kind in DURABLE]
+        found += lasting[-1:]
+    return found
+
+
+def _same_effect(first: Point, second: Point) -> bool:
+    """Return whether two points lie on the same side of the same effect, in whichever batches."""
+    same = (first.where, first.kind, first.side, first.file, first.line, first.nth)
+    return first.kind not in BOUNDS and same == (
+        second.where,
+        second.kind,
+        second.side,
+        second.file,
+        second.line,
+        second.nth,
+    )
 
 
 def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[Pair]:

@@ -1,5 +1,6 @@
 """Points are found in a log, none by hand; what is left out is counted; pairs come from recoveries."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,16 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side, check_id
 from labkit.crashtest.points import (
     QUICK_POINTS,
+    QUICK_REPAIRS,
     choose,
+    deciding_points,
     large_points,
     last_point,
     pairs,
     points,
     read_log,
     retry_point,
+    second_points,
     unfinished,
     zombie_point,
 )
@@ -83,7 +87,7 @@ def test_where_there_are_too_many_points_the_edges_stay() -> None:
     log = [effect for batch in range(2) for effect in call(batch, *[Kind.COMMIT] * 30)]
     chosen = [point.id for point in choose(log, 2, quick=True).chosen]
     assert len(chosen) == QUICK_POINTS
-    assert {"b0.call.1.before", "b0.call.30.before", "b1.call.30.after"} <= set(chosen)
+    assert {"b0.call.1.before", "b0.call.30.before", "b0.call.30.after", "b1.call.30.after"} <= set(chosen)
     assert not any(name.endswith(".before") for name in chosen if name[1] == "1")
 
 
@@ -109,14 +113,14 @@ def test_what_happens_after_the_return_is_no_point() -> None:
 def test_the_same_log_gives_the_same_pairs() -> None:
     first = points(call(0, *TRANSACTION), [0])
     logs = {point: [*call(0, *TRANSACTION), *call(0, *TRANSACTION, driver=2)] for point in first}
-    chosen, found = pairs(logs, call(0, *TRANSACTION), quick=False)
-    assert (chosen, found) == pairs(logs, call(0, *TRANSACTION), quick=False)
-    assert found == len(first) * 5
-    assert all(pair.second.kind is not Kind.BEGIN for pair in chosen)
+    found = pairs(logs, call(0, *TRANSACTION), quick=False)
+    assert found == pairs(logs, call(0, *TRANSACTION), quick=False)
+    assert found.total == len(first) * 5
+    assert all(pair.second.kind is not Kind.BEGIN for pair in found.chosen)
 
 
 def test_a_recovery_that_does_nothing_has_no_second_crash() -> None:
-    assert pairs({points(call(0), [0])[0]: call(0)}, call(0), quick=False) == ([], 0)
+    assert pairs({points(call(0), [0])[0]: call(0)}, call(0), quick=False) == ((), 0, frozenset())
 
 
 def test_what_only_a_recovery_does_is_cut_in_any_case() -> None:
@@ -128,12 +132,45 @@ def test_what_only_a_recovery_does_is_cut_in_any_case() -> None:
     first = points(usual, [0])
     logs = {point: [*usual, *repair, *again] for point in first[:-1]}
     logs[first[-1]] = [*usual, *again]
-    chosen, found = pairs(logs, usual, quick=True)
-    assert found > 500
+    chosen, total, directed = pairs(logs, usual, quick=True)
+    assert total > 500
+    assert {pair.id for pair in chosen if pair.second.line > 90} <= directed
     cut = {pair.second.line: pair for pair in chosen if pair.second.line > 90}
     assert set(cut) == {91, 92}
     assert {pair.first for pair in cut.values()} == {first[-2]}
     assert all(pair.second.side is Side.AFTER for pair in cut.values())
+
+
+def test_directed_pairs_are_counted_beyond_the_most_that_are_tried() -> None:
+    usual = call(0, Kind.COMMIT)
+    repair = [Effect(0, "call", n, Kind.COMMIT, "t", 90 + n, driver=2) for n in range(1, QUICK_REPAIRS + 4)]
+    first = points(usual, [0])[-1]
+    chosen, _, directed = pairs({first: [*usual, *repair]}, usual, quick=True)
+    assert len(directed) == QUICK_REPAIRS + 3
+    assert len(directed - {pair.id for pair in chosen}) in (1, 2, 3)
+
+
+def test_a_crash_at_the_deciding_point_is_repeated_in_the_recovery_and_in_the_next_batch() -> None:
+    """The recovery cleans up first, so that the same effect has another number."""
+    healthy = [*call(0, *TRANSACTION), *call(1, *TRANSACTION)]
+    clean = Effect(0, "call", 1, Kind.UNLINK, "t", 5, driver=2)
+    again = [replace(each, number=each.number + 1) for each in call(0, *TRANSACTION, driver=2) if each.number]
+    logs = {point: [*healthy, clean, *again, *call(1, *TRANSACTION, driver=2)] for point in points(healthy, [0])}
+    logs |= {point: [*healthy, *call(1, *TRANSACTION, driver=2)] for point in points(healthy, [1])}
+    found = pairs(logs, healthy, quick=True)
+    wanted = {"b0.call.2.after+b0.call.3.after", "b1.call.2.after+b1.call.2.after", "b0.call.2.after+b1.call.2.after"}
+    assert wanted <= {pair.id for pair in found.chosen}
+    assert wanted <= found.directed
+    seconds = {point.id for point in second_points(deciding_points(healthy)[0], logs[deciding_points(healthy)[0]])}
+    assert {"b0.call.3.after", "b1.call.2.after"} <= seconds
+    assert "b1.call.1.after" not in seconds
+
+
+def test_a_recovery_that_skips_the_batch_does_not_pass_the_point_again() -> None:
+    healthy = [*call(0, *TRANSACTION), *call(1, *TRANSACTION)]
+    log = [*healthy, *call(0, driver=2), *call(1, driver=2)]
+    logs = dict.fromkeys(points(healthy, [0, 1]), log)
+    assert pairs(logs, healthy, quick=True).directed == frozenset()
 
 
 def test_a_batch_is_unfinished_until_its_last_lasting_effect() -> None:
