@@ -203,6 +203,7 @@ def doubts(
         f"(--ignore {peer} if that is not part of the sink)"
         for peer, by in peers.items()
     ]
+    reasons += _torn(effects)
     late = first_late(effects)
     if late is not None:
         reasons.append(
@@ -210,6 +211,16 @@ def doubts(
             "have recorded the batch as finished"
         )
     return reasons
+
+
+def _torn(effects: Iterable[Effect]) -> list[str]:
+    """Return a sentence for each line whose effect is several writes, between which no crash was placed."""
+    several = {(each.file, each.line, each.torn): each.label() for each in effects if each.torn}
+    return [
+        f"{label} is several writes, because {why}; the job was killed before and after them, but never between two "
+        "of them (--eyes kernel also kills there)"
+        for (_, _, why), label in several.items()
+    ]
 
 
 def first_late(effects: Iterable[Effect]) -> Effect | None:

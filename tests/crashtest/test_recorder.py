@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,68 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
+from plain_sinks import PATIENCE, Sink, await_stopped, line_of
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.harness.evidence import read_evidence
-from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Point, Side
+from labkit.crashtest.instrument.effects import BOUNDS, Kind, Point, Side
 from labkit.crashtest.instrument.jvm import instrument_merge, instrument_session, kind_of_spark
 from labkit.crashtest.instrument.recorder import Recorder
 from labkit.crashtest.instrument.ticket import Ticket
 from labkit.crashtest.points import points, read_log
-from labkit.crashtest.project import Project, counts
-
-HERE = Path(__file__).parent
-SINKS = HERE.parents[1] / "data" / "sinks"
-PROCESS = HERE.parent / "support" / "plain_sink_process.py"
-PATIENCE = 60.0
-
-
-class Sink:
-    """One sink in a plain process, in a folder of its own."""
-
-    def __init__(self, folder: Path, file: Path, name: str = "write_batch") -> None:
-        self.folder, self.file, self.name = folder, file, name
-        self.store = folder / "store"
-        self.log, self.evidence = folder / "effects.jsonl", folder / "reached.json"
-        self.code: tuple[str, ...] = ()
-        self.ignored: tuple[str, ...] = ()
-
-    def start(self, armed: Point | None = None, then: str = "crash", batches: int = 1) -> "subprocess.Popen[bytes]":
-        ticket = Ticket(
-            str(self.file),
-            str(self.log),
-            1,
-            armed,
-            str(self.evidence) if armed else "",
-            then,
-            *Project.of(str(self.file), self.code, self.ignored)[1:],
-        )
-        environment = dict(os.environ, SINK_STORE=str(self.store))
-        command = [sys.executable, str(PROCESS), str(self.file), self.name, json.dumps(ticket.to_json()), str(batches)]
-        return subprocess.Popen(command, env=environment, start_new_session=True)
-
-    def effects(self, batches: int = 1) -> list[Effect]:
-        with self.start(batches=batches) as process:
-            assert process.wait(PATIENCE) == 0
-        return read_log(self.log)
-
-    def kinds(self) -> list[tuple[str, int]]:
-        return [(each.kind.value, each.line) for each in self.effects() if each.kind not in BOUNDS and not each.failed]
-
-
-@pytest.fixture
-def sink(tmp_path: Path) -> Callable[..., Sink]:
-    def made(text: str, name: str = "write_batch") -> Sink:
-        file = SINKS / text
-        if not text.endswith(".py"):
-            file = tmp_path / "sink.py"
-            file.write_text(text)
-        return Sink(tmp_path, file.resolve(), name)
-
-    return made
+from labkit.crashtest.project import counts
 
 
 def test_what_a_thread_does_while_the_next_call_begins_is_recorded(tmp_path: Path) -> None:
@@ -108,20 +56,6 @@ def test_what_a_thread_does_while_the_next_call_begins_is_recorded(tmp_path: Pat
     assert done.is_set()
     [written] = [each for each in read_log(Path(ticket.log)) if each.kind is Kind.WRITE]
     assert (written.batch, written.late) in ((0, True), (1, False))
-
-
-def line_of(file: str, text: str) -> int:
-    lines = (SINKS / file).read_text().splitlines()
-    return next(number for number, line in enumerate(lines, start=1) if text in line)
-
-
-def await_stopped(process: "subprocess.Popen[bytes]", evidence: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not (evidence.exists() and psutil.Process(process.pid).status() == psutil.STATUS_STOPPED):
-        if time.monotonic() > end:
-            os.killpg(process.pid, signal.SIGKILL)  # else whoever opened it would wait for its end
-            pytest.fail("the point was not reached")
-        time.sleep(0.01)
 
 
 def test_a_transaction_is_its_statements_and_one_commit(sink: Callable[..., Sink]) -> None:

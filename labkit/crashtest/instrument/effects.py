@@ -106,6 +106,8 @@ class Effect:
 
     Both give the order within a call.
     """
+    torn: str = ""
+    """Why the effect is several writes, between which a kill leaves a part of it; empty if it is one."""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -132,7 +134,7 @@ class Effect:
         """Return the effect that `to_json` has written."""
         names = ("batch", "where", "number", "target", "line", "nth", "driver", "failed")
         known = {name: data[name] for name in names}
-        more = {name: data[name] for name in ("file", "late", "step") if name in data}
+        more = {name: data[name] for name in ("file", "late", "step", "torn") if name in data}
         return cls(kind=Kind(data["kind"]), **known, **more)
 
     def point(self, side: "Side") -> "Point":

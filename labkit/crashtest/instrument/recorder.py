@@ -113,8 +113,15 @@ class Recorder:
         self._reach(call.ticket, effect, Side.BEFORE)
 
     @contextmanager
-    def effect(self, kind: Kind, target: object, decide: Callable[[], Kind] | None = None) -> Iterator[None]:
-        """Record one effect, which happens in the `with` block. `decide` returns the kind at the end of the block.
+    def effect(
+        self,
+        kind: Kind,
+        target: object,
+        decide: Callable[[], Kind] | None = None,
+        torn: Callable[[], str] | None = None,
+    ) -> Iterator[None]:
+        """Record one effect, which happens in the `with` block. `decide` returns the kind at the end of the block, and
+        `torn` why a commit was several writes.
 
         Effects inside an effect are part of it: a commit that executes a statement is one effect.
         """
@@ -137,7 +144,8 @@ class Recorder:
         finally:
             _inside.reset(within)
             kind = decide() if decide and not failed else kind
-            effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed)
+            why = torn() if torn and not failed and kind is Kind.COMMIT else ""
+            effect = replace(effect, kind=kind, target=str(target)[:200], failed=failed, torn=why)
             # In the log before anybody may ask again, since a question says how far the
             # log has come.
             self._log(ticket, effect)

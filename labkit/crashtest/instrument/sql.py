@@ -1,29 +1,34 @@
 """Records SQL that the user's code executes through sqlite3, and classifies statements.
 
-A statement outside any transaction commits by itself; only the connection's state afterwards shows this. A
-statement that only reads is no effect.
+A statement outside any transaction commits by itself; only the connection's state afterwards shows this. So each
+statement of `executescript` is an effect of its own, and in autocommit each row of `executemany`. A statement that
+only reads is no effect.
 """
 
 import functools
 import re
 from collections.abc import Callable
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from labkit.crashtest.instrument.effects import Kind
 from labkit.crashtest.instrument.recorder import recorder
+from labkit.crashtest.instrument.scripts import Part, first_words, parts
+from labkit.crashtest.instrument.torn import CommitWatch
 
-_FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
 _MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
 """Matches rows that follow a table's definition, in a script or as the result of a query."""
 _READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint"}
+_BEGINS = {"insert", "update", "delete", "replace"}
+"""Statements before which sqlite3 opens a transaction by itself, unless the connection is in autocommit."""
+_EACH_ROW = "executemany outside of a transaction commits each row by itself"
+_EACH_STATEMENT = "executescript commits each statement outside of a transaction by itself"
 _ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
 
 
 def kind_of(sql: str) -> Kind | None:
     """Return the kind of a statement, by its first words; None if it changes nothing."""
-    words = _FIRST.match(sql)
-    first, second = (word.lower() if word else "" for word in words.groups()) if words else ("", "")
+    first, second = first_words(sql)
     if (first, second) == ("prepare", "transaction"):
         return Kind.PREPARE
     if first in _ENDS:
@@ -48,29 +53,65 @@ def instrument_sqlite(module: ModuleType) -> None:
     plain = module.connect
     if getattr(plain, "recorded", False):
         return
-
-    class Cursor(module.Cursor):  # type: ignore[name-defined]  # sqlite3, or what stands for it
-        """A cursor that records its statements."""
-
-        def execute(self, sql: str, *rest: Any) -> Any:
-            return _execute(self.connection, super().execute, sql, *rest)
-
-        def executemany(self, sql: str, *rest: Any) -> Any:
-            return _execute(self.connection, super().executemany, sql, *rest)
-
-        def executescript(self, sql: str) -> Any:
-            return _execute(self.connection, super().executescript, sql)
+    cursors, watch = _cursor(module), functools.partial(_Watched, module)
 
     def connect(*arguments: Any, **named: Any) -> Any:
-        named["factory"] = _connection(named.get("factory") or module.Connection, Cursor)
+        named["factory"] = _connection(named.get("factory") or module.Connection, cursors, watch)
         return plain(*arguments, **named)
 
     connect.recorded = True  # type: ignore[attr-defined]  # a mark on a function
     module.connect = functools.wraps(plain)(connect)  # type: ignore[attr-defined]  # sqlite3, or what stands for it
 
 
+def _cursor(module: Any) -> Any:
+    """Return the class of cursors that record their statements. `module` is sqlite3, or what stands for it."""
+
+    class Cursor(module.Cursor):
+        """A cursor that records its statements."""
+
+        _rows: int | None = None
+        """The rows that an `executemany` of several effects has changed; None after another statement."""
+
+        @property
+        def rowcount(self) -> int:
+            return int(super().rowcount) if self._rows is None else self._rows
+
+        def execute(self, sql: str, *rest: Any) -> Any:
+            self._rows = None
+            return _execute(_Watched(module, self.connection), super().execute, sql, *rest)
+
+        def executemany(self, sql: Any, rows: Any, /) -> Any:
+            self._rows = None
+            plain, watched = super().executemany, _Watched(module, self.connection)
+            if not isinstance(sql, str) or not _row_by_row(self.connection, sql):
+                return _execute(watched, plain, sql, rows, several=_EACH_ROW)
+            remaining = iter(rows)
+            # Without a row it only checks the statement, as it does before the first row.
+            plain(sql, ())
+            changed = 0
+            for row in remaining:
+                _execute(watched, plain, sql, [row])
+                changed += max(int(super().rowcount), 0)
+            self._rows = changed
+            return self
+
+        def executescript(self, sql: Any, /) -> Any:
+            self._rows = None
+            plain, watched = super().executescript, _Watched(module, self.connection)
+            if not isinstance(sql, str):
+                return plain(sql)
+            several = parts(sql, module.complete_statement)
+            if _is_legacy(self.connection) and self.connection.in_transaction:
+                _recorded(watched, Kind.COMMIT, "transaction", lambda: module.Connection.commit(self.connection))
+            for part in several:
+                _execute_part(watched, plain, part)
+            return self
+
+    return Cursor
+
+
 @functools.cache
-def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of short methods
+def _connection(base: Any, cursors: Any, watch: Any) -> Any:  # noqa: C901  # a class of short methods
     class Connection(base):
         """A connection that records its statements."""
 
@@ -91,8 +132,7 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
             if not self.in_transaction:
                 super().commit()
                 return
-            with recorder.effect(Kind.COMMIT, "transaction"):
-                super().commit()
+            _recorded(watch(self), Kind.COMMIT, "transaction", super().commit)
 
         def rollback(self) -> None:
             if not self.in_transaction:
@@ -114,14 +154,78 @@ def _connection(base: Any, cursors: Any) -> Any:  # noqa: C901  # a class of sho
     return Connection
 
 
-def _execute(connection: Any, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+class _Watched(NamedTuple):
+    """A connection of which each commit is checked for several writes."""
+
+    module: Any
+    connection: Any
+
+    @property
+    def commits(self) -> bool:
+        """Whether no transaction is open, so that the last statement has committed."""
+        return not self.connection.in_transaction
+
+    def watch(self) -> CommitWatch:
+        """Begin to watch a commit, with a cursor that records nothing."""
+        return CommitWatch(self.module.Cursor(self.connection), self.module.Error)
+
+
+def _recorded(
+    watched: _Watched,
+    kind: Kind,
+    target: str,
+    act: Callable[[], Any],
+    decide: Callable[[], Kind] | None = None,
+    *,
+    several: str = "",
+) -> Any:
+    """Record one effect of a connection. `several`: why it is several commits if it commits at all."""
+    watch: list[CommitWatch] = []
+    with recorder.effect(kind, target, decide, lambda: several or watch[0].reason()):
+        watch.append(watched.watch())
+        return act()
+
+
+def _execute(watched: _Watched, execute: Callable[..., Any], sql: str, *rest: Any, several: str = "") -> Any:
     kind = kind_of(sql)
-    if kind is None or (kind in _ENDS.values() and not connection.in_transaction):
+    if kind is None or (kind in _ENDS.values() and watched.commits):
         return execute(sql, *rest)
 
     def decide() -> Kind:
-        open_still = connection.in_transaction
-        return ended(kind) or (Kind.STATEMENT if open_still else Kind.COMMIT)
+        return ended(kind) or (Kind.COMMIT if watched.commits else Kind.STATEMENT)
 
-    with recorder.effect(kind, short(sql), decide):
-        return execute(sql, *rest)
+    return _recorded(watched, kind, short(sql), lambda: execute(sql, *rest), decide, several=several)
+
+
+def _execute_part(watched: _Watched, execute: Callable[[str], Any], part: Part) -> None:
+    """Execute a part of a script, and record it as one effect, which its last statement decides."""
+    kinds = [kind for each in part.statements if (kind := kind_of(each)) is not None]
+    if not kinds:
+        execute(part.text)
+        return
+    if len(part.statements) == 1:
+        _execute(watched, lambda _: execute(part.text), part.statements[0])
+        return
+    undone = kind_of(part.statements[-1]) is Kind.ROLLBACK
+
+    def decide() -> Kind:
+        if undone and part.is_whole:
+            return Kind.ROLLBACK
+        return Kind.COMMIT if watched.commits else Kind.STATEMENT
+
+    several = "" if part.is_whole else _EACH_STATEMENT
+    _recorded(watched, Kind.STATEMENT, short(part.text), lambda: execute(part.text), decide, several=several)
+
+
+def _is_legacy(connection: Any) -> bool:
+    """Return whether `isolation_level` decides about transactions, instead of `autocommit` of Python 3.12."""
+    return not isinstance(getattr(connection, "autocommit", -1), bool)
+
+
+def _row_by_row(connection: Any, sql: str) -> bool:
+    """Return whether `executemany` would commit each row of this statement by itself."""
+    if connection.in_transaction or kind_of(sql) is None:
+        return False
+    if not _is_legacy(connection):
+        return True
+    return connection.isolation_level is None or first_words(sql)[0] not in _BEGINS
