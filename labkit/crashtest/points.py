@@ -3,7 +3,8 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,15 +80,50 @@ def place(where: str) -> tuple[int, int]:
     return (-1, 0) if where == RECOVER else (1, 0)
 
 
-def thin(candidates: Sequence[Point]) -> list[Point]:
-    """Return the points without those of a line's repeated effects in one call: the first two and the last remain."""
+Neighbours = dict[Point, object]
+"""For each point the effect on its other side, which tells unlike gaps of one line apart."""
+
+
+def neighbours(log: Sequence[Effect]) -> Neighbours:
+    """Return for each point of the run without a crash the effect on its other side.
+
+    Of that effect its line and kind count, and whether it changes the same target. So the gap between two writes of
+    one file differs from the gap between two files.
+    """
+    calls: dict[tuple[int, str], list[Effect]] = {}
+    for each in log:
+        if (
+            each.driver == 1
+            and not each.failed
+            and not each.late
+            and each.kind not in BOUNDS | {Kind.UNSEEN, Kind.LINE}
+        ):
+            calls.setdefault((each.batch, each.where), []).append(each)
+    found: Neighbours = {}
+    for call in calls.values():
+        for before, after in pairwise(sorted(call, key=lambda each: each.place)):
+            same = before.target == after.target
+            found[before.point(Side.AFTER)] = after.kind, after.file, after.line, same
+            found[after.point(Side.BEFORE)] = before.kind, before.file, before.line, same
+    return found
+
+
+def thin(candidates: Sequence[Point], beside: Neighbours | None = None) -> list[Point]:
+    """Return the points without those of a line's repeated effects in one call.
+
+    The first two and the last remain, and the first one next to each different effect (`neighbours`).
+    """
+    beside = beside or {}
     times = Counter(_line(point) for point in candidates)
     passed: Counter[object] = Counter()
+    known: set[object] = set()
     kept = []
     for point in candidates:
-        passed[_line(point)] += 1
-        if point.kind in BOUNDS or passed[_line(point)] <= 2 or passed[_line(point)] == times[_line(point)]:
+        line, gap = _line(point), (_line(point), beside.get(point))
+        passed[line] += 1
+        if point.kind in BOUNDS or passed[line] <= 2 or passed[line] == times[line] or gap not in known:
             kept.append(point)
+        known.add(gap)
     return kept
 
 
@@ -114,26 +150,92 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
     """Return the points of single crashes.
 
     A quick test uses two batches: the points after durable effects, and in the first batch also the points
-    before each call's first and last effect, because unseen effects may lie next to the recorded ones.
+    before each call's first and last effect, because unseen effects may lie next to the recorded ones. Of later
+    batches it uses the points of effects that no other batch has, as of a compaction. If there are too many, the
+    points of the most frequent effects are left out first.
     """
     places = points(log, range(batches))
+    beside = neighbours(log)
     if not quick:
-        return Plan(tuple(thin(places)), len(places))
+        return Plan(tuple(thin(places, beside)), len(places))
     first = [point for point in places if point.batch == 0]
-    edges, few = _edges(first), set(thin(places))
-    chosen = [point for point in places if point.batch < 2 and (point in edges or (point in few and _matters(point)))]
+    edges, few = _edges(first), set(thin(places, beside))
+    wanted = {point for point in places if point.batch < 2 and (point in edges or (point in few and _matters(point)))}
+    rare = _rare([point for point in places if point in few], beside)
+    chosen = [point for point in places if point in wanted or point in rare]
     firsts = [point for point in places if point.kind is Kind.BEGIN and point.batch == 0][:1]
-    chosen = firsts + chosen
-    kept = edges.union(deciding_points(log))
+    chosen = firsts + [point for point in chosen if point not in firsts]
+    times = Counter(_family(point, beside) for point in places)
+    kept = edges.union(deciding_points(log), rare)
     while len(chosen) > QUICK_POINTS:
-        del chosen[_least(chosen, kept)]
+        del chosen[_least(chosen, kept, [times[_family(point, beside)] for point in chosen])]
     return Plan(tuple(chosen), len(places))
 
 
-def _least(chosen: Sequence[Point], kept: set[Point]) -> int:
-    """Return the index of the point to leave out first: the middle one of those that are not in `kept`."""
+def _least(chosen: Sequence[Point], kept: set[Point], times: Sequence[int]) -> int:
+    """Return the index of the point to leave out first, which is not in `kept` if there is another one.
+
+    `times` says how often each point's family occurs. Of the most frequent families it is the middle point.
+    """
     inner = [index for index, point in enumerate(chosen) if point not in kept]
-    return inner[len(inner) // 2] if inner else len(chosen) // 2
+    if not inner:
+        return len(chosen) // 2
+    most = max(times[index] for index in inner)
+    frequent = [index for index in inner if times[index] == most]
+    return frequent[len(frequent) // 2]
+
+
+def _family(point: Point, beside: Neighbours) -> tuple[object, ...]:
+    """Return what points of the same gap have in common in all batches and tasks."""
+    where = "task" if point.where.startswith("task ") else point.where
+    return where, point.kind, point.file, point.line, point.side, beside.get(point)
+
+
+def _rare(places: Sequence[Point], beside: Neighbours) -> set[Point]:
+    """Return the points of effects that only one batch has, and not the first batch, which creates its tables.
+
+    At most half the points of a quick test: first of lines that no other batch executes, then up to a quarter of
+    gaps and of repetitions of a line that no other batch has.
+    """
+    effects = [point for point in places if point.kind not in BOUNDS]
+    of_line = _alone(effects, lambda point: _family(point, {})[:-1])
+    of_gap = _alone(effects, lambda point: _family(point, beside))
+    again = _alone(effects, lambda point: (*_family(point, {}), point.nth))
+    most = QUICK_POINTS // 2
+    found = _spread(_telling(of_line, places), most)
+    others = [point for point in _telling([*of_gap, *again], places) if point not in _telling(of_line, places)]
+    return {*found, *_spread(others, min(most - len(found), QUICK_POINTS // 4))}
+
+
+def _alone(places: Sequence[Point], family: Callable[[Point], object]) -> list[Point]:
+    """Return the points whose family occurs in one batch only, and not in batch 0."""
+    batches: dict[object, set[int]] = {}
+    for point in places:
+        batches.setdefault(family(point), set()).add(point.batch)
+    return [point for point in places if point.batch > 0 and len(batches[family(point)]) == 1]
+
+
+def _telling(rare: Sequence[Point], places: Sequence[Point]) -> list[Point]:
+    """Return of rare points those after durable effects, one before the first effect, and the ends of their calls."""
+    calls = {(point.batch, point.where) for point in rare}
+    firsts = {
+        next((point for point in rare if (point.batch, point.where) == call and point.side is Side.BEFORE), None)
+        for call in calls
+    }
+    return [
+        point
+        for point in places
+        if (point in rare and (_matters(point) or point in firsts))
+        or (point.kind is Kind.RETURN and (point.batch, point.where) in calls and _matters(point))
+    ]
+
+
+def _spread(places: Sequence[Point], most: int) -> list[Point]:
+    """Return at most so many points, without those in the middle."""
+    kept = list(places)
+    while len(kept) > most:
+        del kept[len(kept) // 2]
+    return kept
 
 
 def _edges(places: Sequence[Point]) -> set[Point]:

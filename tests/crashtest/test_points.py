@@ -1,6 +1,7 @@
 """Points are found in a log, none by hand; what is left out is counted; pairs come from recoveries."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,71 @@ def test_where_there_are_too_many_points_the_edges_stay() -> None:
     assert len(chosen) == QUICK_POINTS
     assert {"b0.call.1.before", "b0.call.30.before", "b0.call.30.after", "b1.call.30.after"} <= set(chosen)
     assert not any(name.endswith(".before") for name in chosen if name[1] == "1")
+
+
+def test_quick_cuts_lines_that_only_a_later_batch_has() -> None:
+    """Every third batch compacts, also after many effects of the usual kind."""
+    usual = [Effect(batch, "call", n, Kind.COMMIT, "t", 10 + n) for batch in range(3) for n in range(1, 13)]
+    rare = [Effect(2, "call", 12 + n, kind, "t", 90 + n) for n, kind in enumerate((Kind.RENAME, Kind.UNLINK), start=1)]
+    ends = [Effect(batch, "call", 99, Kind.RETURN, "", 0) for batch in range(3)]
+    plan = choose([*usual, *rare, *ends], 3, quick=True)
+    ids = [point.id for point in plan.chosen]
+    assert {"b2.call.13.before", "b2.call.13.after", "b2.call.14.after"} <= set(ids)
+    assert len(ids) == QUICK_POINTS
+    assert not {point.line for point in plan.chosen if point.batch == 2} - {0, 22, 91, 92}
+    assert {"b0.call.1.before", "b0.call.12.after", "b1.call.12.after"} <= set(ids)
+
+
+def test_quick_keeps_half_of_its_points_for_usual_lines() -> None:
+    usual = [Effect(batch, "call", n, Kind.COMMIT, "t", 10 + n) for batch in range(3) for n in range(1, 13)]
+    rare = [Effect(2, "call", 12 + n, Kind.UNLINK, "t", 90 + n) for n in range(1, 31)]
+    chosen = choose([*usual, *rare], 3, quick=True).chosen
+    assert len(chosen) == QUICK_POINTS
+    assert sum(point.line > 90 for point in chosen) == QUICK_POINTS // 2
+
+
+def test_quick_cuts_a_helper_s_line_that_only_a_later_batch_executes_again() -> None:
+    usual = [Effect(batch, "call", 1, Kind.RENAME, "t", 11) for batch in range(3)]
+    plan = choose([*usual, Effect(2, "call", 2, Kind.RENAME, "t", 11, 2)], 3, quick=True)
+    assert {"b2.call.2.before", "b2.call.2.after"} <= {point.id for point in plan.chosen}
+    assert "b2.call.1.before" not in {point.id for point in plan.chosen}
+
+
+PART = 17
+"""The one part of thirty that takes two writes."""
+
+
+def thirty_parts(batch: int, *, twice: int = PART) -> list[Effect]:
+    """A file for each part, by two lines; one part takes two writes of the same line."""
+    kinds = [kind for part in range(30) for kind in (Kind.CREATE, *[Kind.WRITE] * (2 if part == twice else 1))]
+    effects = []
+    for number, kind in enumerate(kinds, start=1):
+        line = 11 if kind is Kind.CREATE else 12
+        part = kinds[:number].count(Kind.CREATE)
+        nth = kinds[:number].count(kind)
+        effects.append(Effect(batch, "call", number, kind, f"/part-{part}", line, nth))
+    return effects
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("batches", [(0, 1, 2), (1,)])
+def test_the_gap_that_one_part_in_thirty_has_is_cut(quick: bool, batches: tuple[int, ...]) -> None:
+    log = [each for n in range(3) for each in thirty_parts(n, twice=PART if n in batches else -1)]
+    plan = choose(log, 3, quick=quick)
+    between = [each for each, after in pairwise(log) if each.kind is after.kind is Kind.WRITE]
+    assert len(between) == len(batches)
+    assert between[0].point(Side.AFTER) in plan.chosen
+    assert len(plan.chosen) < plan.total == sum(len(thirty_parts(n)) - (n not in batches) for n in range(3)) * 2 + 3
+
+
+def test_a_part_that_is_written_twice_is_seen_by_its_target_too() -> None:
+    """No other line lies between the parts."""
+    targets = [f"/part-{n}" for n in range(30)]
+    targets.insert(PART, targets[PART])
+    log = [Effect(0, "call", n, Kind.WRITE, target, 11, n) for n, target in enumerate(targets, start=1)]
+    chosen = choose(log, 1, quick=False).chosen
+    assert {log[PART].point(Side.AFTER), log[PART + 1].point(Side.BEFORE)} <= set(chosen)
+    assert len(chosen) < 20
 
 
 def test_a_large_batch_is_cut_where_a_line_lasts_several_times_only_there() -> None:
