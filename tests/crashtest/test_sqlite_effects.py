@@ -4,6 +4,7 @@ import os
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from plain_sinks import Sink, await_stopped, line_of
 
 from labkit.crashtest.instrument.effects import BOUNDS, Effect, Kind, Side
+from labkit.crashtest.instrument.torn import TICK, CommitWatch
 from labkit.crashtest.seeing import Logged, doubts
 
 OPEN = "import os, sqlite3\ndef write_batch(df, batch):\n    db = sqlite3.connect(os.environ['SINK_STORE']{options})\n"
@@ -182,6 +184,16 @@ def test_which_commits_are_several_writes(code: Callable[..., Sink], mode: str, 
     last = code(lines).effects()
     [commit] = [each for each in last if each.kind is Kind.COMMIT and each.target == "transaction"]
     assert bool(commit.torn) is torn
+
+
+def test_a_file_changed_a_moment_before_a_commit_is_not_taken_for_unchanged(tmp_path: Path) -> None:
+    """Two changes within one tick of the clock may leave the same time."""
+    with closing(sqlite3.connect(tmp_path / "one")) as db:
+        db.execute("ATTACH ? AS other", (str(tmp_path / "two"),))
+        db.execute("CREATE TABLE other.t (n)")
+        changed = (tmp_path / "two").stat().st_mtime
+        CommitWatch(db.cursor(), sqlite3.Error)
+        assert time.time() - changed >= TICK * 0.9
 
 
 def test_a_plain_commit_is_not_doubted(sink: Callable[..., Sink]) -> None:
