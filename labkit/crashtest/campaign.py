@@ -226,6 +226,7 @@ class Campaign:
             yield from (job for job in jobs if job.group is Group.RETRY)
             yield from self.second_crashes()
             yield from (job for job in jobs if job.group is Group.CONDITION)
+            yield from self._rest()
             return
         known = {point.id: point for point in points(self._recorded(), range(self.settings.batches), lines=True)}
         ids: set[str] = set()
@@ -235,6 +236,15 @@ class Campaign:
                 if job.id not in ids:
                     ids.add(job.id)
                     yield job
+
+    def _rest(self) -> Iterator[Job]:
+        """Yield the points that the whole test has left out as repetitions, as long as there is time."""
+        tried = {each.id for each in self.results}
+        for point in points(self.log, range(self.settings.batches)) if not self.settings.quick else ():
+            if self.ledger.is_over():
+                return
+            if point.id not in tried:
+                yield Job(point.id, str(point), Group.CRASH, (point,))
 
     def _one(self, name: str, jobs: Sequence[Job], by_id: dict[str, Point]) -> Iterator[Job]:
         if name.startswith("large"):
