@@ -1,6 +1,7 @@
 """Observe which files are read, through the kernel's inotify.
 
-Only folders that exist when the watch begins are observed. Asking for a file's size or existence goes unseen.
+Only folders and files that exist when the watch begins are observed. Asking for a file's size or existence goes
+unseen.
 """
 
 import ctypes
@@ -40,12 +41,17 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Watches folders for a block. Without inotify, every file counts as read."""
+    """Watches folders, and single files elsewhere, for a block. Without inotify, every file counts as read."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = folders
+    def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
+        """Prepare to watch folders with everything below them, and files that may lie anywhere.
+
+        A single file is observed itself: if another file gets its name, the use of that one goes unseen.
+        """
+        self._folders, self._singles = folders, files
         self._descriptor = -1
         self._names: dict[int, Path] = {}
+        self._files: dict[int, Path] = {}
         self._opened: Counter[Path] = Counter()
         self._written: Counter[Path] = Counter()
         self._read: Counter[Path] = Counter()
@@ -64,6 +70,10 @@ class FileReads:
             number = libc.inotify_add_watch(self._descriptor, name, _WANTED)
             if number >= 0:
                 self._names[number] = folder
+        for file in [] if self._blind else self._singles:
+            number = libc.inotify_add_watch(self._descriptor, os.fsencode(file), _WANTED)
+            if number >= 0:
+                self._files[number] = file
         return self
 
     def __exit__(
@@ -74,7 +84,7 @@ class FileReads:
 
     def covers(self, path: Path) -> bool:
         """Return whether every use of this file is observed."""
-        return not self._blind and path.parent in self._names.values()
+        return not self._blind and (path.parent in self._names.values() or path in self._files.values())
 
     def use(self, path: Path) -> Use:
         """Return how the file was used so far."""
@@ -100,9 +110,11 @@ class FileReads:
             name = content[place : place + length].rstrip(b"\0")
             place += length
             self._blind = self._blind or bool(mask & IN_Q_OVERFLOW)
-            if mask & IN_ISDIR or number not in self._names or not name:
+            path = self._files.get(number)
+            if path is None and number in self._names and name:
+                path = self._names[number] / os.fsdecode(name)
+            if mask & IN_ISDIR or path is None:
                 continue
-            path = self._names[number] / os.fsdecode(name)
             self._opened[path] += bool(mask & IN_OPEN)
             self._written[path] += bool(mask & IN_CLOSE_WRITE)
             self._read[path] += bool(mask & (IN_ACCESS | IN_CLOSE_NOWRITE))

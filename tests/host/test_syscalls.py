@@ -253,14 +253,21 @@ def test_bytes_that_the_kernel_copies_are_writes(place: Path) -> None:
         os.copy_file_range(source, copy, 4)
         os.copy_file_range(source, copy, 100, offset_src=7, offset_dst=20)
         os.sendfile(copy, source, 2, 3)
+        reading, writing = os.pipe()
+        os.splice(source, writing, 5, offset_src=1)
+        os.splice(reading, copy, 4, offset_dst=30)
+        os.splice(reading, copy, 1)
         """,
         contents=True,
     )
+    assert (place / "copy").read_bytes()[30:] == b"1234"
     writes = [each for each in calls if each.kind is CallKind.WRITE]
     assert [(each.name, each.offset, each.content) for each in writes] == [
         ("copy_file_range", 0, b"0123"),
         ("copy_file_range", 20, b"789"),
         ("sendfile", 4, b"234"),
+        ("splice", 30, None),
+        ("splice", 7, None),
     ]
 
 
@@ -773,7 +780,10 @@ def test_numbers_are_those_of_the_kernel(machine: str) -> None:
     pattern = r"#define __NR(?:3264)?_(\w+)\s+(\d+)\b"
     theirs = {name: int(number) for name, number in re.findall(pattern, header.read_text())}
     ours = ARCHITECTURES[machine].numbers
-    assert ours == {name: theirs[name] for name in ours}
+    newest = max(theirs.values())
+    assert {name: number for name, number in ours.items() if number <= newest} == {
+        name: theirs[name] for name in ours if name in theirs
+    }
     asked = {question.name for question in QUESTIONS}
     assert {name for name in asked if name in theirs} <= set(ours)
 

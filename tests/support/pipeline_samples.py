@@ -38,6 +38,7 @@ def options(name: str) -> dict[str, Any]:
         "reader": f"rows.py:{wanted['reader']}",
         "expected": f"rows.py:{wanted.get('expected', 'expected')}",
         "feed": wanted.get("feed", ""),
+        "reset": wanted.get("reset", ""),
         "watch": ["input", "store", *_checkpoint(wanted)],
         "checkpoint": wanted.get("checkpoint"),
         "power_cut": wanted.get("power_cut", False),

@@ -174,8 +174,12 @@ class Campaign:
         return self.ledger.results[kept:]
 
     def large_jobs(self) -> Iterator[Job]:
-        """Yield nothing: the rows are the user's, so the test cannot make a run with more of them."""
-        yield from ()
+        """Yield no run, because the rows are the user's and the test cannot make more of them.
+
+        If earlier runs showed that files outside of the watched folders are state, yield the job that reports it.
+        """
+        if self.harness.outside.states:
+            yield Job("outside", "what the pipeline keeps outside of the watched folders", Group.SEEING)
 
     @property
     def results(self) -> list[Result]:
@@ -184,6 +188,8 @@ class Campaign:
 
     def run(self, job: Job) -> Result:
         """Perform one run and return its judged result."""
+        if job.group is Group.SEEING:
+            return self.ledger.keep(unknown(job, self.harness.outside.doubt()))
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
@@ -323,6 +329,8 @@ class Campaign:
                     self.run_all(several)
             for job in self.outages() if not only else ():
                 self.cut_power(job)
+            for job in self.large_jobs():
+                self.run(job)
         return self.report()
 
     @contextmanager
@@ -411,7 +419,7 @@ class Campaign:
         harness = self.harness
         known = log_notes(harness.logs - harness.recalled, harness.recalled)
         late = late_notes(self.ledger.results)
-        notes = (*self._seen.notes, *known, *late, *harness.leftover_notes)
+        notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *harness.leftover_notes)
         return pipeline_report(
             self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories
         )

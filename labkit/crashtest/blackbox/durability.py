@@ -1,8 +1,9 @@
 """Find the sync after which each effect of a run survives a loss of power.
 
 POSIX alone decides: the contents of a file are durable when the file was synced, its name when its folder was.
-Many file systems guarantee more, but a program that relies on that loses data on others. A SIGKILL loses none
-of it.
+Times, modes, owners and extended attributes are durable when the file was synced with fsync, as fdatasync need not
+write them. Many file systems guarantee more, but a program that relies on that loses data on others. A SIGKILL loses
+none of it.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 CONTENTS = frozenset({CallKind.WRITE, CallKind.TRUNCATE})
+ATTRIBUTES = frozenset({CallKind.ATTRIBUTES})
 NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.MKDIR})
 
 
@@ -28,10 +30,11 @@ class Syncs:
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.syncs: list[Effect | None] = [None] * len(effects)
         self._waiting: dict[str, list[int]] = {}
+        self._effects = effects
         for place, effect in enumerate(effects):
             if effect.kind is CallKind.SYNC:
                 self._sync(effect)
-            elif effect.kind in CONTENTS:
+            elif effect.kind in CONTENTS | ATTRIBUTES:
                 self._write(place, effect)
             elif effect.kind in NAMES:
                 self._name(place, effect)
@@ -40,8 +43,16 @@ class Syncs:
         everything = effect.call.name in ("sync", "syncfs")
         paths = list(self._waiting) if everything else [effect.call.path]
         for path in paths:
-            for place in self._waiting.pop(path, []):
-                self.syncs[place] = effect
+            waiting = self._waiting.pop(path, [])
+            kept = [place for place in waiting if effect.call.name == "fdatasync" and self._is_attribute(place)]
+            for place in waiting:
+                if place not in kept:
+                    self.syncs[place] = effect
+            if kept:
+                self._waiting[path] = kept
+
+    def _is_attribute(self, place: int) -> bool:
+        return self._effects[place].kind in ATTRIBUTES
 
     def _write(self, place: int, effect: Effect) -> None:
         if effect.call.synced:

@@ -86,6 +86,9 @@ class Expected:
     """The longest silences of the run without a crash."""
 
 
+Note = Callable[[Call], None]
+"""A function that receives each call that happens, in whatever folder."""
+
 Ask = Callable[[Effect], None]
 """A function that receives each effect before it happens, while its process is stopped."""
 
@@ -116,9 +119,10 @@ class Execution:
         ask: Ask | None = None,
         *,
         beside: Beside | None = None,
+        note: Note | None = None,
     ) -> None:
         self._settings, self._namer, self._expected = settings, namer, expected
-        self._at, self._ask = at, ask
+        self._at, self._ask, self._note = at, ask, note
         self._beside = beside or Beside()
         self._effects: list[Effect] = []
         self._over = Over.ENDED
@@ -163,6 +167,12 @@ class Execution:
 
     def decide(self, call: Call) -> Answer:
         """Record the effect of a call, and answer whether the call may happen."""
+        answer = self._decide(call)
+        if self._note is not None and answer is Answer.GO_ON:
+            self._note(call)
+        return answer
+
+    def _decide(self, call: Call) -> Answer:
         self._last_call = time.monotonic()
         if self._beside.meet is not None:
             self._beside.meet(call)

@@ -7,7 +7,8 @@
 Each point has up to five extreme states, by the rules of `labkit.crashtest.blackbox.disk`. Every other order in
 which writes may reach the disk lies between these extremes and is not tried. Memory-mapped files, io_uring,
 data that `splice` moves out of a pipe, and nameless files that get a name are not modelled; if a run uses them,
-the result names them. A write with O_DIRECT counts like any other, so the model may lose more of it than a disk
+the result names them. Times, modes, owners and extended attributes are not modelled either: a state has those of the
+run. A write with O_DIRECT counts like any other, so the model may lose more of it than a disk
 would.
 """
 

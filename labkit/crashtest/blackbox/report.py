@@ -18,7 +18,8 @@ UNTESTED = (
 )
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
-    True: "states between the extremes that a loss of power may leave",
+    True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "
+    "attributes that it may lose",
 }
 
 UNJUDGED = ("precommitted_read", "fractured_read")

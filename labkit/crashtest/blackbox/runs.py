@@ -27,6 +27,7 @@ from labkit.crashtest.blackbox.execution import (
 )
 from labkit.crashtest.blackbox.expectation import Expectation, expect, text
 from labkit.crashtest.blackbox.logs import read_after_all
+from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.power_cut import Journal
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
@@ -80,6 +81,8 @@ class PipelineRun:
     notes: list[str] = field(default_factory=list)
     reads: FileReads | None = None
     """The observed reads of files in the watched folders, by the pipeline or by its reader."""
+    made_outside: set[str] = field(default_factory=set)
+    """The files outside of the watched folders that starts of this run made."""
     seconds: float = 0.0
 
     @property
@@ -114,6 +117,7 @@ class Harness:
         """The files of `logs` that a later run has read."""
         self.leftover_notes: list[str] = []
         self.beside = Beside()
+        self.outside = Outside(settings.watched, settings.ignored)
         self.waits = True
         """Whether a command that ends without an effect while rows are missing is started again for a while."""
         self._count = 0
@@ -129,6 +133,7 @@ class Harness:
         for other in others:
             self.recalled |= other.recalled
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
+            self.outside.add(other.outside, other.settings.folder, self.settings.folder)
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
@@ -167,13 +172,19 @@ class Harness:
     def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
         """Start the pipeline and wait until the start is over, or kill it at a point."""
         log = self._log(run)
-        execution = self._execution(at, ask)
-        run.starts.append(execution.run({MARK: self.mark}, log))
+        with self._execution(run, at, ask) as execution:
+            run.starts.append(execution.run({MARK: self.mark}, log))
         return run.last
 
-    def _execution(self, at: Point | None, ask: Ask | None = None) -> Execution:
+    @contextmanager
+    def _execution(self, run: PipelineRun, at: Point | None, ask: Ask | None = None) -> Iterator[Execution]:
+        """Provide one start, and observe within the `with` block how it uses files outside of the watched folders."""
         expected = Expected(self.misses_nothing, self.endless, self.silence)
-        return Execution(self.settings, self.namer(), expected, at, ask, beside=self.beside)
+        changes, before = self.outside.changes(), len(run.starts)
+        with self.outside.observed(changes, run.made_outside) as ending:
+            yield Execution(self.settings, self.namer(), expected, at, ask, beside=self.beside, note=changes)
+            ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
+        run.made_outside |= changes.made
 
     @staticmethod
     def _log(run: PipelineRun) -> Path:
@@ -189,7 +200,7 @@ class Harness:
         log = self._log(run)
         # `unexplained` reads every file of the folders, so reads would prove nothing about logs.
         run.reads = None
-        with self._execution(at).recorded({MARK: self.mark}, log) as (start, journal):
+        with self._execution(run, at) as execution, execution.recorded({MARK: self.mark}, log) as (start, journal):
             run.starts.append(start)
             unexplained = journal.unexplained()
             self._prove(run, start, at)

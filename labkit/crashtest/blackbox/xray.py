@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labkit.crashtest.blackbox.durability import CONTENTS, NAMES, synced_by
+from labkit.crashtest.blackbox.durability import ATTRIBUTES, CONTENTS, NAMES, synced_by
 from labkit.crashtest.blackbox.effects import Effect, Namer, unordered
 from labkit.crashtest.blackbox.lanes import LANES, Lanes
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
@@ -192,7 +192,7 @@ def _alike(row: tuple[Effect, str, bool | None]) -> object:
 
 
 def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
-    return sync is not None if effect.kind in CONTENTS | NAMES else None
+    return sync is not None if effect.kind in CONTENTS | NAMES | ATTRIBUTES else None
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:

@@ -24,6 +24,8 @@ class CallKind(StrEnum):
     """Writes bytes to a regular file."""
     TRUNCATE = "truncate"
     """Changes the length of a regular file."""
+    ATTRIBUTES = "attributes"
+    """Changes the times, mode, owner or extended attributes of a file, a folder or a symbolic link."""
     SEND = "send"
     """Sends bytes to a server that is not part of the command."""
     EXIT = "exit"

@@ -6,7 +6,8 @@ to a terminal. The module never guesses, and reports what it cannot follow.
 
 from collections.abc import Callable, Mapping
 
-from labkit.host.syscalls import names
+from labkit.host.syscalls import attributes, names
+from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.contents import Contents, Source, number
@@ -67,6 +68,26 @@ _SHAPES: Mapping[str, Shape] = {
     "truncate": lambda r, t, a: r.truncate(t, a[0], a[1]),
     "ftruncate": lambda r, t, a: r.truncate_opened(t, a[0], a[1]),
     "fallocate": Contents.allocate,
+    "utime": lambda _r, t, a: attributes.times(t, HERE, a[0]),
+    "utimes": lambda _r, t, a: attributes.times(t, HERE, a[0]),
+    "futimesat": lambda _r, t, a: attributes.times(t, a[0], a[1]),
+    "utimensat": lambda _r, t, a: attributes.times(t, a[0], a[1], a[3]),
+    "chmod": lambda _r, t, a: attributes.mode(attributes.at(t, HERE, a[0]), a[1]),
+    "fchmod": lambda _r, t, a: attributes.mode(attributes.opened(t, a[0]), a[1]),
+    "fchmodat": lambda _r, t, a: attributes.mode(attributes.at(t, a[0], a[1]), a[2]),
+    "fchmodat2": lambda _r, t, a: attributes.mode(attributes.at(t, a[0], a[1], a[3]), a[2]),
+    "chown": lambda _r, t, a: attributes.owner(attributes.at(t, HERE, a[0]), a[1], a[2]),
+    "lchown": lambda _r, t, a: attributes.owner(attributes.at(t, HERE, a[0], KEEPS_LINK), a[1], a[2]),
+    "fchown": lambda _r, t, a: attributes.owner(attributes.opened(t, a[0]), a[1], a[2]),
+    "fchownat": lambda _r, t, a: attributes.owner(attributes.at(t, a[0], a[1], a[4]), a[2], a[3]),
+    "setxattr": lambda _r, t, a: attributes.set_extended(t, attributes.at(t, HERE, a[0]), a[1:5]),
+    "lsetxattr": lambda _r, t, a: attributes.set_extended(t, attributes.at(t, HERE, a[0], KEEPS_LINK), a[1:5]),
+    "fsetxattr": lambda _r, t, a: attributes.set_extended(t, attributes.opened(t, a[0]), a[1:5]),
+    "setxattrat": lambda _r, t, a: attributes.set_extended_at(t, a),
+    "removexattr": lambda _r, t, a: attributes.remove_extended(t, attributes.at(t, HERE, a[0]), a[1]),
+    "lremovexattr": lambda _r, t, a: attributes.remove_extended(t, attributes.at(t, HERE, a[0], KEEPS_LINK), a[1]),
+    "fremovexattr": lambda _r, t, a: attributes.remove_extended(t, attributes.opened(t, a[0]), a[1]),
+    "removexattrat": lambda _r, t, a: attributes.remove_extended(t, attributes.at(t, a[0], a[1], a[2]), a[3]),
     "write": lambda r, t, a: r.write(t, a[0], [(a[1], a[2])]),
     "pwrite64": lambda r, t, a: r.write(t, a[0], [(a[1], a[2])], a[3]),
     "writev": lambda r, t, a: r.write(t, a[0], t.vectors(a[1], a[2])),

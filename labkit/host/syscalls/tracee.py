@@ -130,7 +130,7 @@ class Tracee:
 
     def opened(self, descriptor: int) -> Opened:
         """Return the object behind a descriptor. Raises `Unreadable`, `WillFail`."""
-        place = f"/proc/{self.thread}/fd/{_signed(descriptor)}"
+        place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
             named = state.st_nlink and not stat.S_ISSOCK(state.st_mode)
@@ -143,7 +143,7 @@ class Tracee:
 
     def cursor(self, descriptor: int) -> Cursor:
         """Return the position of the next byte. Raises `Unreadable`, `WillFail`."""
-        place = f"/proc/{self.thread}/fdinfo/{_signed(descriptor)}"
+        place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
                 lines = dict(line.split(b":", 1) for line in file if b":" in line)
@@ -167,7 +167,7 @@ class Tracee:
         if not name:
             return self.opened(folder).path
         if not name.startswith("/"):
-            name = f"{self._folder(_signed(folder))}/{name}"
+            name = f"{self._folder(signed(folder))}/{name}"
         path = PurePosixPath(self._of_itself(name))
         if path.name == "..":
             return os.path.realpath(path)
@@ -195,7 +195,7 @@ def _failure_of(error: OSError) -> Exception:
     return Unreadable() if error.errno in (errno.EACCES, errno.EPERM) else WillFail()
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
     """Convert a 64-bit register to a C int."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

@@ -1,0 +1,279 @@
+"""Find the files outside of the watched folders that a pipeline writes, and those of them that are its state.
+
+The test cuts nothing there, so it names these files. A file is state if a later start reads or changes it, or if it
+finds the file and leaves it alone although a start from nothing creates it: it may have looked for the name. Then
+the guarantee is unknown. The existence of a name with a random part cannot matter, because no later start knows it.
+"""
+
+import fnmatch
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from labkit.crashtest.blackbox.effects import mask
+from labkit.host.file_reads import FileReads
+from labkit.host.syscalls.calls import Call, CallKind
+
+CACHES = (
+    "*/__pycache__/*",
+    "*/__pycache__",
+    "*/.cache/fontconfig/*",
+    "*/.cache/matplotlib/*",
+    "*/.config/matplotlib/*",
+    "*/.ivy2*/*",
+    "*/.m2/repository/*",
+    "*/hsperfdata_*",
+)
+"""Files in which interpreters, the JVM and package managers keep what they can make again at any time."""
+
+NOWHERE = ("/proc/", "/sys/", "/dev/")
+MEMORY = "/dev/shm/"  # noqa: S108 - no file is made there
+"""The folder of files in memory, which outlive a process although they lie below `/dev`."""
+
+FEW = 3
+"""The number of files that a message names."""
+MOST = 500
+"""The largest number of files whose use is observed; beyond it, every other file counts as read."""
+
+_NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC})
+
+
+class Use(StrEnum):
+    """The reason why a file outside of the watched folders is state, in the words of the report."""
+
+    READ = "a later start read it"
+    CHANGED = "a later start changed it again"
+    LEFT_ALONE = "a later start found it and left it alone"
+
+
+class Elsewhere:
+    """Decides whether a file lies outside of the watched folders and may matter."""
+
+    def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
+        self._watched = [folder.resolve() for folder in watched]
+        self._ignored = ignored
+
+    def __call__(self, path: str) -> bool:
+        """Return whether the path is outside, no device or cache, and matches no ignored pattern."""
+        if not path.startswith("/") or (path.startswith(NOWHERE) and not path.startswith(MEMORY)):
+            return False
+        if any(Path(path).is_relative_to(folder) for folder in self._watched):
+            return False
+        return not any(_fits(path, pattern) for pattern in (*CACHES, *self._ignored))
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """Return whether a pattern matches a path, its name, or its end from some folder on."""
+    whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
+    return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
+
+
+@dataclass
+class Changes:
+    """The changes of one start outside of the watched folders. Files that it made and removed again are left out."""
+
+    elsewhere: Elsewhere
+    made: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    """Files that were there before the start, and that it wrote, replaced or gave other attributes."""
+    removed: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    """Those of `made` that are folders."""
+    emptied: dict[str, bool] = field(default_factory=dict)
+    """The files that the start emptied to write them anew, and whether something had read them by then."""
+    reads: FileReads | None = None
+
+    def __call__(self, call: Call) -> None:
+        """Take note of a call that is about to happen."""
+        if call.kind in _NO_FILE:
+            return
+        if call.kind is CallKind.RENAME:
+            self._rename(call)
+        elif call.kind is CallKind.LINK:
+            self._make(call.target)
+        elif call.kind is CallKind.UNLINK:
+            self._remove(call.path)
+        elif call.kind in (CallKind.CREATE, CallKind.MKDIR):
+            self._make(call.path)
+            if call.kind is CallKind.MKDIR and call.path in self.made:
+                self.folders.add(call.path)
+        else:
+            if call.kind is CallKind.TRUNCATE and call.size == 0:
+                self._empty(call.path)
+            self._change(call.path)
+
+    @property
+    def all(self) -> set[str]:
+        """Return every file that the start made, changed or removed, without folders that hold another of them."""
+        files = self.made | self.changed | self.removed
+        return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
+
+    def _rename(self, call: Call) -> None:
+        if "EXCHANGE" in call.name:
+            self._change(call.path)
+            self._change(call.target)
+            return
+        replaces = os.path.lexists(call.target) and call.target not in self.made
+        moved = [each for each in self.made if each.startswith(f"{call.path}/")]
+        folders = {each for each in self.folders if each == call.path or each in moved}
+        self._remove(call.path)
+        if replaces:
+            self._change(call.target)
+        else:
+            self._make(call.target)
+        for each in moved:
+            self.made.discard(each)
+            self._make(call.target + each.removeprefix(call.path))
+        self.folders -= folders
+        self.folders |= {new for each in folders if (new := call.target + each.removeprefix(call.path)) in self.made}
+
+    def _make(self, path: str) -> None:
+        if not self.elsewhere(path):
+            return
+        if path in self.removed:
+            self.removed.discard(path)
+            self.changed.add(path)
+        else:
+            self.made.add(path)
+
+    def _change(self, path: str) -> None:
+        if path not in self.made and self.elsewhere(path):
+            self.changed.add(path)
+
+    def _remove(self, path: str) -> None:
+        if path in self.made:
+            self.made.discard(path)
+            self.folders.discard(path)
+        elif self.elsewhere(path):
+            self.changed.discard(path)
+            self.removed.add(path)
+
+    def _empty(self, path: str) -> None:
+        if self.reads is not None and path not in self.emptied:
+            self.emptied[path] = bool(self.reads.use(Path(path)).read) or not self.reads.covers(Path(path))
+
+
+class Outside:
+    """The files outside of the watched folders, over all starts of one test, and their use by later starts."""
+
+    def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
+        self._elsewhere = Elsewhere(watched, ignored)
+        self.named: set[str] = set()
+        """The files that starts which came to their end made, changed or removed."""
+        self._known: set[str] = set()
+        """The files that any start made, changed or removed."""
+        self._made: set[str] = set()
+        """The files that starts which came to their end made from nothing."""
+        self.states: dict[str, Use] = {}
+
+    def changes(self) -> Changes:
+        """Return the record for one start, which takes each of its calls."""
+        return Changes(self._elsewhere)
+
+    @contextmanager
+    def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator["Ending"]:
+        """Observe within a `with` block how one start uses the files that earlier starts left.
+
+        `earlier` are the files that earlier starts of the same run made. Set `whole` if the start came to its end.
+        """
+        found = sorted(each for each in self._known if os.path.lexists(each))
+        files = [Path(each) for each in found if _is_regular(each)]
+        ending = Ending()
+        with FileReads([], files[:MOST]) as reads:
+            changes.reads = reads
+            yield ending
+            used = {each for each in files if _is_read(each, changes, reads)}
+            for each in found:
+                again = ending.whole and each in earlier and not reads.use(Path(each)).opened
+                use = Use.READ if Path(each) in used else self._use(each, changes, again=again)
+                if use is not None:
+                    self.states.setdefault(each, use)
+            changes.reads = None
+        self._known |= changes.made | changes.changed | changes.removed
+        if ending.whole:
+            self.named |= changes.all
+            self._made |= changes.made - changes.folders
+
+    def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
+        """Return how a start used a file that it had found and has not read, if that makes it state.
+
+        `again`: the start came to its end without opening the file, which an earlier start of the same run had made.
+        """
+        touched = path in changes.changed or path in changes.removed or path in changes.made
+        if touched and path in self.named:
+            only_removed = path in changes.removed and _is_random(path)
+            return None if only_removed else Use.CHANGED
+        return Use.LEFT_ALONE if again and path in self._made and not touched else None
+
+    def add(self, other: "Outside", there: Path, here: Path) -> None:
+        """Add the states that runs in a copy of the folder found; paths beside the copy get their usual place."""
+
+        def usual(path: str) -> str:
+            below = Path(path).is_relative_to(there.parent)
+            return os.path.normpath(here / os.path.relpath(path, there)) if below else path
+
+        for path, use in other.states.items():
+            self.states.setdefault(usual(path), use)
+
+    def notes(self) -> list[str]:
+        """Return the report's sentence on the files outside that the pipeline writes, if there are any."""
+        note = (
+            f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
+            "--ignore GLOB says that it does not matter"
+        )
+        return [note] if self.named else []
+
+    def doubt(self) -> str:
+        """Return the reason why the guarantee is unknown; empty if no file outside is state."""
+        if not self.states:
+            return ""
+        first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))
+        others = f" (and so with {len(self.states) - 1} more)" if len(self.states) > 1 else ""
+        return (
+            f"the pipeline keeps state outside of the watched folders, where the test cuts nothing: {_short(first)}, "
+            f"{self.states[first]}{others}; --watch {_short(str(Path(first).parent))} tests it, --ignore GLOB says "
+            "that nobody depends on it"
+        )
+
+
+@dataclass
+class Ending:
+    """How an observed start ended."""
+
+    whole: bool = False
+    """Whether the start came to its end, so a file that it has not opened by then stays unopened."""
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
+    """Return whether something read what an earlier start had written to a file, or whether nobody can tell."""
+    if str(path) in changes.emptied:
+        return changes.emptied[str(path)]
+    return not reads.is_only_written(path)
+
+
+def _is_random(path: str) -> bool:
+    """Return whether the name of a file has a part that differs from run to run."""
+    return mask(path, entries=False) != path
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - it cannot fail
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
+
+
+def _listed(paths: Iterable[str]) -> str:
+    alike = {mask(path, entries=False): _short(path) for path in sorted(paths, reverse=True)}
+    names = sorted(alike.values())
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more

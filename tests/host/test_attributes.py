@@ -1,0 +1,286 @@
+"""Changes of times, modes, owners and extended attributes are seen, of real programs, and calls that change nothing
+are not.
+"""
+
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.support import supported
+from labkit.host.syscalls.table import architecture
+from labkit.host.syscalls.watching import watch
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_kernel() -> None:
+    if why := supported():
+        pytest.skip(why)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "work"
+    folder.mkdir()
+    return folder
+
+
+def go_on(_call: Call) -> Answer:
+    return Answer.GO_ON
+
+
+def run(
+    folder: Path, command: Sequence[str], decide: Callable[[Call], Answer] = go_on
+) -> tuple[WatchedRun, list[Call]]:
+    """The run, and every call of it."""
+    calls: list[Call] = []
+
+    def keep(call: Call) -> Answer:
+        calls.append(call)
+        return decide(call)
+
+    output = folder.parent / f"{folder.name}.out"
+    return watch(command, folder=folder, environment=dict(os.environ), output=output, decide=keep), calls
+
+
+def shell(folder: Path, text: str, decide: Callable[[Call], Answer] = go_on) -> tuple[WatchedRun, list[Call]]:
+    return run(folder, ["sh", "-c", text], decide)
+
+
+def python(folder: Path, text: str) -> tuple[WatchedRun, list[Call]]:
+    return run(folder, [sys.executable, "-I", "-S", "-c", textwrap.dedent(text)])
+
+
+def changed(calls: list[Call], folder: Path) -> list[str]:
+    """Which system call changed the attributes of which file, in order."""
+    return [f"{each.name} {each.path.replace(f'{folder}/', '')}" for each in calls if each.kind is CallKind.ATTRIBUTES]
+
+
+def has_extended_attributes(folder: Path) -> bool:
+    probe = folder.with_name("probe")
+    probe.touch()
+    try:
+        os.setxattr(probe, "user.probe", b"1")
+    except OSError:
+        return False
+    return True
+
+
+def test_times_of_paths_folders_links_and_descriptors(place: Path) -> None:
+    (place / "d").mkdir()
+    (place / "d" / "a").touch()
+    (place / "link").symlink_to("d/a")
+    _, calls = python(
+        place,
+        """
+        import os
+        os.utime("d/a", (1, 1))
+        os.utime("d", (1, 1))
+        os.utime("link", (1, 1))
+        os.utime("link", (1, 1), follow_symlinks=False)
+        folder = os.open("d", os.O_RDONLY)
+        os.utime("a", (1, 1), dir_fd=folder)
+        os.utime(os.open("d/a", os.O_RDONLY), (1, 1))
+        os.utime("/proc/self/cwd/d/a", (1, 1))
+        for missing in ("gone", "d/gone", "gone/a"):
+            try:
+                os.utime(missing, (1, 1))
+            except FileNotFoundError:
+                pass
+        """,
+    )
+    assert changed(calls, place) == [
+        "utimensat d/a",
+        "utimensat d",
+        "utimensat d/a",
+        "utimensat link",
+        "utimensat d/a",
+        "utimensat d/a",
+        "utimensat d/a",
+    ]
+
+
+def test_a_path_may_be_empty_or_missing(place: Path) -> None:
+    here = architecture()
+    assert here is not None
+    _, calls = python(
+        place,
+        f"""
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        calls = {here.numbers!r}
+        def call(name, *of):
+            return libc.syscall(calls[name], *of)
+        IS_DESCRIPTOR, HERE = 0x1000, -100
+        file = os.open("a", os.O_CREAT | os.O_RDWR, 0o600)
+        assert call("utimensat", file, None, None, 0) == 0
+        assert call("utimensat", file, b"", None, IS_DESCRIPTOR) == 0
+        assert call("utimensat", file, b"", None, 0) == -1
+        assert call("fchownat", HERE, b"", -1, os.getgid() or 1, IS_DESCRIPTOR) in (0, -1)
+        assert call("utimensat", HERE, b"", None, IS_DESCRIPTOR) == 0
+        call("fchmodat2", file, b"", 0o640, IS_DESCRIPTOR)
+        os.unlink("a")
+        assert call("utimensat", file, None, None, 0) == 0
+        """,
+    )
+    seen = changed(calls, place)
+    assert seen[:2] == ["utimensat a", "utimensat a"]
+    assert [each for each in seen[2:] if "fchownat" not in each] == [f"utimensat {place}", "fchmodat2 a"]
+
+
+OLD_CALLS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+calls = {numbers!r}
+os.close(os.open("a", os.O_CREAT, 0o600))
+def call(name, *of):
+    assert libc.syscall(calls[name], *of) == 0, name
+call("utime", b"a", None)
+call("utimes", b"a", None)
+call("futimesat", -100, b"a", None)
+call("futimesat", os.open("a", os.O_RDONLY), None, None)
+call("chmod", b"a", 0o644)
+"""
+
+
+def test_the_older_calls_too(place: Path) -> None:
+    here = architecture()
+    assert here is not None
+    if "utime" not in here.numbers:
+        pytest.skip("This processor has no such calls.")
+    ended, calls = python(place, OLD_CALLS.format(numbers=here.numbers))
+    assert ended.status == 0
+    assert changed(calls, place) == ["utime a", "utimes a", "futimesat a", "futimesat a", "chmod a"]
+
+
+def test_a_mode_or_an_owner_that_is_already_there_is_no_effect(place: Path) -> None:
+    (place / "a").touch(mode=0o600)
+    ended, calls = python(
+        place,
+        """
+        import os
+        os.chmod("a", 0o600)
+        os.chmod("a", 0o644)
+        os.chmod("a", 0o644)
+        file = os.open("a", os.O_RDONLY)
+        os.fchmod(file, 0o644)
+        os.fchmod(file, 0o4755)
+        os.chown("a", -1, -1)
+        os.chmod("a", 0o600)
+        os.chown("a", os.getuid(), os.getgid())
+        os.lchown("a", -1, os.getgid())
+        os.fchown(file, os.getuid(), -1)
+        if os.getuid() == 0:
+            os.chown("a", 12, -1)
+            os.fchown(file, 12, 13)
+            os.lchown("a", 0, 0)
+            os.chown("a", 7, 7, dir_fd=os.open(".", os.O_RDONLY))
+        """,
+    )
+    assert ended.status == 0
+    owners = ["chown", "fchown", "lchown", "fchownat"] if os.getuid() == 0 else []
+    seen = [each.split()[0].replace("fchmodat", "chmod") for each in changed(calls, place)]
+    assert seen == ["chmod", "fchmod", "chown", "chmod", *owners]
+
+
+def test_extended_attributes(place: Path) -> None:
+    if not has_extended_attributes(place):
+        pytest.skip("This file system has no extended attributes.")
+    (place / "link").symlink_to("a")
+    ended, calls = python(
+        place,
+        """
+        import os
+        file = os.open("a", os.O_CREAT | os.O_RDWR)
+        os.setxattr("a", "user.done", b"1")
+        os.setxattr("a", "user.done", b"1")
+        os.setxattr("link", "user.done", b"2")
+        os.setxattr(file, "user.done", b"3")
+        os.setxattr(file, "user.empty", b"")
+        for flags, name in ((os.XATTR_CREATE, "user.done"), (os.XATTR_REPLACE, "user.other")):
+            try:
+                os.setxattr("a", name, b"4", flags)
+            except OSError:
+                continue
+            raise AssertionError(name)
+        os.removexattr("a", "user.done")
+        os.removexattr(file, "user.empty")
+        for name in ("user.done", "nonsense.name"):
+            try:
+                os.removexattr("a", name)
+            except OSError:
+                continue
+            raise AssertionError(name)
+        """,
+    )
+    assert ended.status == 0
+    assert changed(calls, place) == [
+        "setxattr a",
+        "setxattr a",
+        "fsetxattr a",
+        "fsetxattr a",
+        "removexattr a",
+        "fremovexattr a",
+    ]
+
+
+def test_a_held_change_never_happens(place: Path) -> None:
+    (place / "a").touch(mode=0o600)
+    before = (place / "a").stat()
+    for command in ("chmod 644 a", "touch -d @1 a"):
+
+        def kill(call: Call) -> Answer:
+            return Answer.KILL if call.kind is CallKind.ATTRIBUTES else Answer.GO_ON
+
+        ended, _ = shell(place, command, decide=kill)
+        assert ended.held is not None
+        after = (place / "a").stat()
+        assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+TOOLS = {
+    "touch": ("touch a; touch a; touch -h link", ["utimensat a", "utimensat a", "utimensat link"]),
+    "cp": ("cp -p old new", ["new"]),
+    "install": ("install -m 640 old new", ["new"]),
+    "tar": ("tar cf t old && mkdir x && tar xf t -C x", ["x/old"]),
+    "sed": ("chmod 640 old; sed -i s/o/0/ old", ["old"]),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_common_tools_do_the_same_under_watch(place: Path, tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"No {tool} on PATH.")
+    command, seen = TOOLS[tool]
+    results = []
+    for name in ("alone", "again"):
+        folder = place / name
+        folder.mkdir()
+        (folder / "old").write_text("old")
+        (folder / "link").symlink_to("nowhere")
+        os.utime(folder / "old", (1, 1))
+        ended, calls = shell(folder, command)
+        assert ended.status == 0
+        results.append([f"{each.kind} {(each.target or each.path).replace(str(folder), '')}" for each in calls])
+        for each in seen:
+            assert any(each in call for call in changed(calls, folder)), changed(calls, folder)
+    without_random = [[re.sub("sed.{6}$", "sed", each) for each in result] for result in results]
+    assert without_random[0] == without_random[1]
+    if tool == "cp":
+        assert (place / "again" / "new").stat().st_mtime == 1
+
+
+def test_a_copy_of_python_with_its_times(place: Path) -> None:
+    (place / "old").write_text("old")
+    os.utime(place / "old", (1, 1))
+    program = "import shutil; shutil.copy2('old', 'new')"
+    ended, calls = run(place, [sys.executable, "-c", program])
+    assert ended.status == 0
+    assert "utimensat new" in changed(calls, place)
+    assert (place / "new").stat().st_mtime == 1
