@@ -289,6 +289,25 @@ def test_what_survives_a_loss_of_power() -> None:
     assert syncs == [5, 2, None, 5, None, None, 8, None, None, None]
 
 
+def test_a_sync_of_the_data_alone_does_not_make_a_mode_durable(place: Path) -> None:
+    command = "echo a > f; chmod 600 f; sync -d f; chmod 640 f; echo b >> f; sync f; chmod 600 f"
+    found = xray(command, [place], place.parent / "log", lanes=Lanes())
+    names = [each.name for each in found.effects]
+    syncs = {
+        each.name: sync.name if sync else None
+        for each, sync in zip(found.effects, synced_by(found.effects), strict=True)
+    }
+    assert [each.synced for each in found.lines() if each.first.kind is CallKind.ATTRIBUTES] == [True, True, False]
+    assert [name for name in names if name.startswith("sync")] == ["sync f #1", "sync f #2"]
+    assert {name: sync for name, sync in syncs.items() if name.startswith(("attributes", "write"))} == {
+        "write f #1": "sync f #1",
+        "attributes f #1": "sync f #2",
+        "attributes f #2": "sync f #2",
+        "write f #2": "sync f #2",
+        "attributes f #3": None,
+    }
+
+
 # A real run.
 
 PIPELINE = (

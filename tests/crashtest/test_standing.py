@@ -75,6 +75,31 @@ def test_an_engine_is_recognised_by_its_effects(name: str, order: str, told: str
     assert told in found.engines
 
 
+def with_modes(names: list[str]) -> list[str]:
+    """The same record, of an engine that sets the mode of everything that it makes."""
+    made = [name.partition(" ")[2] for name in names if name.startswith(("create ", "mkdir ", "rename "))]
+    changed = iter([f"attributes {name}" for name in made])
+    return [
+        each
+        for name in names
+        for each in ([name, next(changed)] if name.startswith(("create ", "mkdir ", "rename ")) else [name])
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in RECORDS.glob("*.json")))
+def test_modes_that_an_engine_sets_change_no_order(name: str) -> None:
+    names = kept(name)
+    found, usual = standing(with_modes(names)), standing(names)
+    assert (found.unknown, str(found.orders)) == (usual.unknown, str(usual.orders))
+
+
+def test_attributes_of_a_file_that_no_engine_makes_are_not_guessed() -> None:
+    names = [*kept("spark_file_sink"), "sync store/all.txt #1", "attributes store/all.txt #1"]
+    assert standing(names).unknown == ("attributes store/all.txt",)
+    found = standing(names, [user_row("attributes store/all.txt=marker")])
+    assert found.unknown == ()
+
+
 def test_every_table_of_an_engine_has_a_sign() -> None:
     assert all(each.sign for each in engines().values())
 

@@ -15,7 +15,17 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import columns
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
-from labkit.crashtest.blackbox.writes import NOTHING, Meaning, Orders, meaning, orders, recognised, unknown
+from labkit.crashtest.blackbox.writes import (
+    EVERYWHERE,
+    NOTHING,
+    Meaning,
+    Orders,
+    attribute_rows,
+    meaning,
+    orders,
+    recognised,
+    unknown,
+)
 from labkit.sim.models.orders.state import World
 from labkit.sim.orders.designs import RECOVERIES, why_not
 from labkit.sim.orders.named import NAMED
@@ -164,7 +174,9 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
-    table = (*own, *(row for each in engines for row in each.rows))
+    rows = tuple(row for each in engines for row in each.rows)
+    made = tuple(row for each in engines if each.name != EVERYWHERE for row in each.rows)
+    table = (*own, *attribute_rows(names, made), *rows)
     idle = frozenset[Write]().union(*(each.idle for each in engines))
     lasting = [name for name in names if name != EXIT]
     if missing := unknown(lasting, table):

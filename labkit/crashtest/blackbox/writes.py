@@ -6,6 +6,7 @@ the vocabulary; all knowledge of engines is in `writes.toml`.
 """
 
 import fnmatch
+import glob
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,6 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.points import EXIT
+from labkit.host.syscalls.calls import CallKind
 from labkit.sim.writes import AtomicSet, Write, atomic, order_text, word_of
 
 NOTHING = "nothing"
@@ -23,6 +25,9 @@ NOTHING = "nothing"
 
 COMMITS = "commits"
 """The meaning of the effect that ends a transaction of the store."""
+
+EVERYWHERE = "everywhere"
+"""The table of `writes.toml` that belongs to no engine."""
 
 SHOWN = 6
 """The number of writes that an error message quotes."""
@@ -117,6 +122,24 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 def recognised(names: Sequence[str]) -> list[Engine]:
     """Return the engines and formats whose sign matches one of these effects."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
+
+
+def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
+    """Return a row for each change of attributes of a file or folder that the engines of this table make.
+
+    An engine sets modes on what it makes, and reads none of them. Attributes of a file that no row knows get no row,
+    because a pipeline may keep its marker there.
+    """
+    places = {without_number(name).partition(" ")[::2] for name in names}
+    changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
+    known = {
+        place
+        for kind, place in places
+        if place in changed
+        and kind not in (CallKind.ATTRIBUTES, CallKind.SYNC)
+        and _row(f"{kind} {place}", table) is not None
+    }
+    return tuple(meaning(f"{CallKind.ATTRIBUTES} {glob.escape(place)}", NOTHING) for place in sorted(known))
 
 
 class AtomicWrite(NamedTuple):
