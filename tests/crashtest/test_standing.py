@@ -9,7 +9,7 @@ from command import labkit
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.standing import read_names, readings, standing, user_row
-from labkit.crashtest.blackbox.writes import engines
+from labkit.crashtest.blackbox.writes import attribute_rows, engine_rows, engines
 from labkit.crashtest.engines import RECORDS
 from labkit.sim.writes import Design, parse_order
 
@@ -98,6 +98,8 @@ def test_attributes_of_a_file_that_no_engine_makes_are_not_guessed() -> None:
     assert standing(names).unknown == ("attributes store/all.txt",)
     found = standing(names, [user_row("attributes store/all.txt=marker")])
     assert found.unknown == ()
+    assert "attributes d" in standing(["mkdir d #1", "attributes d #1"]).unknown
+    assert attribute_rows(["sync a #1", "attributes a #1"], engine_rows("lab")) == ()
 
 
 def test_every_table_of_an_engine_has_a_sign() -> None:
