@@ -43,6 +43,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
         starts=list(run.starts),
         crashes=list(run.crashes),
         unknown=blind,
+        made_outside=set(run.made_outside),
     )
     after.folder.mkdir()
     if blind:

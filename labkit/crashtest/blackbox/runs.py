@@ -7,7 +7,7 @@ reading was taken when no process of the pipeline was running.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,8 +200,10 @@ class Harness:
         log = self._log(run)
         # `unexplained` reads every file of the folders, so reads would prove nothing about logs.
         run.reads = None
-        with self._execution(run, at) as execution, execution.recorded({MARK: self.mark}, log) as (start, journal):
-            run.starts.append(start)
+        with ExitStack() as records:
+            with self._execution(run, at) as execution:
+                start, journal = records.enter_context(execution.recorded({MARK: self.mark}, log))
+                run.starts.append(start)
             unexplained = journal.unexplained()
             self._prove(run, start, at)
             if unexplained:
