@@ -1,5 +1,6 @@
 """How anybody else reads what the pipelines of this folder wrote, how they are fed, and how all of it is emptied."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,6 +18,10 @@ def row(line):
     return {"id": int(number), "key": fruit}
 
 
+# Thirty parts instead of three, fed by `python rows.py`; one of them has a long row.
+THIRTY = {f"part-{n:02}": [f"{2 * n} apple", f"{2 * n + 1} {'melon' * (12 if n == 17 else 1)}"] for n in range(1, 31)}
+
+
 def lines(paths):
     # A line that is not finished is no row.
     return [row(line) for path in paths for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
@@ -24,6 +29,10 @@ def lines(paths):
 
 def expected():
     return [row(line) for part in PARTS.values() for line in part]
+
+
+def thirty():
+    return [row(line) for part in THIRTY.values() for line in part]
 
 
 def counts():
@@ -55,16 +64,30 @@ def read_table():
         return [dict(each) for each in db.execute("SELECT id, key FROM rows")]
 
 
+def read_json():
+    document = Path("store/rows.json")
+    return json.loads(document.read_text()) if document.exists() else []
+
+
 def read_counts():
     totals = Path("store/totals")
     text = totals.read_text() if totals.exists() else ""
     return [(line.split()[0], int(line.split()[1])) for line in text.splitlines()]
 
 
-def reset():
-    shutil.rmtree("checkpoint", ignore_errors=True)
-    for name in ("input", "store"):
-        shutil.rmtree(name, ignore_errors=True)
-        Path(name).mkdir()
-    for name, part in PARTS.items():
+def fill(parts):
+    shutil.rmtree("input", ignore_errors=True)
+    Path("input").mkdir()
+    for name, part in parts.items():
         Path("input", name).write_text("".join(f"{line}\n" for line in part))
+
+
+def reset():
+    for name in ("checkpoint", "store"):
+        shutil.rmtree(name, ignore_errors=True)
+    Path("store").mkdir()
+    fill(PARTS)
+
+
+if __name__ == "__main__":
+    fill(THIRTY)

@@ -16,8 +16,8 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.logs import logs, read_after_all, without
-from labkit.crashtest.blackbox.points import EXIT, Point, choose, pairs, points
+from labkit.crashtest.blackbox.logs import log_notes, logs
+from labkit.crashtest.blackbox.points import EXIT, Point, behind_sync, choose, pairs, points
 from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.jobs import Job
@@ -67,7 +67,7 @@ def many() -> list[Effect]:
 def test_few_places_are_those_behind_changes_before_renames_and_the_end() -> None:
     plan = choose(many(), {"rename a #1"}, 6)
     names = [each.name for each in plan.chosen]
-    assert plan.total == 203
+    assert plan.total == 103
     assert len(names) == 6
     assert {"rename a #1", "write log #101", EXIT} <= set(names)
     assert "write log #1" in names
@@ -87,22 +87,24 @@ def test_of_many_that_are_alike_the_last_and_the_first_two_come_first() -> None:
 def test_second_crashes_are_spread_over_the_first_ones() -> None:
     recovery = effects(*["write a"] * 9, "exit")
     first = [Point(f"p{number}", number) for number in range(4)]
-    chosen, found = pairs(dict.fromkeys(first, recovery), 4)
+    chosen, found, directed = pairs(dict.fromkeys(first, recovery), 4, healthy=recovery)
     assert found == 4 * 9
     assert {each.first for each in chosen} == set(first)
-    assert pairs(dict.fromkeys(first, recovery), 4)[0] == chosen
+    assert pairs(dict.fromkeys(first, recovery), 4, healthy=recovery) == (chosen, found, directed)
+    assert not directed
 
 
 def test_most_second_crashes_cut_what_is_done_again_behind_what_shows_rows() -> None:
     """The second time everything is done again although it was all there: only so readers see it go back."""
     recovery = effects(*["write a", "write b", "rename .c c"] * 9, "exit")
     first = [*(Point(f"p{number}", number) for number in range(6)), Point(EXIT, 7)]
-    chosen, found = pairs(dict.fromkeys(first, recovery), 3, {"write a"})
-    assert found == 7 * 27
+    chosen, found, directed = pairs(dict.fromkeys(first, recovery), 3, {"write a"}, recovery, 0)
+    assert directed == {"exit then exit"}
+    assert found == 7 * 27 + 1
     told = [each for each in chosen if each.first.name == EXIT]
     assert len(told) == 2
     assert all(each.second.after.startswith("write a #") for each in told)
-    unseen, _ = pairs(dict.fromkeys(first, recovery), 3)
+    unseen, _, _ = pairs(dict.fromkeys(first, recovery), 3, healthy=recovery, most_directed=0)
     told = [each for each in unseen if each.first.name == EXIT]
     assert all(each.second.name.startswith("rename c #") for each in told[:2])
 
@@ -247,11 +249,80 @@ def test_the_command_that_repeats_a_run_is_quoted_for_a_shell(tmp_path: Path, mo
     assert only.endswith("--only 'rename part-<n> #2' --read-command 'cat out' --reset 'rm -f out'")
 
 
-def test_of_a_log_its_making_and_its_first_write_stay_places(tmp_path: Path) -> None:
-    done = effects("create log", *["write log", "sync log"] * 3, "write a", "exit")
-    kept = [each.name for each in without(done, frozenset({"log"}))]
-    assert kept == ["create log #1", "write log #1", "write a #1", EXIT]
-    assert len(without(done, frozenset())) == len(done)
+def test_points_at_what_looks_like_a_log_come_last_and_count() -> None:
+    done = effects("create log", *["write log", "sync log", "write a"] * 3, "rename .b b", "exit")
+    assert choose(done, (), 60, {"log"}).chosen == tuple(points(done))
+    few = [each.name for each in choose(done, {"write a #2"}, 5, {"log"}).chosen]
+    assert few == ["write a #1", "write a #2", "write a #3", "rename b #1", EXIT]
+    (said,) = log_notes(done, {"log"})
+    assert "its 3 write(s) are tried last; --ignore log " in said
+    (said,) = log_notes(effects("write log-1a2b3c4d5e"), {"log-<hex>"})
+    assert "--ignore log-* " in said
+
+
+def test_of_two_places_with_the_same_turn_that_of_the_rarer_family_comes_first() -> None:
+    """As a compaction in one batch of many, which must not wait for every batch's usual steps."""
+    done = effects(*["write a", "create b"] * 10, "create compacted", "write a", "create b", "exit")
+    few = [each.name for each in choose(done, {"write a #1"}, 4).chosen]
+    assert few == ["create b #1", "create compacted #1", "create b #11", EXIT]
+
+
+def test_a_place_behind_a_change_stays_one_where_a_log_or_a_sync_comes_first() -> None:
+    done = effects(*["write a", "sync a", "write log", "create c"] * 20, "exit")
+    few = [each.name for each in choose(done, {"write a #1"}, 4, {"log"}).chosen]
+    assert few == ["create c #1", "create c #2", "create c #20", EXIT]
+
+
+def test_a_sync_is_no_place_for_a_sigkill_but_one_for_the_power() -> None:
+    done = effects("write a", "sync a", "sync .", "rename .b b", "sync b", "exit")
+    assert [(each.name, each.after) for each in points(done)] == [
+        ("write a #1", ""),
+        ("rename b #1", "write a #1"),
+        (EXIT, "rename b #1"),
+    ]
+    plan = choose(done, (), 60, syncs=True)
+    assert [each.name for each in plan.chosen] == [each.name for each in done]
+    assert behind_sync(done, "sync a #1") == "rename b #1"
+    assert behind_sync(done, "sync b #1") == EXIT
+    assert behind_sync(done, "rename b #1") == behind_sync(done, "sync c #1") == ""
+
+
+HEALTHY = effects(*["write a", "rename .b b"] * 3, "exit")
+
+
+def names_of(recoveries: dict[str, list[Effect]], most: int | None = None) -> list[str]:
+    """The directed pairs for recoveries by the name of the first crash, when `write a` changes the rows."""
+    places = {each.name: each for each in points(HEALTHY)}
+    found = {places[name]: done for name, done in recoveries.items()}
+    return [each.name for each in pairs(found, 0, {"write a"}, HEALTHY, most).chosen]
+
+
+def test_what_only_a_recovery_does_is_cut_once_where_recoveries_are_alike() -> None:
+    repair = effects("unlink undo", "truncate a", "sync a", "write a", "exit")
+    found = names_of({"write a #1": repair, "write a #2": repair, "write a #3": effects("write a", "exit")})
+    assert found == ["write a #2 then unlink undo #1", "write a #2 then truncate a #1"]
+
+
+def test_the_rarest_family_that_only_a_recovery_has_comes_first() -> None:
+    many_writes = effects(*["write undo"] * 5, "unlink undo", "exit")
+    found = names_of({"write a #1": many_writes}, 2)
+    assert found == ["write a #1 then unlink undo #1", "write a #1 then write undo #5"]
+
+
+def test_the_same_crash_comes_twice_where_it_decides_and_the_recovery_passes_it() -> None:
+    again = effects(*["write a", "rename .b b"] * 2, "exit")
+    found = names_of(dict.fromkeys(("write a #1", "write a #2", "rename b #2", "rename b #3", EXIT), again))
+    assert found[-1] == "exit then exit"
+    assert "write a #2 then write a #2" not in found  # after a rename that changed nothing
+    assert "rename b #2 then rename b #2" in found
+    assert not any(name.startswith("rename b #3 then rename b #3") for name in found)
+
+
+def test_one_pair_lies_in_two_batches() -> None:
+    done = effects(*["write a", "rename .b b"] * 3, "exit")
+    found = names_of({"rename b #1": done, "rename b #2": done, "write a #2": done})
+    assert found[0] == "rename b #1 then rename b #3"
+    assert len(found) == 1 + 2
 
 
 def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None:
@@ -271,9 +342,6 @@ def test_a_file_that_is_cut_renamed_or_removed_is_no_log(tmp_path: Path) -> None
         done = [each for each in map(namer.name, asked) if each is not None]
         taken = logs(done, reads)
         assert taken == {"appended"}
-        assert read_after_all(done, taken, reads) == frozenset()
-        (tmp_path / "appended").read_text()
-        assert read_after_all(done, taken, reads) == {"appended"}
 
 
 def test_a_pipeline_that_writes_nothing_but_a_log_was_not_seen() -> None:

@@ -250,7 +250,7 @@ def killed(cell: Cell, running: Campaign) -> None:
     assert_seen(names, found, running._seen.glances)
     verdicts = {}
     for kill, point in kills(cell.design, found, running._seen.showing):
-        result = running.run(single_job(running.points[point]))
+        result = running.run(single_job(running._place(point)))
         assert not result.unknown, f"{point}: {result.unknown}"
         table = in_the_table(cell.design, kill, len(found.steps)).guarantee
         verdicts[kill.place(cell.design)] = (result.guarantee, table)

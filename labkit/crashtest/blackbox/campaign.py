@@ -22,26 +22,29 @@ from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Copy, Shared, at_home,
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
-from labkit.crashtest.blackbox.jobs import outage_job, pair_job, single_job
-from labkit.crashtest.blackbox.logs import log_notes, without
+from labkit.crashtest.blackbox.jobs import LATER, later_job, outage_job, pair_job, single_job
+from labkit.crashtest.blackbox.logs import log_notes
 from labkit.crashtest.blackbox.outage import OUTAGES, POWER, QUICK_OUTAGES, STATE, outages
 from labkit.crashtest.blackbox.points import (
+    EXIT,
     PAIRS,
     POINTS,
+    QUICK_DIRECTED,
     QUICK_PAIRS,
     QUICK_POINTS,
     THEN,
     Pair,
     Point,
+    behind_sync,
     choose,
     families,
     pairs,
     points,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
-from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, pipeline_report
+from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, outage_notes, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
-from labkit.crashtest.blackbox.runs import Harness, PipelineRun, effects_of
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT, PipelineSettings, pipeline_settings
 from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.blackbox.words import because, in_their_rows
@@ -89,11 +92,12 @@ class Campaign:
         self.ledger = Ledger(settings.seconds or most, tell)
         self.points: dict[str, Point] = {}
         """Every point of the run without a crash, by name."""
+        self.outage_points: dict[str, Point] = {}
+        """Every point at which the power may fail, by name; unlike SIGKILL, it needs points before syncs."""
         self.points_total = 0
-        """The number of points, without those at log files."""
         self.pairs_total = 0
         self.directed: frozenset[str] = frozenset()
-        """The ids of the pairs that a complete test tries."""
+        """The ids of all directed pairs, which a complete test tries."""
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
@@ -108,6 +112,8 @@ class Campaign:
         self._healthy = healthy(self.harness)
         run = self._healthy.run
         self.points = {each.name: each for each in points(self._healthy.effects)}
+        if self.settings.power_cut:
+            self.outage_points = {each.name: each for each in points(self._healthy.effects, syncs=True)}
         job = Job("healthy", "no crash", Group.HEALTHY)
         result = self.ledger.keep(self._judged(job, run))
         if self._healthy.doubts:
@@ -123,31 +129,30 @@ class Campaign:
     def jobs(self) -> list[Job]:
         """Return the jobs that follow the run without a crash, except second crashes."""
         most = QUICK_POINTS if self.settings.quick else POINTS
-        effects = without(self._seen.effects, self.harness.logs)
-        plan = choose(effects, self._seen.showing, most)
+        plan = choose(self._seen.effects, self._seen.showing, most, self.harness.logs)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in plan.chosen]
+        if not self.harness.endless:
+            jobs.append(later_job())
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
         return jobs
 
     def second_crashes(self) -> list[Job]:
-        """Return the jobs that only the single crashes made known.
-
-        These are second crashes during a recovery, and points at files that were taken for logs until a run read them.
-        """
-        most = QUICK_PAIRS if self.settings.quick else PAIRS
-        showing = families(self._seen.effects, self._seen.showing)
-        chosen, self.pairs_total = pairs(self.recoveries, most, showing)
-        return [*self._recalled(), *map(pair_job, chosen)]
+        """Return the jobs that only the single crashes made known: second crashes during a recovery."""
+        quick, effects = self.settings.quick, self._seen.effects
+        showing = families(effects, self._seen.showing)
+        most, most_directed = (QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS, None)
+        chosen, self.pairs_total, self.directed = pairs(self.recoveries, most, showing, effects, most_directed)
+        return list(map(pair_job, chosen))
 
     def outages(self) -> list[Job]:
         """Return a job for each point at which the power fails; none without `--power-cut`."""
         if not self.settings.power_cut:
             return []
         most = QUICK_OUTAGES if self.settings.quick else OUTAGES
-        plan = choose(self._seen.effects, self._seen.showing, most)
+        plan = choose(self._seen.effects, self._seen.showing, most, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
@@ -209,6 +214,9 @@ class Campaign:
         with harness.run(job.id, job.title) as run:
             if job.id == CHECKPOINT:
                 roll_back(harness, run, self._seen.effects)
+            elif job.id == LATER:
+                harness.crash(run, self.points[EXIT])
+                harness.recover_and_start_again(run)
             else:
                 for name in job.id.split(THEN):
                     harness.crash(run, self._place(name))
@@ -219,7 +227,7 @@ class Campaign:
         """Store the result of a run, and after a single crash the effects of its recovery."""
         job, run, result = finished
         if job.group is Group.CRASH and not run.unknown:
-            self.recoveries[self.points[job.id]] = effects_of(run, 2)
+            self.recoveries[self._place(job.id)] = self.harness.recovery_of(run)
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Sequence[Job]) -> None:
@@ -278,7 +286,7 @@ class Campaign:
                 self._keep(run)
 
     def _place(self, name: str) -> Point:
-        return self.points.get(name) or Point(name, 0)
+        return self.points.get(name) or self.outage_points.get(name) or Point(name, 0)
 
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
@@ -294,7 +302,7 @@ class Campaign:
             story=text(story),
             seconds=run.seconds,
         )
-        if result.unknown:
+        if result.unknown or not run.readings:
             return result
         expectation = self._seen.expectation
         samples = [Sample(each.at, each.start, expectation.seen(each.values), each.moment) for each in run.readings]
@@ -316,22 +324,30 @@ class Campaign:
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
-            more = QUICK_PAIRS if self.settings.quick else PAIRS
+            more = QUICK_PAIRS + QUICK_DIRECTED if self.settings.quick else PAIRS
             only = self.settings.only
             more += len(self.outages())
             runs = sum(1 + (THEN in name) for name in only) or len(jobs) + more
             self.ledger.total = 1 + runs
-            if not self.settings.seconds:
-                needed = 2 * STARTS * first.seconds * runs
-                self.ledger.budget = max(self.ledger.budget, needed)
+            self._allow(runs, first.seconds)
             with self._beside(runs):
                 for several in self._wanted(jobs):
+                    runs = self.ledger.planned + len(several)
+                    self.ledger.total = max(self.ledger.total, 1 + runs)
+                    self._allow(runs, first.seconds)
                     self.run_all(several)
             for job in self.outages() if not only else ():
                 self.cut_power(job)
             for job in self.large_jobs():
                 self.run(job)
         return self.report()
+
+    def _allow(self, runs: int, seconds: float) -> None:
+        """Raise the time budget to the need of so many runs, unless the user gave one; `seconds` is that of a run
+        without a crash.
+        """
+        if not self.settings.seconds:
+            self.ledger.budget = max(self.ledger.budget, 2 * STARTS * seconds * runs)
 
     @contextmanager
     def _beside(self, runs: int) -> Iterator[None]:
@@ -355,7 +371,6 @@ class Campaign:
         """Yield groups of jobs; the jobs of one group do not depend on each other."""
         if not self.settings.only:
             yield jobs
-            yield list(self._recalled())
             yield self.second_crashes()
         for name in self.settings.only:
             self._check(name, jobs)
@@ -367,26 +382,18 @@ class Campaign:
         """Raise `InvalidInput` for a name of `--only` that no point has, before any time is spent on runs."""
         if any(job.id == name for job in jobs):
             return
-        place = name.partition(THEN)[0]
-        if self.settings.power_cut:
-            place = place.removeprefix(POWER).partition(STATE)[0]
-        if place not in self.points:
-            close = difflib.get_close_matches(place, self.points, n=1, cutoff=0.5)
+        place, known = name.partition(THEN)[0], self.points
+        if self.settings.power_cut and name.startswith(POWER):
+            place, known = place.removeprefix(POWER).partition(STATE)[0], self.outage_points
+        if place not in known:
+            if following := behind_sync(self._seen.effects, place):
+                raise InvalidInput(
+                    f"--only {name}: a sync is no point, because a SIGKILL before it leaves the same files as one "
+                    f"before the next effect; choose {following!r}."
+                )
+            close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
             or_else = f"; did you mean {close[0]!r}?" if close else "."
             raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
-
-    def _recalled(self) -> Iterator[Job]:
-        """Yield jobs for points at files that were taken for logs until a later run read them."""
-        harness = self.harness
-        harness.logs -= harness.recalled
-        effects = without(self._seen.effects, harness.logs)
-        tried = {each.id for each in self.ledger.results}
-        most = QUICK_POINTS if self.settings.quick else POINTS
-        plan = choose(effects, self._seen.showing, most)
-        self.points_total = plan.total
-        for point in plan.chosen if harness.recalled else ():
-            if point.name not in tried:
-                yield single_job(self.points[point.name])
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """Yield the jobs for one name of `--only`; a second crash also needs the job of the first crash alone."""
@@ -396,8 +403,8 @@ class Campaign:
             return
         if name.startswith(POWER) and self.settings.power_cut:
             place = name.removeprefix(POWER).partition(STATE)[0]
-            if place in self.points:
-                yield outage_job(self.points[place])
+            if place in self.outage_points:
+                yield outage_job(self.outage_points[place])
                 return
         first, then, second = name.partition(THEN)
         point = self.points[first]
@@ -417,8 +424,8 @@ class Campaign:
         extent = Extent(self.points_total, self.pairs_total, self.directed, bool(self.settings.only))
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness
-        known = log_notes(harness.logs - harness.recalled, harness.recalled)
-        late = late_notes(self.ledger.results)
+        known = log_notes(self._seen.effects, harness.logs)
+        late = [*outage_notes(self.ledger.results), *late_notes(self.ledger.results)]
         notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *harness.leftover_notes)
         return pipeline_report(
             self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories

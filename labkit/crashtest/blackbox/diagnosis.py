@@ -6,6 +6,7 @@ Each harmful crash lies between two effects; if these two were atomic, the crash
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from labkit.crashtest.blackbox.jobs import LATER
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.diagnosis import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary
@@ -88,6 +89,9 @@ def _alone(weakest: Result) -> Diagnosis:
     if weakest.group is Group.PAIR:
         why = f"a crash during recovery does harm, and alone it was not seen to: {weakest.title}"
         return Diagnosis("recovery", why, FORGIVE)
+    if weakest.id == LATER:
+        why = f"the next plain start does not recognise that everything is done: {weakest.because}"
+        return Diagnosis("replay not recognised", why, OVERWRITE)
     return Diagnosis("identity", f"{weakest.title}: {weakest.because}", MARKER)
 
 

@@ -19,6 +19,7 @@ from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
 from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.harness.reader import ReaderFailed
+from labkit.host.file_reads import FileReads
 
 QUICK_READ = 0.5
 """The maximum seconds of a reading for which the reader is called at every effect."""
@@ -88,7 +89,7 @@ class Glances:
             values = self._helpers.read(HELD_SECONDS)
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
-        except ReaderFailed:  # neighbouring glances are compared instead
+        except (ReaderFailed, InvalidInput):  # neighbouring glances are compared instead
             self._locked_out[effect.family] += 1
             times = self._locked_out[effect.family]
             self._skipped[effect.family] = min(2**times - 1, MOST_SKIPPED)
@@ -120,15 +121,14 @@ def healthy(harness: Harness) -> Healthy:
     usual = _empty_store(harness)
     glances = Glances(harness.helpers, usual)
     harness.wanted = expected
-    with harness.run("healthy", "no crash") as run:
+    with harness.run("healthy", "no crash") as run, FileReads(harness.settings.watched) as reads:
         start = harness.start(run, ask=glances)
         _check(harness, start)
         harness.endless = start.over is Over.COMPLETE
         harness.silence = start.silence
         _read(harness, run)
         effects = _named_again(harness, start)
-        if run.reads is not None:
-            harness.logs = logs(effects, run.reads)
+        harness.logs = logs(effects, reads)
     _check_watched(harness)
     if run.unknown:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")

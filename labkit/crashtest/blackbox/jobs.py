@@ -5,6 +5,14 @@ from labkit.crashtest.blackbox.points import Pair, Point
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 
+LATER = "later"
+"""The name of the run with one more start after the recovery from a crash at the command's end."""
+
+
+def later_job() -> Job:
+    """Return the job of a plain start after the recovery."""
+    return Job(LATER, "a plain start after the recovery from a crash at the end of the command", Group.IDENTITY)
+
 
 def single_job(point: Point) -> Job:
     """Return the job of one crash."""

@@ -1,17 +1,19 @@
-"""Find log files, which the pipeline only appends to and which neither the pipeline nor its reader ever reads.
+"""Find files that look like logs: the pipeline only appends to them, and neither it nor its reader ever reads them.
 
-No result depends on the length of such a file, so the test does not kill at every write of it. The first write
-stays a point, because the file's existence may matter. Every later run checks whether something does read the
-file; if so, its points are tried after all.
+A program may still use the size of such a file, which nobody can observe, as its state. Their points therefore stay
+points of the test, and are only tried after all others.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
+
+_PLACEHOLDER = re.compile(r"<\w+>")
 
 APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 """The kinds of effects that a log may have. A file that is truncated, renamed, linked or removed is no log."""
@@ -36,41 +38,11 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
     )
 
 
-def read_after_all(effects: Iterable[Effect], taken: frozenset[str], reads: FileReads) -> frozenset[str]:
-    """Return those of the supposed logs that something has read since."""
-    return frozenset(
-        each.where
-        for each in effects
-        if each.where in taken and not reads.is_only_written(Path(each.call.target or each.call.path))
-    )
-
-
-def log_notes(taken: Iterable[str], recalled: Iterable[str]) -> list[str]:
-    """Return the report's sentences on logs, and on files that only looked like logs."""
-    logs_said = [
-        f"{name} was taken for a log: it is only appended to, and neither pipeline nor reader read "
-        "it; of its writes only "
-        "the first is a point"
-        for name in sorted(taken)
+def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
+    """Return a sentence on each file that looks like a log."""
+    writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
+    return [
+        f"{name} is only appended to and never read: its {count} write(s) are tried last; "
+        f"--ignore {_PLACEHOLDER.sub('*', name)} leaves them out"
+        for name, count in sorted(writes.items())
     ]
-    others = [
-        f"{name} looked like a log until a run with a crash read it; then its other points came back"
-        for name in sorted(recalled)
-    ]
-    return logs_said + others
-
-
-def without(effects: Sequence[Effect], taken: frozenset[str]) -> list[Effect]:
-    """Return the effects before which the test may kill the pipeline.
-
-    For a log, whose path is in `taken`, these are only its creation and its first write.
-    """
-    written: set[str] = set()
-    kept = []
-    for each in effects:
-        first = each.where not in written
-        if each.kind is CallKind.WRITE:
-            written.add(each.where)
-        if each.where not in taken or (each.kind is not CallKind.SYNC and first):
-            kept.append(each)
-    return kept

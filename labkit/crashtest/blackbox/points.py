@@ -1,11 +1,13 @@
 """Choose the points at which the pipeline is killed: before each effect of the run without a crash, and at its end.
 
 The point after one effect is the point before the next; the point after the last effect is the command's own
-end. `Plan.total` counts all points, so the report can say how many were not tried.
+end. A sync changes nothing that a SIGKILL could lose, so the state just before it is the state before the effect
+that follows it, and the test of SIGKILL needs no point there. `Plan.total` counts all points, so the report can say
+how many were not tried.
 """
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +17,9 @@ from labkit.host.syscalls.calls import CallKind
 QUICK_POINTS, POINTS = 12, 60
 """The maximum number of points that are tried, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
-"""The maximum number of pairs of points that are tried, with and without `--quick`."""
+"""The size of the sample of pairs of points, with and without `--quick`."""
+QUICK_DIRECTED = 6
+"""The maximum number of directed pairs with `--quick`; a whole test makes all of them."""
 SEED = 7
 
 EXIT = "exit"
@@ -24,7 +28,7 @@ EXIT = "exit"
 THEN = " then "
 """The separator between the point of a crash and the point of a second crash during its recovery."""
 
-_DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK})
+_DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE})
 
 
 class Point(NamedTuple):
@@ -34,7 +38,7 @@ class Point(NamedTuple):
     number: int
     """The number of the point in the run without a crash, from 1."""
     after: str = ""
-    """The effect just before this point; empty for the first point."""
+    """The last effect before this point that a SIGKILL cannot undo, so not a sync; empty if there is none."""
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -49,42 +53,41 @@ class Plan(NamedTuple):
     total: int
 
 
-def points(effects: Sequence[Effect]) -> list[Point]:
-    """Return every point in order; the last is the command's end."""
+def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
+    """Return every point in order; the last is the command's end. With `syncs`, a sync has a point of its own too."""
     places: list[Point] = []
     after = ""
     for effect in effects:
-        if effect.kind is not CallKind.EXIT:
-            places.append(Point(effect.name, len(places) + 1, after))
-            after = effect.name
+        if effect.kind is CallKind.EXIT or (effect.kind is CallKind.SYNC and not syncs):
+            continue
+        places.append(Point(effect.name, len(places) + 1, after))
+        after = effect.name
     return [*places, Point(EXIT, len(places) + 1, after)]
 
 
-def choose(effects: Sequence[Effect], shown: Iterable[str], most: int) -> Plan:
+def behind_sync(effects: Sequence[Effect], name: str) -> str:
+    """Return the name of the point that stands for the one before the sync with this name; empty if there is none."""
+    places = iter(points(effects, syncs=True))
+    kinds = {each.name: each.kind for each in effects}
+    if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
+        return ""
+    return next(point.name for point in places if kinds.get(point.name) is not CallKind.SYNC)
+
+
+def choose(
+    effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
+) -> Plan:
     """Return a plan of at most `most` points. `shown` are the names of the effects that changed the reader's rows.
 
     Points just after such an effect, or after a similar one, and the end come first. Points before an effect
     that can make rows visible at once, such as a rename, come next, then all others. Among similar points of
-    equal importance, the last, the first and the second come first.
+    equal importance, the last, the first and the second come first; among points with the same turn, those of the
+    rarest family. Points at the files in `last`, a set of masked paths, come after all others.
     """
-    places = points(effects)
-    ranking = _Importance(effects, families(effects, shown))
-    alike = {each.name: each.family for each in effects}
-    groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
-    for point in places:
-        groups[alike.get(point.name, EXIT), ranking.of(point)].append(point)
-    ranks: dict[Point, tuple[int, int, int]] = {}
-    for group in groups.values():
-        for turn, point in enumerate(_by_turn(group)):
-            ranks[point] = (turn, ranking.of(point), point.number)
-    # The first two turns of deciding effects come before the first turn of all others.
-    chosen = sorted(places, key=lambda point: _order(ranks[point]))[:most]
-    return Plan(tuple(sorted(chosen, key=places.index)), len(places))
-
-
-def _order(rank: tuple[int, int, int]) -> tuple[int, int, int]:
-    turn, importance, number = rank
-    return (turn + importance, importance, number)
+    places = points(effects, syncs=syncs)
+    ranking = _Importance(effects, families(effects, shown), last)
+    chosen = sorted(ranking.ordered(places)[:most], key=places.index)
+    return Plan(tuple(chosen), len(places))
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
@@ -96,20 +99,50 @@ def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
 class _Importance:
     """Ranks the points of one start; 0 is the most important."""
 
-    def __init__(self, effects: Iterable[Effect], showing: Container[str]) -> None:
-        """`showing` are the families of the effects that change the reader's rows."""
+    def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
+        """`showing` are the families of the effects that change the reader's rows; points at the files in `last`
+        come after all others.
+        """
         self._effects = {each.name: each for each in effects}
-        self._showing = showing
+        self._last = last
+        self._follows_change: set[str] = set()
+        """The points at which rows have changed since the point before."""
+        changed = False
+        for each in self._effects.values():
+            if each.kind is not CallKind.SYNC and each.where not in last:
+                if changed:
+                    self._follows_change.add(each.name)
+                changed = False
+            changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
         """Return the rank of one point."""
-        after = self._effects.get(point.after)
-        if point.name == EXIT or (after and after.family in self._showing):
+        if point.name == EXIT or point.name in self._follows_change:
             return 0
         kind = self._effects[point.name].kind
         if kind in _DECIDING or kind is CallKind.SEND:
             return 1
         return 3 if kind is CallKind.SYNC else 2
+
+    def ordered(self, places: Iterable[Point]) -> list[Point]:
+        """Return points in the order in which they are tried."""
+        groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
+        size: Counter[str] = Counter()
+        for point in places:
+            groups[self._family(point), self.of(point)].append(point)
+            size[self._family(point)] += 1
+        ranks: dict[Point, tuple[bool, int, int, int, int]] = {}
+        for (family, importance), group in groups.items():
+            for turn, point in enumerate(_by_turn(group)):
+                # The first two turns of deciding effects come before the first turn of all others.
+                ranks[point] = (self._is_last(point), turn + importance, size[family], importance, point.number)
+        return sorted(ranks, key=ranks.__getitem__)
+
+    def _family(self, point: Point) -> str:
+        return self._effects[point.name].family if point.name in self._effects else EXIT
+
+    def _is_last(self, point: Point) -> bool:
+        return point.name in self._effects and self._effects[point.name].where in self._last
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
@@ -135,21 +168,123 @@ class Pair(NamedTuple):
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
-def pairs(
-    recoveries: Mapping[Point, Sequence[Effect]], most: int, showing: Container[str] = ()
-) -> tuple[list[Pair], int]:
-    """Return a seeded sample of at most `most` pairs, and the number of all pairs.
+class Pairs(NamedTuple):
+    """The pairs of points that one test tries, and those that it knows."""
+
+    chosen: tuple[Pair, ...]
+    """The directed pairs in their order, then the sample."""
+    total: int
+    """The number of all pairs."""
+    directed: frozenset[str]
+    """The names of all directed pairs, also of those that were not chosen."""
+
+
+class Recoveries:
+    """The recoveries of a test: for each point of a crash, the effects of the start after it.
+
+    A pair is *directed* if the recovery itself gives a reason to kill there. Any other pair can only be drawn.
+    """
+
+    def __init__(
+        self, recoveries: Mapping[Point, Sequence[Effect]], healthy: Sequence[Effect], showing: Container[str] = ()
+    ) -> None:
+        """`healthy` are the effects of the run without a crash, `showing` the families of those that change rows."""
+        self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
+        self._healthy, self._showing = healthy, showing
+        self._ranking = _Importance(healthy, showing)
+
+    def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
+        """Return at most `most_directed` directed pairs (None: all), and a seeded sample of `most` other pairs."""
+        directed = self.directed()
+        chosen = directed[:most_directed]
+        ranks: dict[Pair, int] = {}
+        for first, effects in self._recoveries.items():
+            ranking = _Importance(effects, self._showing)
+            ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
+        sample = _sample(ranks, most, frozenset(chosen))
+        total = len(ranks.keys() | set(directed))
+        return Pairs((*chosen, *sample), total, frozenset(each.name for each in directed))
+
+    def directed(self) -> list[Pair]:
+        """Return all directed pairs, the most informative ones first.
+
+        One effect of each family that only recoveries have comes first, for at most half of a quick test's
+        directed pairs, then the crashes in two batches, then the same crash twice, then the rest.
+        """
+        repairs = self.repairs()
+        half = QUICK_DIRECTED // 2
+        ordered = [*repairs[:half], *self.two_batches(), *self.twice(), *repairs[half:]]
+        return list(dict.fromkeys(ordered))
+
+    def repairs(self) -> list[Pair]:
+        """Return the pairs whose second crash is at an effect that the run without a crash does not have.
+
+        Recoveries with the same effects count once, after the last crash that leads to them. The first pair of each
+        family comes first, and the rarest family before the others.
+        """
+        usual = {each.name for each in self._healthy}
+        alike: dict[tuple[str, ...], Point] = {}
+        for first, effects in self._recoveries.items():
+            alike[tuple(each.name for each in effects)] = first
+        groups: Mapping[str, list[Pair]] = defaultdict(list)
+        for first in alike.values():
+            effects = self._recoveries[first]
+            family = {each.name: each.family for each in effects}
+            for second in points(effects)[:-1]:
+                if second.name not in usual:
+                    groups[family[second.name]].append(Pair(first, second))
+        ranks = {
+            pair: (turn, len(group), pair.first.number, pair.second.number)
+            for group in groups.values()
+            for turn, pair in enumerate(reversed(group))
+        }
+        return sorted(ranks, key=ranks.__getitem__)
+
+    def twice(self) -> list[Pair]:
+        """Return the pairs of a deciding point and the same point in its recovery; the command's end comes last."""
+        passed = {}
+        for first, effects in self._recoveries.items():
+            again = {each.name: each for each in points(effects)}
+            if first.name in again and self._ranking.of(first) <= 1:
+                passed[first] = again[first.name]
+        ordered = sorted(self._ranking.ordered(passed), key=lambda point: point.name == EXIT)
+        return [Pair(first, passed[first]) for first in ordered]
+
+    def two_batches(self) -> list[Pair]:
+        """Return the pair of crashes in two batches, or nothing if no family of effects allows it.
+
+        An effect that happens several times belongs to several batches. The first crash is at the first deciding
+        point of such a family, the second at the last one in the recovery; families that change rows come first.
+        """
+        counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
+        repeated = [name for name, count in counts.items() if count > 1]
+        for family in sorted(repeated, key=lambda name: name not in self._showing):
+            for first in self._at(family, self._healthy):
+                if first not in self._recoveries or self._ranking.of(first) > 1:
+                    continue
+                later = [each for each in self._at(family, self._recoveries[first]) if each.name != first.name]
+                if later:
+                    return [Pair(first, later[-1])]
+                break
+        return []
+
+    def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
+        """Return the points of a family: after its effects if they change rows, else before them."""
+        kinds = {each.name: each.family for each in effects}
+        side = "after" if family in self._showing else "name"
+        return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]
+
+
+def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
+    """Return a seeded sample of at most `most` pairs that are not in `done`, from pairs with the rank of their second
+    point.
 
     Two in three are of the most informative kind: the first crash came when all was done, and the second
-    interrupts the repeated work just after an effect of a family in `showing`, or before an effect that can
+    interrupts the repeated work just after an effect that changes rows, or before an effect that can
     make rows visible. The others are spread evenly over the first crashes.
     """
-    ranks: dict[Pair, int] = {}
-    for first, effects in recoveries.items():
-        ranking = _Importance(effects, showing)
-        ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
     candidates = list(ranks)
-    mixed = random.Random(SEED).sample(candidates, len(candidates))
+    mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]
     telling = [pair for pair in mixed if pair.first.name == EXIT and ranks[pair] < 2]
     chosen = sorted(telling, key=lambda pair: ranks[pair])[: most - most // 3]
     by_first: dict[Point, list[Pair]] = defaultdict(list)
@@ -159,4 +294,15 @@ def pairs(
     while len(chosen) < most and any(by_first.values()):
         waiting = [group for group in by_first.values() if group]
         chosen += [group.pop() for group in waiting[: most - len(chosen)]]
-    return sorted(chosen, key=candidates.index), len(candidates)
+    return sorted(chosen, key=candidates.index)
+
+
+def pairs(
+    recoveries: Mapping[Point, Sequence[Effect]],
+    most: int,
+    showing: Container[str] = (),
+    healthy: Sequence[Effect] = (),
+    most_directed: int | None = None,
+) -> Pairs:
+    """Return the pairs of points that a test tries: directed ones, then a sample of `most` others."""
+    return Recoveries(recoveries, healthy, showing).pairs(most, most_directed)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.runs import IDLE, ONCE_MORE
+from labkit.crashtest.blackbox.runs import IDLE, LEASE, ONCE_MORE, OUTAGE
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import plain
 from labkit.crashtest.diagnosis import Diagnosis
@@ -32,7 +32,7 @@ def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes on runs whose rows appeared only after one more start, or that stayed without an effect; may be
     empty.
     """
-    late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost")]
+    late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
         (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")
     ]
@@ -49,6 +49,19 @@ def late_notes(results: Sequence[Result]) -> list[str]:
             "came with another start"
         ),
     ]
+
+
+def outage_notes(results: Sequence[Result]) -> list[str]:
+    """Return notes on runs in which the reader failed until the recovery was complete, or the command refused to run
+    for some time; may be empty.
+    """
+    notes = []
+    for beginning in (OUTAGE, LEASE):
+        recovered = (each for each in results if not each.stuck)
+        found = [(each.id, note) for each in recovered for note in each.notes if note.startswith(beginning)]
+        count = len({name for name, _ in found})
+        notes += [f"in {count} run(s), as {name}, {note}" for name, note in found[:1]]
+    return notes
 
 
 def pipeline_report(

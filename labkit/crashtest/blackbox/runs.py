@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from labkit.core.errors import JobFailed
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import (
     Ask,
@@ -26,7 +26,6 @@ from labkit.crashtest.blackbox.execution import (
     reached,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, expect, text
-from labkit.crashtest.blackbox.logs import read_after_all
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.power_cut import Journal
@@ -36,7 +35,6 @@ from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.samples import SETTLED
-from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import CallKind
 
 _PAUSE = 0.1
@@ -44,7 +42,19 @@ _PAUSE = 0.1
 
 READ_AGAIN = 10.0
 """The seconds during which a failing reader is called again while nothing runs."""
+OUTAGE_AGAIN = 2.0
+"""The same between a crash and the restart, when no process is left that could hold a lock."""
+REFUSED_PAUSE = 1.0
+"""The seconds between two starts of a command that refuses to run."""
 
+OUTAGE = "readers have an outage"
+"""The beginning of the note on a reader that failed between a crash and a complete recovery."""
+LEASE = "the command refused to run, as with a lease of the killed instance"
+"""The beginning of the note on a run whose command worked only some time after the crash."""
+REFUSES = "the command refused to run; one run of the test repeated it for as long as --limit allows, in vain"
+"""The note on a run whose command never worked again."""
+UNREADABLE = "the reader fails after the recovery"
+"""The beginning of the reason why a run is stuck whose reader does not work again."""
 
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
 """The note on a run that needed one more start."""
@@ -79,8 +89,6 @@ class PipelineRun:
     unknown: str = ""
     """The reason why the run proves nothing; empty if it does."""
     notes: list[str] = field(default_factory=list)
-    reads: FileReads | None = None
-    """The observed reads of files in the watched folders, by the pipeline or by its reader."""
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that starts of this run made."""
     seconds: float = 0.0
@@ -94,6 +102,17 @@ class PipelineRun:
     def values(self) -> tuple[Any, ...]:
         """Return the rows of the latest reading."""
         return self.readings[-1].values
+
+
+@dataclass
+class Patience:
+    """Whether to wait for a command that ends without an effect although its work is not done.
+
+    A lease, which expires with time, may stop it. All harnesses of a test share this, so that a test waits in vain only
+    once.
+    """
+
+    is_worth: bool = True
 
 
 class Harness:
@@ -112,14 +131,11 @@ class Harness:
         self.numbered: frozenset[str] = frozenset()
         """The places whose files keep their numbers in names of effects, since chance decides their order."""
         self.logs: frozenset[str] = frozenset()
-        """The masked paths of files that are taken for logs."""
-        self.recalled: frozenset[str] = frozenset()
-        """The files of `logs` that a later run has read."""
+        """The masked paths of files that look like logs."""
         self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
-        self.waits = True
-        """Whether a command that ends without an effect while rows are missing is started again for a while."""
+        self.patience = Patience()
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
@@ -127,11 +143,11 @@ class Harness:
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
+        self.patience = other.patience
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add the findings of runs of other harnesses of the same pipeline."""
         for other in others:
-            self.recalled |= other.recalled
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
 
@@ -145,22 +161,12 @@ class Harness:
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.helpers.begin()
         try:
-            with FileReads(self.settings.watched) as reads:
-                run.reads = reads
-                yield run
-                self._recall(run)
+            yield run
         except (JobFailed, ReaderFailed) as error:
             run.unknown = str(error)
         finally:
             self._sweep()
         run.seconds = time.monotonic() - begun
-
-    def _recall(self, run: PipelineRun) -> None:
-        """Note the supposed log files that this run has read."""
-        if run.reads is None:
-            return
-        for start in run.starts:
-            self.recalled |= read_after_all(start.effects, self.logs, run.reads)
 
     def _sweep(self) -> None:
         """Kill processes that outlived both their start of the pipeline and the process that guards it."""
@@ -198,8 +204,6 @@ class Harness:
         block.
         """
         log = self._log(run)
-        # `unexplained` reads every file of the folders, so reads would prove nothing about logs.
-        run.reads = None
         with ExitStack() as records:
             with self._execution(run, at) as execution:
                 start, journal = records.enter_context(execution.recorded({MARK: self.mark}, log))
@@ -218,6 +222,19 @@ class Harness:
         settings = self.settings
         return Namer(settings.watched, settings.ignored, self.numbered)
 
+    def read(self) -> list[Any]:
+        """Return the rows that can be read now. Raises `ReaderFailed`.
+
+        Before the run without a crash is over, an answer that can never be rows raises `InvalidInput`. Later it is a
+        failed reading, because a crash may have caused it.
+        """
+        try:
+            return self.helpers.read()
+        except InvalidInput as error:
+            if self.expectation is None:
+                raise
+            raise ReaderFailed(str(error)) from None
+
     def misses_nothing(self) -> bool:
         """Return whether every row that is due can be read now; other rows may be there as well."""
         values = self.helpers.read()
@@ -231,8 +248,11 @@ class Harness:
 
     def crash(self, run: PipelineRun, at: Point) -> None:
         """Start the pipeline and kill it at a point, with evidence. Raises `JobFailed` without evidence."""
-        self._prove(run, self.start(run, at), at)
-        self.look(run, f"crash {len(run.crashes)}")
+        start = self.start(run, at)
+        if run.crashes and not reached(start, at) and self._refuses(start):
+            start = self._outwait(run, start, at)
+        self._prove(run, start, at)
+        self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
         """Store the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
@@ -259,11 +279,55 @@ class Harness:
         if self._failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
             start = self.start(run)
+        if self._failed(start) and self._refuses(start):
+            start = self._outwait(run, start)
         if self._failed(start):
             run.stuck = self.ending_of(start)
-        elif start.over is Over.ENDED and self.settle():
+        elif start.over is Over.ENDED and self._is_incomplete():
+            # Rows that could be read before, and are missing now, have gone, even if another start brings them back.
+            self.look_meanwhile(run, f"restart {len(run.starts)}")
             self._once_more(run)
-        self.look(run, "end")
+        try:
+            self.look(run, "end")
+        except ReaderFailed as error:
+            run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
+
+    def recover_and_start_again(self, run: PipelineRun) -> None:
+        """Recover from a crash, then start the command once more without a crash, as somebody would the next day."""
+        self.recover(run)
+        if not run.stuck:
+            run.notes.append("it was started once more after the recovery, without a crash")
+            self.recover(run)
+
+    def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
+        """Repeat a start that refuses to run until it works or reaches a point, for as long as `--limit` allows.
+
+        The instance that was killed may hold a lease. The first test run that waits in vain is the last one that waits.
+        """
+        begun = time.monotonic()
+        while self._refuses(start):
+            if not self.patience.is_worth or time.monotonic() - begun > self.settings.limit:
+                self.patience.is_worth = False
+                run.notes.append(REFUSES)  # the same in every run, since chance decides which of them waits
+                return start
+            time.sleep(REFUSED_PAUSE)
+            start = self.start(run, at)
+            if reached(start, at) if at else not self._failed(start):
+                run.notes.append(f"{LEASE}; it worked {time.monotonic() - begun:.0f} s later")
+                return start
+        return start
+
+    def _refuses(self, start: Start) -> bool:
+        """Return whether a start ended without an effect, except on files that look like logs."""
+        quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
+        return start.over is Over.ENDED and all(quiet)
+
+    def _is_incomplete(self) -> bool:
+        """Return whether rows are missing, or cannot be read, although nothing runs."""
+        try:
+            return self.settle(OUTAGE_AGAIN) > 0
+        except ReaderFailed:
+            return True
 
     def _once_more(self, run: PipelineRun) -> None:
         """Start a command again that succeeded although rows are missing, since some jobs need several starts.
@@ -278,12 +342,12 @@ class Harness:
             start = self.start(run)
             if self._failed(start):
                 run.stuck = self.ending_of(start)
-            if not self.settle() or run.stuck or not _is_idle(start):
+            if run.stuck or not self._is_incomplete() or not self._refuses(start):
                 return
             idle += 1
             waited = time.monotonic() - begun
-            if not self.waits or waited > self.settings.limit:
-                self.waits = False
+            if not self.patience.is_worth or waited > self.settings.limit:
+                self.patience.is_worth = False
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
 
@@ -293,11 +357,13 @@ class Harness:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
-    def settle(self) -> int:
-        """Wait while missing rows may still arrive, and return how many are still missing."""
+    def settle(self, again: float = READ_AGAIN) -> int:
+        """Wait while missing rows may still arrive, and return how many are still missing. A failing reader is called
+        again for `again` seconds.
+        """
         finish = time.monotonic() + SETTLED
         while True:
-            values = surely(self.helpers.read)
+            values = surely(self.read, again)
             missing = self._expects(values).misses(values) if values else 1
             if not missing or time.monotonic() > finish:
                 return missing
@@ -305,13 +371,23 @@ class Harness:
 
     def look(self, run: PipelineRun, moment: str) -> None:
         """Take a reading while nothing of the pipeline runs. Raises `ReaderFailed` if repeated readings fail."""
-        values = surely(self.helpers.read)
+        self._add(run, surely(self.read), moment)
+
+    def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
+        """Take a reading before the recovery is complete. If the reader fails, that is an outage for readers."""
+        try:
+            self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
+        except ReaderFailed as error:
+            run.notes.append(f"{OUTAGE} after {moment}: {error}")
+
+    @staticmethod
+    def _add(run: PipelineRun, values: Sequence[Any], moment: str) -> None:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
-
-def _is_idle(start: Start) -> bool:
-    """Return whether a start had no durable effect."""
-    return all(each.kind is CallKind.EXIT for each in start.effects)
+    def recovery_of(self, run: PipelineRun) -> list[Effect]:
+        """Return the effects of the first start after a crash that did not refuse to run; none if there was none."""
+        later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
+        return later[0].effects if later else []
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
@@ -346,8 +422,3 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 def counted(values: Sequence[Any]) -> Counter[str]:
     """Return how often each row occurs, by its text."""
     return Counter(map(text, values))
-
-
-def effects_of(run: PipelineRun, start: int) -> list[Effect]:
-    """Return the effects of one start of a run, numbered from 1; none if there was no such start."""
-    return run.starts[start - 1].effects if len(run.starts) >= start else []
