@@ -336,6 +336,8 @@ class Campaign:
                     self.ledger.total = max(self.ledger.total, 1 + runs)
                     self._allow(runs, first.seconds)
                     self.run_all(several)
+                for several in self._rest():
+                    self.run_all(several)
             for job in self.outages() if not only else ():
                 self.cut_power(job)
             for job in self.large_jobs():
@@ -377,6 +379,26 @@ class Campaign:
         for name in self.settings.only:
             for job in self._one(name, jobs):
                 yield [job]
+
+    def _rest(self) -> Iterator[Sequence[Job]]:
+        """Yield the points that a whole test has left out, and their directed pairs, as long as there is time."""
+        if self.settings.quick or self.settings.only:
+            return
+        tried = {each.id for each in self.results}
+        points_left = [single_job(point) for name, point in self.points.items() if name not in tried]
+        yield from self._while_time(points_left)
+        if points_left:
+            tried = {each.id for each in self.results}
+            pairs_left = [job for job in self.second_crashes() if job.id in self.directed - tried]
+            yield from self._while_time(pairs_left)
+
+    def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+        """Yield as many jobs at a time as run side by side, until the time is over."""
+        several = max(1, len(self._copies))
+        for begin in range(0, len(jobs), several):
+            if self.ledger.is_over():
+                return
+            yield jobs[begin : begin + several]
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
         """Raise `InvalidInput` for a name of `--only` that no point has, before any time is spent on runs."""

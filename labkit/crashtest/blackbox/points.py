@@ -15,7 +15,7 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_POINTS, POINTS = 12, 60
-"""The maximum number of points that are tried, with and without `--quick`."""
+"""The maximum number of points that are tried before second crashes, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
 """The size of the sample of pairs of points, with and without `--quick`."""
 QUICK_DIRECTED = 6
