@@ -98,10 +98,11 @@ def test_a_script_that_cannot_be_split_says_so(code: Callable[..., Sink]) -> Non
     assert ["executescript" in each for each in doubts_of(code(f"db.executescript({script!r})"))] == [True]
 
 
-NEW = pytest.mark.skipif(sys.version_info < (3, 12), reason="autocommit came with Python 3.12")
+AUTOCOMMIT = [", isolation_level=None", ", autocommit=True"][: 1 + (sys.version_info >= (3, 12))]
+"""How a connection is put into autocommit; the second way came with Python 3.12."""
 
 
-@pytest.mark.parametrize("options", [", isolation_level=None", pytest.param(", autocommit=True", marks=NEW)])
+@pytest.mark.parametrize("options", AUTOCOMMIT)
 def test_each_row_of_executemany_in_autocommit_is_a_commit(code: Callable[..., Sink], options: str) -> None:
     made = code(
         "db.execute('CREATE TABLE t (n)')\n"
