@@ -18,7 +18,7 @@ ParamsT = ParamSpec("ParamsT")
 ReturnT = TypeVar("ReturnT")
 
 MOST_KINDS = 4
-"""The largest number of types that a sentence lists; beyond it, the sentence relies on the example."""
+"""The largest number of types that an error message lists; if there are more, it shows only an example call."""
 
 SPOKEN = {
     "str": "text in quotation marks",
@@ -30,7 +30,7 @@ SPOKEN = {
     "Sequence": "a list",
     "Callable": "a function",
 }
-"""How a sentence names a type. Types that are missing here appear under their class name."""
+"""The words by which an error message names a type. A type that is missing here appears under its class name."""
 
 
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
@@ -97,7 +97,7 @@ def fits(value: object, annotation: object) -> bool:
 
 
 def _inside_fits(value: object, inside: Sequence[object]) -> bool:
-    """Return whether the items of a list, or the keys and values of a dict, have the annotated types."""
+    """Return whether a list's items, or a dict's keys and values, have the types in the annotation's brackets."""
     if isinstance(value, Mapping) and len(inside) == 2:
         key, each = inside
         return all(fits(name, key) and fits(one, each) for name, one in value.items())
@@ -108,7 +108,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return the accepted types, followed by a comma; empty where the list would be long and the example has to do."""
+    """Return an annotation's types in words, followed by a comma; `it` if there are more than `MOST_KINDS`."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -126,8 +126,9 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as the user typed it, shortened. An object without a readable form appears under its class
-    name.
+    """Return a value as the user typed it, in at most 40 characters.
+
+    An object without a readable form appears under its class name.
     """
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"

@@ -1,6 +1,6 @@
 """The errors that the lab raises on purpose, each with the exit code of the command line.
 
-A message is one sentence that names the place and the remedy. How an error is shown is decided by the command line.
+A message is one sentence that says what is wrong and what to do. The command line decides how it shows an error.
 """
 
 
@@ -51,7 +51,7 @@ class Cancelled(LabError):
 
 
 class MissingSolution(LabError):
-    """A learner asked for a check of an exercise that has no answer yet."""
+    """A learner asked for a check of an exercise, but has not written an answer yet."""
 
     exit_code = 1
 

@@ -1,7 +1,6 @@
-"""A compact table of the expected records, shared by the judge of long histories and by the explanation of a
-verdict.
+"""A compact table of the expected records, shared by the judge of long histories and by the explanation of a verdict.
 
-The table knows no observations.
+The table does not contain the rows that a reader observed.
 """
 
 import struct
@@ -45,7 +44,10 @@ def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
 
 
 class ExpectedRecords:
-    """The expected records as columns. Keys become numbers, so that no dict of millions of keys outlives the pass."""
+    """The expected records as packed bytes.
+
+    Keys are replaced by numbers, because a dict of millions of keys takes too much memory.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         number_of: dict[str, int] = defaultdict(count().__next__)
@@ -80,12 +82,12 @@ class ExpectedRecords:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def place(self, offset: int) -> int:
-        """Return the index of the record with this offset, or -1."""
+        """Return the index of the record with this offset, or -1 if no record has it."""
         position = offset - self.first
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, key number and planned batch number, and whether it has an effect already."""
+        """Return a record's value, key number and planned batch number, and whether it has had an effect."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

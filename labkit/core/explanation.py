@@ -45,7 +45,7 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.core.verdict import Outcome, Verdict
 
 Outcomes = Mapping[int, Container[int]]
-"""The values that a record may show instead of its expected one, by offset. Records without an entry have one value."""
+"""The allowed values of records whose value is not determined, by offset. A record without an entry has one value."""
 
 COMMITTED = Visibility.COMMITTED
 
@@ -55,25 +55,25 @@ class Explanation:
     """The result of comparing a history with all failure-free runs."""
 
     exists: Outcome
-    """Whether a failure-free run produces these observations; unknown if nobody looked."""
+    """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
     events: int = 0
     """The number of rows and readings in the shortest prefix that no failure-free run produces, or in the whole
     history.
     """
     rows: int = 0
-    """The number of rows before the refuting event, or of all rows."""
+    """The number of rows before the refuting event, which no failure-free run contains; otherwise of all rows."""
     row: Observation | None = None
-    """The row that refutes; None if a reading or the end of the history does."""
+    """The row that no failure-free run contains; None if a reading or the end of the history refutes all such runs."""
     record: Record | None = None
-    """The expected record that the sentence is about."""
+    """The expected record that the explanation's sentence mentions."""
     after: str = ""
-    """The last reading before the refuting event, for example `crash 1`."""
+    """The name of the last reading before the refuting event, for example `crash 1`."""
     refuted: str = ""
     """A description of the refuting event and the reason why no failure-free run contains it."""
     at: str = ""
-    """The time of the refuting event in the words of a caller who knows times: `at 2.31 s`."""
+    """The time of the refuting event in words, such as `at 2.31 s`, if the caller knows times; otherwise empty."""
     drawn: Mapping[int, int] = field(default_factory=dict)
-    """The values that records with several outcomes showed, by offset."""
+    """The value that each record with several allowed values showed, by offset."""
 
     @property
     def because(self) -> str:
@@ -93,7 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the sentence says more than a flawless exactly-once verdict already does."""
+        """Return whether this sentence says anything that the verdict does not: false for a plain exactly-once run."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -154,7 +154,7 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the records of the run that was observed: each with the outcome that it showed last.
+    """Return the expected records, each with the allowed value that it showed last.
 
     A record that never appeared keeps its expected value.
     """
@@ -168,7 +168,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Turn an overflow beyond 64 bits into the judge's `InvalidInput`."""
+    """Turn an overflow beyond 64 bits inside the block into the judge's `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
@@ -176,12 +176,12 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Pass events through, and remember the first event after which no failure-free run is possible."""
+    """Yield events unchanged, and remember the first event after which no failure-free run is possible."""
 
     may_skip: ClassVar[bool]
-    """Whether a key may continue with any later record (upserts), or only with the next one (rows)."""
+    """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
     _following: Sequence[int]
-    """For each record, the first record of its key that may follow it, or -1."""
+    """For each record, the first later record of the same key that may follow it; -1 if none."""
 
     def __init__(self, table: ExpectedRecords, history: History, outcomes: Outcomes) -> None:
         check_planned(history.planned_batches)
@@ -193,7 +193,7 @@ class _Watch(ABC):
         self._appeared = bytearray(len(table.offsets))
         """For each record, whether it has appeared."""
         self._fresh = array("i")
-        """Records of planned batches that appeared since the last reading."""
+        """The records of planned batches that appeared since the last reading."""
         self._batch_of = array("i")
         """For each record, the index of its planned batch, or -1; empty if the history plans no batches."""
         self._sizes: list[int] = []
@@ -212,17 +212,17 @@ class _Watch(ABC):
         """Return the index of the first record that is missing at the end, or -1."""
 
     def watched(self) -> History:
-        """Return the same history with its events wrapped, so that this object sees each event as it passes."""
+        """Return the history with its events wrapped, so that this object sees each event that the judge reads."""
         return replace(self._history, events=self.events(), hidden=self.hidden())
 
     def events(self) -> Iterator[Observation | Reading]:
-        """Yield the events unchanged. Once no failure-free run is left, the rest passes unexamined."""
+        """Yield the events unchanged. Once no failure-free run is possible, pass the rest on unexamined."""
         stream = iter(self._history.events)
         yield from self._follow(stream)
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Pass on the rows that readers could never see, and note them; call it last, since they follow all events."""
+        """Yield the rows of undecided transactions and remember them; read this after all events."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:
@@ -237,7 +237,7 @@ class _Watch(ABC):
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield events until the stream ends or an event leaves no failure-free run."""
+        """Yield events up to and including the first that rules out every failure-free run, or all events."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -285,7 +285,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether the record may show this value and has not shown a different one before."""
+        """Return whether the record may show this row's value: an allowed one, and the same that it showed before."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -294,9 +294,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether every batch that had started to appear is complete at this reading, and note the first
-        that is not.
-        """
+        """Return whether each batch that had begun to appear is complete now; record the first incomplete one."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -322,7 +320,7 @@ class _Watch(ABC):
         )
 
     def _refute_row(self, row: Observation, index: int, events: int) -> None:
-        """Note the row after which no failure-free run is left, and why."""
+        """Record that this row rules out every failure-free run, and why."""
         record = self._record(index) if index >= 0 else None
         if row.visibility == Visibility.ABORTED:
             why = "is read although its transaction was aborted"
@@ -343,14 +341,14 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Note what refutes every failure-free run: the last of `events` events, or the end of the history."""
+        """Record the reason why no failure-free run is left: the last of `events` events, or the end of the history."""
         is_end = events == self._events
         before = events - (not is_end) - self._readings
         after = "" if is_end else self._after
         self._result = Explanation(Outcome.VIOLATED, events, before, row, record, after, because)
 
     def _hide(self, row: Observation) -> None:
-        """Refute if an open transaction holds the row of a record that never appeared."""
+        """Rule out every failure-free run if an open transaction holds the row of a record that never appeared."""
         index = self._table.place(row.offset)
         if index < 0 or self._appeared[index]:
             return

@@ -1,19 +1,18 @@
 """Measure how long a reader of each key could have read a wrong value, and how long right values were held back.
 
-At any moment a reader of a key reads all its rows, or the one value of an upsert. What it reads is **wrong**
-while no failure-free run (`labkit.core.explanation`) shows it: while a row is there twice, while a row is there
-that no input explains or that later disappears, while a later record is there without an earlier one, and, with
-upserts, while an older value replaced a newer one or a value disappeared. A row that is read before its
-transaction commits, and commits later, is early but not wrong. Records that never appear are counted
-separately, because the moment when they should have appeared is unknown.
+A reader of a key reads all its rows, or its one value if rows replace each other (upserts). The reader's view is
+**wrong** while no failure-free run (`labkit.core.explanation`) shows it: while a row is there twice, while a row is
+there that no input explains or that later disappears, while a later record is there without an earlier one, and, with
+upserts, while an older value replaced a newer one or a value disappeared. A row that is read before its transaction
+commits, and commits later, is early but not wrong. Records that never appear are counted separately, because nobody
+knows when they should have appeared.
 
-A row is **held back** from the moment when it is complete in the store (written or pre-committed) until it can
-be read. That is the price of not reading it too early; rows that are visible as soon as they are written pay
-nothing.
+A row is **held back** from the time when it is complete in the store (written or pre-committed) until it can be read.
+That is the price of not reading it too early; rows that are visible as soon as they are written pay nothing.
 
-Each moment lies between two bounds, which coincide where a store knows the time. A duration therefore has a
-lower and an upper bound; it is unknown, and never zero, if one of its moments is unknown. The caller chooses
-the unit: seconds of a real run, or steps of a simulation.
+Each time lies between two bounds, which coincide if the store knows the exact time. A duration therefore has a lower
+and an upper bound; it is unknown, and never zero, if one of its ends is unknown. The caller chooses the unit: seconds
+of a real run, or steps of a simulation.
 """
 
 from abc import ABC, abstractmethod
@@ -30,18 +29,18 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """A moment, or a duration, that lies between two bounds."""
+    """A point in time, or a duration, given by a lower and an upper bound."""
 
     least: float
     most: float
 
     @classmethod
     def exactly(cls, moment: float) -> "Span":
-        """Return a moment that is known exactly."""
+        """Return a time that is known exactly: both bounds are equal."""
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
-        """Return the duration from an earlier moment to this one."""
+        """Return the duration from an earlier time to this one."""
         least = max(0, self.least - earlier.most)
         return Span(least, max(least, self.most - earlier.least))
 
@@ -51,7 +50,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """A row that becomes visible or stops being visible; None stands for an unknown moment."""
+    """The event that a row becomes visible, or stops being visible, at time `at`; None is an unknown time."""
 
     row: Observation
     at: Span | None
@@ -61,15 +60,15 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key (`wrong`), and how long its right one was hidden (`held`).
+    """How long readers could see a wrong value of one key (`wrong`), and how long its right value was hidden (`held`).
 
-    None stands for an unknown duration.
+    None means that the duration is unknown.
     """
 
     wrong: Span | None
     held: Span | None
     lasts: bool = False
-    """Whether the key was still wrong at the end."""
+    """Whether readers of the key still saw a wrong value at the end."""
     missing: int = 0
     """The number of records that never appeared."""
 
@@ -81,14 +80,17 @@ MOST_KEYS = 1_000
 
 @dataclass(frozen=True)
 class Exposure:
-    """For each key, how long it was wrong and how long it was held back."""
+    """For each key, how long readers could see a wrong value, and how long right values were held back."""
 
     keys: Mapping[str, KeyExposure]
     unit: str = "s"
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key that was wrong longest, where unknown counts as longest; None if there is no key."""
+        """Return the key that was wrong longest, with its figures.
+
+        Unknown counts as longest; None if there is no key.
+        """
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
@@ -159,10 +161,10 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """Compute what readers of each key went through up to `end`, the moment of the last reading.
+    """Compute how long each key was wrong or held back up to `end`, the time of the last reading.
 
-    `sights` come in order. `ready` gives, by offset, the moment when a row of that record was first complete in
-    the store, even if that row was dropped later; `held` are rows that nobody could read up to the end.
+    `sights` are sorted by time. `ready` gives, by offset, when a row of that record was first complete in the store,
+    even if that row was dropped later; `held` are rows that nobody could read up to the end.
     """
     earliest = ready or {}
     keys: dict[str, _Key] = {}
@@ -209,7 +211,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Key(ABC):
-    """What a reader of one key has been able to read so far."""
+    """The view of one key's reader: which records have appeared, and for how long the view was wrong."""
 
     due: int = 0
     appeared: set[int] = field(default_factory=set)
@@ -217,7 +219,7 @@ class _Key(ABC):
     is_wrong: bool = False
     wrong: Span | None = NOTHING
     holding: list[tuple[Span | None, Span | None]] = field(default_factory=list)
-    """The intervals during which a row was held back."""
+    """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
         """Register the next record of the key and return its position."""
@@ -229,7 +231,7 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Notes for how long the first row of a record was held back."""
+        """Record how long a record's first row was held back."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -238,22 +240,22 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Takes in what comes or goes."""
+        """Apply a row that appears or disappears, and record the time if the view turns wrong or right by it."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """What comes or goes; `place` is -1 for what no input explains."""
+        """Add a row to the view, or remove it; `place` is its record's position, or -1 if no input explains the row."""
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
-        """Whether no failure-free run shows what is there."""
+        """Return whether the reader's present view is wrong: no failure-free run shows it."""
 
     @abstractmethod
     def missing(self) -> int:
-        """Records that never came."""
+        """Return the number of records that never appeared."""
 
     def _turn(self, at: Span | None) -> None:
         if self.is_wrong:
@@ -267,7 +269,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """What the reader went through, up to the end."""
+        """Return the key's durations and missing records, after all events up to `end`."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
@@ -301,7 +303,7 @@ class _Rows(_Key):
 @dataclass
 class _Upserted(_Key):
     shown: int | None = None
-    """The place of the record that is there; -1: something that is wrong; None: nothing was there so far."""
+    """The position of the record whose value is visible; -1 for a wrong value; None before the first value."""
     furthest: int = -1
 
     def change(self, sight: Sight, place: int) -> None:
@@ -320,7 +322,7 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """The time that lies in any of the durations: a reader waits once for several rows."""
+    """Return how long at least one row was held back: overlapping intervals count once. None means unknown."""
     spans = []
     for begin, end in holding:
         if begin is None or end is None:
@@ -335,7 +337,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """The lengths of what stretches in order cover, each part of it once."""
+    """Yield the lengths of sorted intervals, leaving out of each the part that earlier ones cover."""
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

@@ -27,7 +27,7 @@ EXTRAS: dict[str, dict[str, str]] = {
         "matplotlib": "Matplotlib",
     },
 }
-"""The packages of each extra that the project imports: the name of the import, and the name for a person.
+"""For each extra, the packages that the project imports: the name in `import`, then the name for people.
 
 `[lab]` contains `[spark]`. pyproject.toml lists the distributions, and a test compares the two.
 """
@@ -44,9 +44,9 @@ def extra_of(package: str) -> str | None:
 
 
 def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return the sentence for an import that failed because an extra is not installed; None for any other error.
+    """Return an error that names the extra to install, if the import failed for lack of it; None for any other failure.
 
-    A package that is installed and broken is a defect that the traceback has to show, so the package must be absent.
+    A package that is installed but broken also gives None, because the traceback has to show that defect.
     """
     package = (error.name or "").partition(".")[0]
     extra = extra_of(package)
@@ -56,6 +56,6 @@ def missing_extra(error: ImportError) -> MissingExtra | None:
 
 
 def require(package: str) -> None:
-    """Raise `MissingExtra` unless a package of an extra is installed, before any work is done that needs it."""
+    """Raise `MissingExtra` unless an optional package is installed; call it before any work that needs the package."""
     if not is_installed(package) and (missing := missing_extra(ModuleNotFoundError(name=package))):
         raise missing

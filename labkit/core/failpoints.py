@@ -1,7 +1,7 @@
-"""All failpoints by name, each with a sentence for learners.
+"""All failpoints by name: the points of a batch at which the lab can kill a run. Each has a sentence for learners.
 
-A failpoint is named by the state of the protocol's participants, not by the callback that runs. The simulators
-and the real runner share this enumeration. `labkit.spark.reach` stops a process at a point, and
+A failpoint is named by the state of the protocol's participants, not by the callback that runs. The simulators and the
+real runner share this enumeration. `labkit.spark.reach` stops a process at a point, and
 `labkit.host.processes.supervisor` kills it.
 """
 
@@ -14,23 +14,23 @@ from labkit.core.words import nearest
 
 
 class Order(StrEnum):
-    """Whether the sink commits before or after the durable record that the batch is decided."""
+    """The commit order: whether the sink commits before or after `commits/N`, which records the batch as decided."""
 
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""
     DECISION = "decision"
     """Flink's order: the coordinator stores the handles, `commits/N` is the decision, then the sink commits."""
     NONE = "none"
-    """The strategy has nothing to defer, so there is no order to choose."""
+    """The strategy has no commit of its own (rows are visible at once), so there is no order to choose."""
 
     @property
     def spoken(self) -> str:
-        """Return the course's name of the order; empty if there is none."""
+        """Return the name of the commit order in the course, such as `commit-then-log`; empty for `NONE`."""
         return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
 class FailPoint(StrEnum):
-    """A place at which a run can stop forever in order to be killed there."""
+    """A point in the life of a batch, or in a recovery, at which a run can wait in order to be killed there."""
 
     AFTER_OFFSET_LOG = "source.after_offset_log"
     MID_WRITE = "sink.mid_write"
@@ -57,7 +57,7 @@ class FailPoint(StrEnum):
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point is in a task, so that it matters which task comes first and which last."""
+        """Return whether a Spark task passes the point, so that it matters which task comes first and which last."""
         return self in IN_TASK
 
 
@@ -81,15 +81,13 @@ SENTENCES = {
 }
 
 IN_TASK = frozenset({FailPoint.AFTER_OFFSET_LOG, FailPoint.MID_WRITE, FailPoint.BEFORE_PRE_COMMIT})
-"""The points before a task's end. A strategy that runs through foreachBatch passes them, like all others, in the
-driver.
-"""
+"""The points that a task passes before it ends. With foreachBatch the driver writes, so the driver passes them."""
 
 RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AFTER_RESOLVE)
 
 
 class Extent(StrEnum):
-    """How far a batch had come with one of its steps."""
+    """How much of a step, such as writing, is done for a batch: nothing, a part, or all of it."""
 
     NOT = "not at all"
     PART = "in part"
@@ -111,11 +109,11 @@ UNFINISHED = {
     FailPoint.MID_WRITE: BatchProgress(Extent.PART, Extent.NOT),
     FailPoint.BEFORE_PRE_COMMIT: BatchProgress(Extent.PART, Extent.NOT),
 }
-"""The points at which a batch is not completely written and pre-committed; at all others it is."""
+"""The points before a batch is completely written and pre-committed; at all other points it is."""
 
 
 def progress_at(point: FailPoint) -> BatchProgress:
-    """Return the batch's progress at this point."""
+    """Return how much of the batch is written, and how much pre-committed, at this point."""
     return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 
 
@@ -152,11 +150,11 @@ class Crash(NamedTuple):
 
 
 Reach = Callable[[FailPoint, int], None]
-"""A callback at each failpoint, with the batch. It returns at once unless that point and batch are armed."""
+"""A function that is called at each failpoint with the batch. It returns at once unless a crash is planned there."""
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """The `Reach` of a run without an armed point."""
+    """Do nothing: the `Reach` callback of a run in which no crash is planned."""
 
 
 def parse_crash(text: str) -> Crash:

@@ -36,7 +36,7 @@ __all__ = ["ANOMALY", "Guarantee", "Outcome", "Verdict", "Witness", "judge", "sa
 LARGE = 100_000
 """From this number of expected records or events on, `judge_large` takes over; it needs a tenth of the memory."""
 TOO_LARGE = "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
-"""The message of judge and explanation for numbers beyond 64 bits."""
+"""The error message of the judge and of the explanation for a number beyond 64 bits."""
 _INTEGERS = struct.Struct("=qq")
 """Packs two signed 64-bit integers, the largest numbers that both judges can hold."""
 
@@ -79,7 +79,7 @@ def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
 
 
 class _Tally:
-    """The judge's memory of a history. Offsets identify records."""
+    """The state of the judge while it reads a history. Offsets identify records."""
 
     def __init__(self, expected: Sequence[Record], history: History) -> None:
         for number, (before, after) in enumerate(pairwise(expected), start=2):
@@ -93,7 +93,7 @@ class _Tally:
         self.keyed = history.keyed
         self.record = {record.offset: record for record in expected}
         self.effect: dict[int, Observation] = {}
-        """The effect of each record that has one: its first with rows, its last with upserts."""
+        """For each record with an effect, its first effect if rows are appended, or its last with upserts."""
         self.effects = 0
         self.last: dict[str, Observation] = {}
         """The last effect of each key."""
@@ -104,7 +104,7 @@ class _Tally:
         self.plan: dict[int, PlannedBatch] = {}
         """The planned batch of each planned record."""
         self.absent: dict[PlannedBatch, int] = {}
-        """The number of records in each batch that had no effect at the last reading."""
+        """The number of records in each batch that had no effect up to the last reading."""
         self.fresh: list[int] = []
         """The records whose first effect came after the last reading."""
         self.cases: dict[str, dict[int, Witness]] = {name: {} for name in LISTS}
@@ -117,7 +117,7 @@ class _Tally:
             self.absent[plan] = len(planned)
 
     def observe(self, row: Observation) -> None:
-        """Take the next row that a reader could have seen."""
+        """Process the next row that a reader could have seen."""
         record = self._explanation(row)
         if record:
             furthest = self.furthest.setdefault(record.key, record)
@@ -147,7 +147,10 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Look for incomplete planned batches. Whatever an earlier reading saw was complete, or is listed already."""
+        """Find planned batches that are incomplete at this reading.
+
+        Only batches with new rows need a check: all that an earlier reading saw was complete, or is listed already.
+        """
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
         for offset in planned:
@@ -158,7 +161,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Take a row of an undecided transaction, after all events."""
+        """Process a row of an undecided transaction; call this after all events."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return
@@ -166,7 +169,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """List the lost records, after all hidden rows."""
+        """List the lost records; call this after all hidden rows."""
         for record in self.record.values():
             # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):
@@ -181,7 +184,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return all anomalies and final values; `looked` tells whether the history had any reading or row."""
+        """Return all anomalies and final values; `looked` is false if the history has neither a reading nor a row."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()
@@ -201,7 +204,7 @@ class _Tally:
         return record if record == row[:3] else None
 
     def _shown(self, key: str) -> Record | None:
-        """Return the record that explains the last effect of a key, or None."""
+        """Return the record that explains the last effect of a key, or None if there is no such record."""
         return self._explanation(self.last[key]) if key in self.last else None
 
     def _is_missing(self, record: Record) -> bool:

@@ -46,7 +46,7 @@ def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) 
 
 
 class _PlannedBatches:
-    """Track which records of a planned batch appeared while others had not, without ever scanning all records."""
+    """Track which records appeared before their planned batch was complete, without ever scanning all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
@@ -75,10 +75,10 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The distinct offsets of one anomaly, as a bit per expected record, and a few witnesses."""
+    """The offsets that show one anomaly, each once: one bit per expected record, and a few witnesses."""
 
     room = 1 << 23
-    """The number of offsets without a record that are kept before repeated ones are removed."""
+    """How many offsets that belong to no record are collected before duplicates among them are removed."""
 
     def __init__(self, rows: bytearray, bit: int, *, in_order: bool) -> None:
         self.rows, self.bit = rows, bit
@@ -87,9 +87,9 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Register an offset once, even if no record has it, and return whether to keep its witness.
+        """Register an offset once, even if it belongs to no record, and return whether its witness should be kept.
 
-        The first ten entries of the list keep theirs.
+        Witnesses are kept for the first ten entries of the anomaly's list.
         """
         if index < 0:
             return self._add_other(offset)
@@ -130,7 +130,7 @@ class _Cases:
 
 
 class _Tally:
-    """The judge's memory: columns by record and by key, anomalies by offset, and a few witnesses."""
+    """The judge's state while it reads a history: facts by record and by key, anomalies by offset, a few witnesses."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
@@ -144,7 +144,7 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Take all events, in one loop with few calls because there may be millions."""
+        """Process all events in one loop, with few function calls because there may be millions of events."""
         # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
@@ -191,7 +191,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row that was read before its transaction committed, and return whether it is no effect."""
+        """Record a row that was read before its transaction committed, and return whether it counts as no effect."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -202,13 +202,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Reset, after all events, the keys whose last effect no record explains."""
+        """After all events, reset the final state of each key whose last effect no record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Take a row of an undecided transaction, after all events."""
+        """Process a row of an undecided transaction; call this after all events."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -217,7 +217,7 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note the lost records, after all hidden rows; if nobody looked, no record is known to be lost."""
+        """List the lost records, after all hidden rows. Without any reading or row, no record is known to be lost."""
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
@@ -229,9 +229,7 @@ class _Tally:
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
-        """Return the value of each key's last effect and release the columns; the caller needs nothing else
-        afterwards.
-        """
+        """Return the value of each key's last effect, and free the memory of everything else."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]

@@ -1,8 +1,7 @@
 """The kinds of option values: how each is typed, checked, and written as JSON.
 
-A *word* is the typed form of a value, on the command line or in Python (`"wal"`, `3`, `True`); the *value* is
-what the settings store (`Strategy.WAL`). Kinds know no option by its name, so the caller adds the place to an
-error.
+A *word* is the typed form of a value, on the command line or in Python (`"wal"`, `3`, `True`); the *value* is what the
+settings store (`Strategy.WAL`). A kind does not know the option's name, so its caller adds that to an error.
 """
 
 import math
@@ -26,8 +25,9 @@ NameT = TypeVar("NameT", bound=StrEnum)
 
 
 class Unfit(Exception):
-    """A typed value that an option does not accept. The message is the remedy; `word` is the wrong part, if not
-    all of it.
+    """The error for a typed value that an option does not accept. The message says what to write instead.
+
+    `word` is the wrong part of the typed value; None if all of it is wrong.
     """
 
     def __init__(self, remedy: str, word: object = None) -> None:
@@ -36,20 +36,20 @@ class Unfit(Exception):
 
 
 class Kind(ABC, Generic[ValueT]):
-    """Reads and writes the values of one option."""
+    """Base class of the kinds: a kind parses and formats the values of one option."""
 
     annotation: Any = str
     """The type to which the command line converts a typed value."""
     accepts: UnionType | None = None
-    """Further types that Python may pass."""
+    """Types that a Python caller may pass, other than `annotation`."""
     metavar: str | None = None
-    """The placeholder in the help, if the annotation is not clear enough."""
+    """The placeholder for the value in the help text; None if the type says enough."""
     unmatched = "write a text."
-    """The remedy for a value of another type."""
+    """The instruction that an error shows for a value of the wrong type."""
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the value for a typed one. Raises `Unfit`."""
+        """Return the value for its typed form. Raises `Unfit`."""
 
     def of_text(self, text: str) -> object:
         """Convert a text of the command line to the type that `read` expects."""
@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """A text that a function checks. The function returns the text to keep, and raises `Unfit`."""
+    """A text that a function checks: the function returns the text to store, or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -169,7 +169,7 @@ class Amount(Kind[float]):
 
 
 class Switch(Kind[bool]):
-    """A flag without a value."""
+    """A boolean option, typed on the command line without a value."""
 
     annotation = bool
     unmatched = "choose true or false."
@@ -185,7 +185,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """A flag whose two states have names, which JSON uses."""
+    """A boolean option whose two states have names, which JSON uses instead of true and false."""
 
     annotation = bool
 
@@ -196,15 +196,15 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return whether the flag is set."""
+        """Return whether the value is the one that the flag stands for."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
-        """Return the name of the flag's state."""
+        """Return the name of the state, for JSON."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether the flag is set."""
+        """Return whether the name from JSON is that of the set flag."""
         return plain == self._on
 
 
@@ -214,7 +214,7 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """With a separator, one typed word may contain several values, and repeated values count once."""
+        """Store the items' kind. With a separator, one typed word may contain several values; repeats count once."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

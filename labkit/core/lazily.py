@@ -1,4 +1,4 @@
-"""Registries that import a module only when its entry is looked up."""
+"""A mapping that imports a module only when somebody looks up its entry."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """A mapping from names to one attribute of each module, which is imported at the first look-up.
+    """A mapping from names to objects that live in modules; a look-up imports the module and returns its `attribute`.
 
     The names themselves are known without any import, in the given order.
     """

@@ -1,4 +1,4 @@
-"""The nine moments of a batch in plain words. Each is a failpoint, with what the sink has done and what is on disk.
+"""The nine moments of a batch: the failpoints from its plan to `commits/N`, numbered and described in plain words.
 
 The numbers are those that the course uses. The facts of a strategy (`labkit.core.strategies`) say which moments its
 batches have, and in which order.
@@ -12,7 +12,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine moments of a batch, described for one sink or in general."""
+    """One of the nine failpoints of a batch, with its number and a description for one sink or for all."""
 
     number: int
     name: str
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
     words: str
     is_on_disk: bool = False
     is_passed: bool = True
-    """Whether a batch of this sink passes the moment."""
+    """Whether a batch of this sink passes this failpoint."""
 
 
 NAMES = {
@@ -34,11 +34,11 @@ NAMES = {
     FailPoint.AFTER_COMMIT: "committed",
     FailPoint.AFTER_COMMIT_LOG: "noted",
 }
-"""The nine moments in the order of their numbers, from 1."""
+"""The short names of the nine numbered failpoints, in the order of their numbers, which start at 1."""
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint with number and name of its moment, as in `4 pre-commit (...)`; other names unchanged."""
+    """Return a failpoint with number and short name, as in `4 pre-commit (...)`, and any other text unchanged."""
     for number, (point, word) in enumerate(NAMES.items(), start=1):
         if name == point:
             return f"{number} {word} ({name})"
@@ -57,18 +57,18 @@ _OF_ANY = (
     NOTED,
 )
 _ANY = {step.point: step for step in _OF_ANY}
-"""What has happened at each moment, in words that fit every sink."""
+"""For each of the nine failpoints, what has happened there, in words that fit every sink."""
 
 
 def number_of(point: FailPoint) -> int | None:
-    """The moment's number, from 1; None for a point in recovery, which belongs to no batch."""
+    """Return the failpoint's number, from 1; None for a point in recovery, which belongs to no batch."""
     return list(NAMES).index(point) + 1 if point in NAMES else None
 
 
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
-    """The nine moments: of any sink in the order of their numbers, of one sink in the order in which it passes them.
+    """Return the nine moments of a batch: by number, or in the order in which a strategy's sink passes them.
 
-    A moment that the sink does not have keeps its place behind the moment before it.
+    A moment that the sink does not have stands directly after the last earlier one that it has.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]
@@ -87,7 +87,10 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Where a moment stands; one that the sink does not have stands right behind the last moment before it."""
+    """Return a sort key for a failpoint: its position among those that the sink passes.
+
+    A point that the sink does not pass is sorted directly after the last lower-numbered point that it passes.
+    """
     names = list(NAMES)
     number = names.index(point)
     if point in passed:

@@ -1,7 +1,7 @@
-"""One way to declare an option: a dataclass field that carries everything other places need to know about it.
+"""One way to declare an option: a dataclass field that carries all facts about it.
 
-The command line, Python's arguments, a project's file, JSON, the printed command and every refusal follow from
-the fields of a class of `Options`. Runs, crash tests and gradings declare their options this way; parameters of
+The command line, Python's arguments, a project's file, JSON, the printed command and every error message are derived
+from the fields of a subclass of `Options`. Runs, crash tests and gradings declare their options this way; parameters of
 simulators use the same kinds of values.
 """
 
@@ -20,15 +20,15 @@ DefaultT = TypeVar("DefaultT")
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 _KEY = "option"
 _SHOWN = 80
-"""The number of characters of a wrong value that its refusal repeats."""
+"""The number of characters of a wrong value that an error message repeats."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """A condition for an option: settings that use the option without meeting the condition are refused.
+    """A condition that settings must meet in order to use an option; otherwise they are refused.
 
-    `otherwise` is the refusal's sentence, in which `{option}` is the option's name, `{written}` the option as
-    typed, and `{chosen}` all settings.
+    `otherwise` is the error message, in which `{option}` is the option's name, `{written}` the option as typed, and
+    `{chosen}` all settings.
     """
 
     met: Callable[[Any], bool]
@@ -37,28 +37,31 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class Option(Generic[ValueT]):
-    """The declaration of one option. `keyword` is its name in Python."""
+    """The declaration of one option: type, default, help, and its names in Python, on the command line and in JSON."""
 
     attribute: str = ""
-    """The attribute of the settings object."""
+    """The name of the settings object's attribute that stores the value."""
     kind: Kind[ValueT]
     help: str
     default: ValueT | None
     keyword: str = ""
-    """The name in Python, which other forms use by default; if empty, the attribute's name."""
+    """The option's name as a Python argument, and elsewhere by default; if empty, the attribute's name."""
     usual: Callable[[Any], ValueT] | None = None
-    """Computes the default if it depends on other options."""
+    """A function that computes the default from the other settings; None if the default is fixed."""
     needs: Sequence[Need] = ()
     check: Callable[[Any], object] | None = None
-    """Checks the value against other options. Raises `InvalidInput`."""
+    """A function that compares the value with other options. It raises `InvalidInput`."""
     always: bool = False
     """Whether the printed command contains the option even at its default."""
     flag_name: str = ""
-    """The name on the command line, if it differs."""
+    """The option's name on the command line, if it is not `keyword`."""
     json: str = ""
-    """The name in JSON and in a project's file, if it differs."""
+    """The option's name in JSON and in a project's file, if it is not `keyword`."""
     in_every_json: bool = False
-    """Whether every JSON file contains the option; files written before the option existed lack it."""
+    """Whether every JSON file contains the option.
+
+    If not, files written before the option existed can still be read.
+    """
     in_project: bool = True
     """Whether a project's file may set the option."""
     argument: str = ""
@@ -68,11 +71,11 @@ class Option(Generic[ValueT]):
     names_subject: bool = False
     """Whether the option names the subject under test, on the command line or in the project's file."""
     instead_of: Collection[str] = ()
-    """Keywords of options that this one replaces: if it is typed, theirs in a project's file do not apply."""
+    """Keywords of options that this one replaces: if it is typed, a project's file cannot set them."""
 
     @property
     def parameter(self) -> str:
-        """Return the name of the command line's parameter."""
+        """Return the name of the command line's parameter, with underscores."""
         return self.flag_name or self.keyword
 
     @property
@@ -82,7 +85,7 @@ class Option(Generic[ValueT]):
 
     @property
     def json_name(self) -> str:
-        """Return the name in JSON."""
+        """Return the option's name in JSON and in a project's file."""
         return self.json or self.keyword
 
     @property
@@ -95,7 +98,10 @@ class Option(Generic[ValueT]):
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """Parse a typed value, or return the default for None. Raises `InvalidInput`, which begins with `place`."""
+        """Return the value of a typed word, or the default for None.
+
+        Raises `InvalidInput`; its message begins with `place`.
+        """
         if word is None:
             return self.default
         try:
@@ -111,12 +117,12 @@ class Option(Generic[ValueT]):
         return None if value is None else self.kind.word(value)
 
     def to_plain(self, settings: object) -> Plain:
-        """Return the settings' value for JSON."""
+        """Return this option's value from the settings, in the form for JSON."""
         value = self.value_in(settings)
         return None if value is None else self.kind.plain(value)
 
     def is_usual(self, settings: object) -> bool:
-        """Return whether the settings have the value that applies if nobody types the option."""
+        """Return whether this option has the value that it has when nobody types it."""
         usual = self.usual(settings) if self.usual else self.default
         return self.value_in(settings) == usual
 
@@ -131,7 +137,7 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the words of a command line that give the settings' value."""
+        """Return the words of a command line that set this option to its present value."""
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []
@@ -143,12 +149,12 @@ class Option(Generic[ValueT]):
 
 
 def declared(option: Option[Any], default: DefaultT) -> DefaultT:
-    """Return a dataclass field that carries an option."""
+    """Return a dataclass field whose metadata contain this option."""
     return field(default=default, metadata={_KEY: option})
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """Return a dataclass field for an option; `more` sets further attributes of `Option`."""
+    """Return a dataclass field that declares an option; `more` sets further attributes of `Option`."""
     return declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
@@ -160,7 +166,7 @@ def options_of(settings: type) -> tuple[Option[Any], ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """Settings whose fields are options, as plain data that JSON can hold; all other fields need a default."""
+    """Base class of settings: a dataclass whose fields are options. A field that is no option needs a default."""
 
     VERB: ClassVar[str] = ""
     """The beginning of the printed command, before its options."""
@@ -191,8 +197,8 @@ class Options:
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
         """Return settings from typed values by keyword; None, or a missing keyword, means the default.
 
-        `others` sets the fields that are no options. Raises `InvalidInput` for an invalid value or combination,
-        and `TypeError` for an unknown option.
+        `others` sets the fields that are not options. Raises `InvalidInput` for an invalid value or combination, and
+        `TypeError` for an unknown option.
         """
         options = options_of(cls)
         check_option_names(words, [each.keyword for each in options])
@@ -210,7 +216,7 @@ class Options:
 
 
 def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
-    """Raise `TypeError` for an unknown option, as Python does for an unknown argument."""
+    """Raise `TypeError` if one of the typed names is not an option, as Python does for an unknown argument."""
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")

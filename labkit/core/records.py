@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record that should come out: the word count emits one for every input record.
+    """One record that the job should write: the word count writes one for every input record.
 
-    `offset` is the position of its input record, `value` the running count of `key` after it.
+    `offset` is the position of the input record, `value` the count of `key` up to and including it.
     """
 
     offset: int
@@ -35,8 +35,8 @@ class Visibility(StrEnum):
 class Observation(NamedTuple):
     """One row that an outside reader could have seen, with the batch and the incarnation that wrote it.
 
-    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it. Stores write and
-    return rows in this form, so that what is written is what can be observed.
+    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it. Stores write and return rows
+    in this form.
     """
 
     offset: int
@@ -48,12 +48,12 @@ class Observation(NamedTuple):
 
     @property
     def attempt(self) -> int:
-        """Return the incarnation under the name that notebooks and run folders use."""
+        """Return the incarnation, which notebooks and run folders call the attempt."""
         return self.incarnation
 
 
 class Reading(NamedTuple):
-    """A moment at which an outside reader actually looked while nothing was running: `crash 1`, `end`."""
+    """An event in a history: an outside reader looked while nothing ran, such as after `crash 1` or at the `end`."""
 
     moment: str
 

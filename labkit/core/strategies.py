@@ -1,7 +1,7 @@
-"""One record of facts for every sink strategy: its failpoints with their words, its commit orders, the ability that
-its store needs, where its rows wait, and the operations of its commit and its recovery.
+"""One record of facts for every sink strategy: its failpoints and their descriptions, its commit orders, the capability
+that its store needs, where its rows wait, and the operations of its commit and its recovery.
 
-Runs, simulators, cards and pictures use these facts and know no strategy by its name. The behaviour of a
+Runs, simulators, cards and pictures use these facts instead of testing for a strategy's name. The behaviour of a
 strategy is implemented twice, on purpose: the sink (`labkit/sinks`) writes to real stores, and the simulator carries
 out the operations that the record lists (`labkit/sim/models/pipeline`).
 """
@@ -15,9 +15,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 
 
 class Step(NamedTuple):
-    """A failpoint that a batch passes, with the state of the batch there and whether a crash leaves any of it on
-    disk.
-    """
+    """A failpoint that a batch passes, what has happened there in words, and whether a crash leaves it on disk."""
 
     point: FailPoint
     words: str
@@ -25,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Op(StrEnum):
-    """One indivisible operation of a driver, as the simulator carries it out (`TASKS` of its `effects.py`)."""
+    """One indivisible operation of a task or driver: one step of the simulator (`TASKS` of its `effects.py`)."""
 
     __hash__ = str.__hash__  # fast, because a search hashes every state that it reaches
 
@@ -42,11 +40,11 @@ class Op(StrEnum):
     SEAL = "seal"
     """A task seals its log, which is its vote for yes and replaces the log of an earlier attempt."""
     LOOK = "look"
-    """The driver looks for the batch's marker or second confirmation; if it exists, nothing is written again."""
+    """The driver checks whether the batch's marker or second confirmation exists; if so, it writes nothing again."""
     COMMIT = "commit"
-    """The transaction of a participant becomes visible."""
+    """A participant's transaction is committed, so its rows become visible."""
     FLUSH = "flush"
-    """A logged row becomes visible."""
+    """One row of the log is written to the store and becomes visible."""
     CONFIRM = "confirm"
     """The second confirmation of a batch becomes durable."""
     MARK = "mark"
@@ -56,20 +54,20 @@ class Op(StrEnum):
     LOG_COMMIT = "log_commit"
     """`commits/N` becomes durable."""
     TELL = "tell"
-    """The last notification arrives, but nothing waits for it."""
+    """The notification of a decided batch arrives; nothing waits for it."""
     FORGET = "forget"
-    """The driver drops the stored votes of a batch."""
+    """The driver deletes the stored votes of a batch."""
     ABORT = "abort"
-    """Recovery aborts a transaction that no decision names."""
+    """Recovery aborts a transaction that belongs to no decided batch."""
     RESOLVED = "resolved"
-    """Recovery has resolved everything and drops the stored votes."""
+    """Recovery has finished or aborted every transaction, and deletes the stored votes."""
 
 
 CommitOp = Literal[Op.LOOK, Op.COMMIT, Op.FLUSH, Op.CONFIRM, Op.MARK]
-"""An operation of which a sink's commit may consist."""
+"""The operations of which a sink's commit may consist."""
 
 Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
-"""The name of a store's protocol (`labkit.stores.contract`)."""
+"""The capability that a strategy needs from its store: the name of a protocol in `labkit.stores.contract`."""
 
 
 class Pending(Enum):
@@ -80,7 +78,7 @@ class Pending(Enum):
     DRIVER = auto()
     """Tasks write nothing: the driver holds all rows in one transaction, which ends with the driver."""
     LOG = auto()
-    """Tasks write logs beside the checkpoint, which neither store nor reader knows."""
+    """Tasks write log files beside the checkpoint, which neither the store nor its readers know."""
     STORE = auto()
     """Tasks write into transactions of the store, which outlive them."""
 
@@ -90,17 +88,18 @@ class StrategyFacts:
     """The facts of one strategy; every field without a default must be filled in."""
 
     needs: Ability
-    """The protocol that a store must implement to carry the strategy."""
+    """The capability (a protocol of `labkit.stores.contract`) that a store must have to support the strategy."""
     pending: Pending
     write: tuple[Step, ...]
-    """The steps from the batch's plan until all tasks have pre-committed."""
+    """The failpoints from the batch's plan until all tasks have pre-committed."""
     commit: tuple[Step, ...]
-    """The steps of the sink's commit; empty if rows are visible before it."""
+    """The failpoints of the sink's commit; empty if rows are visible before it."""
     commit_ops: tuple[CommitOp, ...]
-    """The operations of the sink's commit in sequence, each for every row, transaction or batch that it concerns."""
+    """The operations of the sink's commit in sequence, each for every row, transaction or batch it concerns."""
     recovery_ops: tuple[CommitOp | Literal[Op.ABORT], ...]
-    """The operations by which a restarted driver finishes each decided batch, and `Op.ABORT` if it also drops all other
-    transactions of its query; empty if recovery has nothing to do.
+    """What a restarted driver does for each decided batch; empty if recovery has nothing to do.
+
+    `Op.ABORT` means that it also aborts all other transactions of its query.
     """
     looks_first: bool = False
     """Whether the driver looks for the batch's marker before it writes anything."""
@@ -115,13 +114,13 @@ class StrategyFacts:
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
-        """Return the steps of a batch in one of the strategy's orders, in sequence."""
+        """Return the failpoints of a batch in this commit order, with their descriptions, in sequence."""
         if order is Order.DECISION:
             return (*self.write, VOTES, NOTED, *self.commit)
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """Return the step at a failpoint; None if the strategy never passes it."""
+        """Return the strategy's description of a failpoint; None if its batches never pass the point."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 
@@ -141,7 +140,10 @@ class Strategy(StrEnum):
 
     @property
     def facts(self) -> StrategyFacts:
-        """Return the strategy's facts. A member without a branch here is a type error."""
+        """Return the facts of this strategy.
+
+        For a new member without a branch here, the type checker reports an error.
+        """
         match self:
             case Strategy.APPEND:
                 return _APPEND
@@ -160,7 +162,7 @@ class Strategy(StrEnum):
 PLAN = Step(FailPoint.AFTER_OFFSET_LOG, "offsets/0 is on disk", is_on_disk=True)
 VOTES = Step(FailPoint.AFTER_HANDLES, "handles are on disk", is_on_disk=True)
 NOTED = Step(FailPoint.AFTER_COMMIT_LOG, "commits/0 is on disk", is_on_disk=True)
-"""What lies in the checkpoint, with any sink."""
+"""`PLAN`, `VOTES` and `NOTED` describe what is in the checkpoint, whatever the sink."""
 
 _VISIBLE_AT_ONCE = (
     PLAN,
@@ -239,7 +241,7 @@ POINTS: dict[tuple[Strategy, Order], tuple[FailPoint, ...]] = {
     for order in Order
     if order in strategy.facts.orders
 }
-"""The failpoints of every strategy and order, in the order in which a batch passes them."""
+"""For every strategy and commit order, the failpoints in the order in which a batch passes them."""
 
 
 def orders(strategy: Strategy) -> tuple[Order, ...]:
@@ -248,7 +250,7 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput`, listing the failpoints of the strategy, if it does not pass this one in this order."""
+    """Raise `InvalidInput`, which lists the strategy's failpoints, if its batches never pass the crash's point."""
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

@@ -1,6 +1,6 @@
 """The judge's verdict as data, as JSON and in sentences.
 
-The module derives the guarantee from anomalies that a judge found, and never looks at a history itself.
+The module derives the guarantee from the anomalies that a judge found; it does not read the history itself.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 TEN = 10
-"""The number of witnesses kept for each anomaly, and of list items that `Verdict.text` prints."""
+"""The number of witnesses kept for each anomaly, and of offsets that `Verdict.text` prints for it."""
 
 _VIOLATIONS = ("duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read", "unexpected")
 ANOMALY = {"no_loss": "lost"} | {f"no_{name}": name for name in _VIOLATIONS}
@@ -23,7 +23,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """Whether the history satisfies one property; unknown if nobody looked or an open transaction hides rows."""
+    """Whether a history satisfies a property; unknown if nothing was read, or if open transactions hide rows."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -41,8 +41,9 @@ class Guarantee(StrEnum):
 
 
 def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
-    """Return whether a run that held `held` is good enough where `asked` is required. Unknown satisfies only
-    unknown.
+    """Return whether a run with `guarantee` is good enough where `required` is demanded.
+
+    Unknown satisfies only unknown.
     """
     if guarantee == Guarantee.EXACTLY_ONCE:
         return required != Guarantee.UNKNOWN
@@ -50,16 +51,16 @@ def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
 
 
 _IN_FILES = {"incarnation": "attempt"}
-"""Fields that have another name in the files of a run."""
+"""Fields that have another name in the files of a run: `incarnation` is written as `attempt`."""
 
 
 class Witness(NamedTuple):
-    """One case of an anomaly.
+    """One example of an anomaly: the record or row that shows it.
 
-    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is
-    the first occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert;
-    `from_value` the value of the largest offset before a regression to `to_value`; `moment` the reading of a
-    fractured read.
+    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is the first
+    occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert; `from_value` the value of
+    the largest offset before a regression to `to_value`; `moment` the name of the reading that saw an incomplete batch
+    (fractured read).
     """
 
     offset: int
@@ -136,7 +137,7 @@ class ByKey(Mapping[str, int]):
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, int]]:
-        """Yield the pairs of `items` without looking up each key."""
+        """Yield the same pairs as `items`, but faster, without looking up each key."""
         return zip(*self._columns, strict=True)
 
 
@@ -151,8 +152,10 @@ class _Items(ItemsView[str, int]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's result. Offsets are complete, distinct and sorted; those of `regression` keep the order of
-    occurrence.
+    """The judge's result.
+
+    Each list of offsets is complete, sorted and without duplicates; `regression` keeps the order in which the
+    regressions happened.
     """
 
     guarantee: Guarantee
@@ -194,7 +197,7 @@ class Findings:
     """What a judge found in a history, before any conclusion."""
 
     offsets: Mapping[str, tuple[int, ...]]
-    """The offsets of each list in `LISTS`, in the order of a verdict."""
+    """The offsets of each list in `LISTS`, in the order that `Verdict` describes."""
     witnesses: Mapping[str, tuple[Witness, ...]]
     """The witnesses of the first `TEN` offsets of each list in `LISTS`."""
     final: Mapping[str, int]
@@ -205,7 +208,7 @@ class Findings:
     """The number of expected records."""
     keyed: bool
     looked: bool
-    """Whether the history contains any reading or observation."""
+    """Whether the history contains any reading or row; if not, nothing is known."""
 
 
 def conclude(findings: Findings) -> Verdict:
@@ -229,7 +232,7 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """Derive the guarantee from the properties on lost and on extra effects."""
+    """Return the guarantee that follows from the properties on lost, duplicate and unexpected effects."""
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE

@@ -9,7 +9,7 @@ from labkit.core.errors import InvalidInput
 
 
 def nearest(text: str, names: list[str]) -> str:
-    """Return the end of a sentence that refuses `text`: the closest known name, or all known names."""
+    """Return the end of an error message about an unknown name: the closest known name, or all known names."""
     close = difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}."
 
@@ -47,10 +47,10 @@ _ERROR = re.compile(r"(?i)\b(error|exception|fatal|panic)\b|[a-z](Error|Exceptio
 
 
 def telling_line(text: str) -> str:
-    """Return the line of a program's output that tells best why it failed; empty if there is no output.
+    """Return the line of a program's output that best explains its failure; empty if there is no output.
 
-    It is the first line with an error that is not indented, as source lines in a traceback are; without any, the
-    last line.
+    It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the last
+    line.
     """
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     errors = (line for line in lines if _ERROR.search(line) and not line[0].isspace())
