@@ -1,4 +1,4 @@
-"""Run one crash in a thread beside the caller, with stages that can be watched, and cancel it on request.
+"""Run one crash in a background thread, so that a notebook can show its stages meanwhile and cancel it.
 
 The stages come from the drivers' events and from the checkpoint on disk; none is estimated.
 """
@@ -24,7 +24,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Stage(StrEnum):
-    """The stages of a crash, in order."""
+    """The stages of one crash, in order, from the planned batch to the verdict."""
 
     PLANNED = "planned"
     WRITTEN = "written"
@@ -36,7 +36,7 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """The state of one stage."""
+    """The state of one stage, in the words that the crash panel shows."""
 
     WAITING = "not yet"
     NOW = "now"
@@ -50,7 +50,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The marks of all stages of one crash, kept up to date from its events."""
+    """Keeps the state of every stage of one crash up to date from the run's events."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -60,7 +60,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the marks after one event of the run."""
+        """Update the stages after one event of the run."""
         match event:
             case Parked():
                 self._parked()
@@ -73,9 +73,7 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Return whether `offsets/N` of the batch that crashes has appeared since the last call, and mark it as
-        planned.
-        """
+        """Mark the batch as planned if its `offsets/N` has appeared; return whether that is new since the last call."""
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)
@@ -106,14 +104,14 @@ class Stages:
 CANCELLED = "Cancelled: every process of the run has ended, and its folder and its temporary files are gone."
 
 SIGN_OF_LIFE = 3.0
-"""Seconds without an event after which the observer is called all the same, so that it can show the time."""
+"""The seconds without an event after which `changed` is called all the same, so that a display can update its time."""
 
 _ONE = threading.Lock()
-"""A lock that the running crash holds, because a second crash would need memory for two more drivers."""
+"""The lock of the running crash, because a second crash at the same time would need memory for two more drivers."""
 
 
 class BackgroundRun:
-    """One crash in its own thread. That thread calls `changed` whenever stages, status or outcome may have changed."""
+    """Runs one crash in its own thread, which calls `changed` whenever stages, status or outcome may have changed."""
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
@@ -139,7 +137,7 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Request the end of the run: its drivers end and its folder is removed soon after.
+        """Ask the run to stop: its drivers end and its folder is removed soon after.
 
         `wait` returns when that is done. A run that has ended already stays as it is.
         """
@@ -151,8 +149,9 @@ class BackgroundRun:
         return self._thread.ident is not None and not self._over.is_set()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait up to `seconds` for the outcome and return it. Raises the run's error, `Cancelled`, or
-        `TimeoutError`.
+        """Wait up to `seconds`, or without a limit, for the outcome and return it.
+
+        Raises the run's error, `Cancelled`, or `TimeoutError`.
         """
         if not self._over.wait(seconds):
             raise TimeoutError(f"The crash is still running after {seconds} seconds: {self.status}.")

@@ -1,7 +1,8 @@
-"""The choices for one crash: a sink, a store that can carry it, an order of commits and a failpoint.
+"""Choose one crash in the crash panel, a form in a notebook: a sink, a store that can carry it, an order of commits
+and a failpoint.
 
-The parts of a choice always fit together: if one part changes, parts that no longer fit are replaced by parts
-that do. The parts are the options that have a place in the crash panel (`Part`).
+These parts of a choice always fit together: if the user changes one of them, the panel replaces those that no
+longer fit. The parts are the options of a run that the crash panel offers (`Part`).
 """
 
 import json
@@ -17,30 +18,34 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return every part of a choice by its name, each before the parts that depend on it, and free text last."""
+    """Return each part of a choice with its option, by name: a part comes after those that restrict its words, and
+    free text comes last.
+    """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
     return {part.name or each.keyword: (part, each) for part, each in pairs}
 
 
 PARTS = tuple(parts())
-"""The names of all parts of a choice, in order."""
+"""The names of the parts of a choice (sink, store, order, failpoint and input), as `parts` orders them."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One crash that can be run. Use `choose` to make one, because it checks the parts."""
+    """A complete choice for one crash, which can be run. Call `choose` to make it, because `choose` checks the
+    parts.
+    """
 
     words: Mapping[str, str]
     """The chosen word of each part; an empty word means the default."""
     names: Mapping[str, list[str]] = field(compare=False)
-    """The words that each part could have if the parts before it stay; parts of free text are missing."""
+    """For each part, the words that still fit the parts before it; a part of free text is missing here."""
 
     def __getitem__(self, part: str) -> str:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return the choice with one part changed, and replace parts that no longer fit by parts that do.
+        """Return a choice with one part changed to `word`; other parts that no longer fit get words that do.
 
         Raises `InvalidInput` for an unknown part or word.
         """
@@ -50,7 +55,7 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario of this choice, with a crash at the failpoint in the first batch. Raises
+        """Return the scenario to run, with a crash at the chosen failpoint in the first batch. Raises
         `InvalidInput`.
         """
         return plan(**{option.keyword: word for option, word in self._typed()})
@@ -67,7 +72,7 @@ class Choice:
         return f"lab.crash({', '.join([crash, *options])})"
 
     def _typed(self) -> Iterator[tuple[Option[Any], object]]:
-        """Yield every option that differs from its default, with its word."""
+        """Yield each option that differs from its default, with the chosen value."""
         for name, (_, option) in parts().items():
             word = option.kind.word_of(self.words[name])
             if word:
@@ -75,7 +80,11 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return a choice from words by part; each missing part gets its first word that fits. Raises `InvalidInput`."""
+    """Return a choice with these words by part name; a part without a word gets its default, or else its first word
+    that fits.
+
+    Raises `InvalidInput` for an unknown part, or for a word that does not fit the sink.
+    """
     wanted = {name: str(word) for name, word in words.items() if word is not None}
     check_option_names(wanted, list(PARTS))
     chosen = _fitting(wanted)
@@ -91,8 +100,8 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice that takes each requested word if it fits the parts before it, else the default, else the
-    first word that fits.
+    """Return a choice in which each part has the requested word if it fits the parts before it, otherwise the
+    default if that fits, otherwise the first word that fits.
     """
     scenario = Scenario()
     words, names = {}, {}

@@ -1,7 +1,6 @@
-"""Finish a run: read its store once, ask the judge, and write verdict, report and diagram into the run's folder.
+"""Finish a run: read its store once, let the judge count the anomalies, and write verdict, report and diagram.
 
-The judge and the history file receive the rows in the same pass, so a long history need not fit into memory.
-The judge alone counts anomalies.
+The judge and the history file receive each row in the same pass, so that a long history need not fit into memory.
 """
 
 import json
@@ -34,14 +33,14 @@ LEADS = {
         "read the results."
     ),
 }
-"""The first sentence of a report, by the process that was killed."""
+"""The first sentence of a run's report, by the kind of process that was killed."""
 
 
 def conclude(run: Run) -> Outcome:
-    """Judge a run that `conduct` has driven to its end, write the results into its folder, and remove its data
-    from servers.
+    """Judge a run that `conduct` has driven to its end, write the results into its folder, and delete its rows and
+    its topic from servers.
 
-    Raises the run's error.
+    Raises the error with which the run failed.
     """
     if run.error is not None:
         raise run.error
@@ -65,8 +64,8 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the checkpoint's log entries and files after the last driver, and for a Kafka source the offsets
-    reached.
+    """Return the final state of the checkpoint, for the evidence file: its log entries and file names, and for a
+    Kafka source also the offsets reached.
     """
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
@@ -75,9 +74,9 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Read the store's history once, write it to its file, judge it, and return the run's record.
+    """Judge the store's history while writing it to the history file, and return the run's record.
 
-    A short history is also kept in memory.
+    `files` are the checkpoint's files at the end. The record also holds the history itself if that is short.
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
@@ -120,7 +119,10 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Remove a run's rows and topic from servers unless the run keeps them; its history stays in the run's folder."""
+    """Delete a run's rows and input topic from servers, unless the user asked to keep the store (`run.keep_store`).
+
+    The history remains in the run's folder.
+    """
     if run.keep_store:
         return
     # Rows on this machine stay in the run's folder for inspection. Rows in a server would accumulate there.
@@ -130,9 +132,10 @@ def release(run: Run, store: Store) -> None:
 
 
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
-    """Return the planned batches, or nothing if their offsets say nothing about the input's lines.
+    """Return the offsets of the batches that Spark planned, or nothing if these offsets do not identify the input's
+    lines.
 
-    That is so if a deleted checkpoint leaves two plans, or if offsets are not line numbers (socket and Kafka).
+    They do not if a deleted checkpoint leaves two plans, or if offsets are not line numbers (socket and Kafka).
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

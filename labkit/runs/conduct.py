@@ -1,7 +1,8 @@
-"""Drive runs on real Spark: drivers start, crash and restart, several at once if there is enough memory.
+"""Drive runs on real Spark: start their drivers, let them crash, and start the next ones, several at once if memory
+allows.
 
-Several queries share one driver: each parks at its own failpoint, and one kill ends them all. The next driver
-of a query is always a new process.
+Several queries share one driver: each stops at its own failpoint, and one kill ends them all. The next driver of a
+query is always a new process.
 """
 
 import shutil
@@ -36,20 +37,20 @@ PARKED = 24
 """The largest number of queries that may wait at their failpoints in one driver if memory allows it."""
 
 DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
-"""Bytes of memory for a driver with its workers, and for each query parked in it (measured: 3.4 GB with 24)."""
+"""The memory in bytes for a driver with its workers, and for each query that waits in it (measured: 3.4 GB with 24)."""
 
 PATIENCE = 240.0
-"""Seconds without an event from a driver after which its runs are given up."""
+"""The seconds without an event after which a driver's runs fail."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings for starting drivers that do not change the results of a run."""
+    """Settings for starting drivers, such as standby drivers, which do not change the results of a run."""
 
     profile: str | None = None
     """One of `labkit.spark.session.PROFILES`, or `stock`; None for the profile of the job."""
     standby: bool = False
-    """Whether a warm driver waits for every crash. Only for a single run."""
+    """Whether a driver that has started in advance waits for every crash. Only for a single run."""
     active: int = ACTIVE
     """The number of queries that one driver runs at a time."""
     archive: bool = True
@@ -57,7 +58,7 @@ class Setup:
 
 
 HEARTBEAT = 0.1
-"""Seconds between two calls of a heartbeat."""
+"""The seconds between two calls of the `heartbeat` function of `conduct`."""
 
 
 def conduct(
@@ -99,7 +100,7 @@ def conduct(
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
-    """Return the number of drivers to run at once.
+    """Return the number of drivers to run at the same time.
 
     On a cluster it is 1, because the first driver would take all cores and the next would wait for them.
     """
@@ -144,8 +145,9 @@ def _run_all(
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Yield the runs that share the next driver: first those that must recover, then new ones, up to `most` parked
-    queries.
+    """Yield the runs that the next driver takes: those that must recover first, then new ones.
+
+    At most `most` of them may wait at a failpoint, and all have the same cluster and session profile.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -162,15 +164,17 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _runs_alone(run: Run) -> bool:
-    """Return whether a run needs a driver for itself.
+    """Return whether a run cannot share a driver, because it stops in a task on a cluster.
 
-    On a cluster a task that waits at its failpoint keeps a core, while every other task of its batch needs one too.
+    A task that waits at its failpoint keeps a core, while every other task of its batch needs one too.
     """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
-    """Return the cluster and the session profile of a run; only runs that agree in both can share a driver."""
+    """Return the master URL of a run's cluster (None for none) and its session profile; runs can share a driver if
+    both agree.
+    """
     profile = PROFILE[run.scenario.job]
     return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
 
@@ -189,9 +193,9 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a load; locally its number of threads lets every query wait at a failpoint.
+    """Return the Spark master URL for the runs of one driver; a local master has a thread for every task that may wait.
 
-    The tasks of `running` wait for each other at an armed point and need a thread each; those of `totals` never wait.
+    The tasks of `running` wait for each other at a failpoint, so each needs a thread; those of `totals` never wait.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
@@ -203,7 +207,7 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """The drivers and standby drivers that are running now."""
+    """Starts, keeps and ends the drivers and standby drivers of several runs."""
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -216,7 +220,7 @@ class DriverPool:
         self._closed = False
 
     def let_go(self) -> None:
-        """End every driver, including those that start from now on."""
+        """End every driver, and also those that other threads add from now on."""
         with self._lock:
             self._closed = True
             for driver in self._drivers:
@@ -230,7 +234,7 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Run one driver for these runs, from its start to the proof of its end."""
+        """Run one driver for these runs until it has ended and its evidence has been checked."""
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -250,9 +254,9 @@ class DriverPool:
     def _start(
         self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
     ) -> tuple[Path, Iterator[AnyEvent]]:
-        """Return the log and the events of a driver for this load.
+        """Return the path of the log and the events of a driver for these runs.
 
-        A waiting standby takes over if the previous driver is dead; otherwise a new driver starts.
+        A waiting standby driver takes over if the previous driver is dead; otherwise a new driver starts.
         """
         # A standby takes over from a dead driver, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
@@ -273,7 +277,7 @@ class DriverPool:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """Start one standby driver for every crash to come, and wait until each is warm before starting the next."""
+        """Start a standby driver for every crash to come, each after the one before is warm."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

@@ -23,7 +23,7 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """The expected rows of one input, with the offsets by which the judge identifies them."""
+    """Computes the rows that a job should emit for one input, with the offsets by which the judge identifies them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,22 +37,24 @@ class Count(ABC):
         """Yield every expected row, in order."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return by offset the other values that a failure-free run may show, for records whose value is looked up
-        (`core.explanation`).
+        """Return by offset all values that a run without failures may show, for rows whose value the job looks up
+        outside.
+
+        It is empty for a job without look-ups (`core.explanation`).
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows of a store with the offsets that `expected` uses."""
+        """Yield the rows that a store shows, with their offsets replaced by those that `expected` uses."""
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Return the planned batches as ranges of the offsets that `expected` uses."""
+        """Return Spark's planned batches as ranges of the offsets that `expected` uses."""
         return planned
 
 
 class RunningCounts(Count):
-    """One row for every record: its offset, its word, and the word's count so far."""
+    """The running word count: for every record its offset, its word, and the word's count so far."""
 
     def check(self) -> int:
         return sum(1 for _ in read_log(self.path))
@@ -65,7 +67,7 @@ class RunningCounts(Count):
 
 
 class Ones(RunningCounts):
-    """One row with the value 1 for every record, as a job without state emits it."""
+    """A job without state: one row with the value 1 for every record."""
 
     def expected(self) -> Iterator[Record]:
         for offset, word in enumerate(read_log(self.path)):
@@ -73,23 +75,25 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """One row for every order, with the price of its item; each of `edits` edits may have raised that price by 1."""
+    """The job `shop`: one row for every order with its item's price, which each of `edits` edits of the list raises
+    by 1.
+    """
 
     def __init__(self, path: Path, edits: int) -> None:
         super().__init__(path)
         self._edits = edits
 
     def expected(self) -> Iterator[Record]:
-        """Yield every order at the first price of its item."""
+        """Yield a row for every order, with the price of its item before any edit."""
         items = list(read_log(self.path))
         prices = first_prices(items)
         for offset, item in enumerate(items):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each order the first price and the price after each edit.
+        """Return for each order the first price of its item and the price after each edit.
 
-        A failure-free run looks a price up once, at any moment, so each of them is correct.
+        A failure-free run looks a price up once, at any moment, so each of these prices is correct.
         """
         if not self._edits:
             return {}
@@ -97,7 +101,7 @@ class Prices(RunningCounts):
 
 
 class Totals(Count):
-    """One row for every word of a batch: the last line with the word, and the word's total after the batch.
+    """Totals: for every word of a batch the last line that contains it, and the word's total after the batch.
 
     Two words may share their last line, so the judge identifies a row by a running number: batch after batch,
     sorted by word inside each batch.
@@ -118,12 +122,12 @@ class Totals(Count):
         return lines
 
     def expected(self) -> Iterator[Record]:
-        """Yield the updated totals of every batch."""
+        """Yield a row for every word of every batch, with a running number as its offset."""
         for number, (_, word, total, _) in enumerate(self._rows):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows under their running numbers; a row that no line can have caused gets a number after all
+        """Yield the rows with their running numbers as offsets; a row that no line explains gets a number after all
         others.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}

@@ -73,13 +73,19 @@ def finish(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Drive one run to its end and judge it. Raises the run's error, or the exception that `heartbeat` raised."""
+    """Drive a prepared run through its crashes to its end, judge it, and return the outcome.
+
+    `patience` is in seconds. Raises the error of the run, or the exception that `heartbeat` raised.
+    """
     conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return conclude(run)
 
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Drive several runs to their ends and judge them; return the error of a failed run in place of its outcome."""
+    """Drive prepared runs through their crashes to their ends, judge them, and return an outcome or an error for each.
+
+    `scratch` is a folder for temporary files.
+    """
     conduct(runs, scratch, tell)
     return [_concluded_or_error(run) for run in runs]
 

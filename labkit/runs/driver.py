@@ -1,7 +1,7 @@
-"""Run the queries of several scenarios in one driver process, in one Spark session, a few at a time.
+"""Run the queries of several scenarios in one driver process and one Spark session, a few at a time.
 
-A task file lists the queries, and the driver reports events (`labkit.host.processes.events`). After every query
-has ended, failed or parked at its failpoint, the driver waits until the supervisor kills it.
+A task file lists the queries, and the driver reports events (`labkit.host.processes.events`) to its supervisor.
+After every query has ended, failed or stopped at its failpoint, the driver waits until the supervisor kills it.
 """
 
 import json
@@ -46,11 +46,14 @@ if TYPE_CHECKING:
 _POLL = 0.02
 
 Stop = Parked | Ended
-"""The event of a query that stopped without an error."""
+"""The event of a query that stopped without an error: parked at its failpoint, or at its end."""
 
 
 class Background:
-    """A step in its own thread, because it may park for ever at a failpoint; it keeps its error for the main loop."""
+    """Runs one step of a query in its own thread, because the step may stop forever at a failpoint.
+
+    The main loop asks for the step's end and its error.
+    """
 
     def __init__(self, step: Callable[[], object]) -> None:
         self._step = step
@@ -71,7 +74,7 @@ class Background:
 
 
 class Work(NamedTuple):
-    """One query that this driver will run, with its scenario and its failpoint decoded."""
+    """One query for this driver to run, with its scenario and its failpoint decoded from the task."""
 
     task: QueryTask
     scenario: Scenario
@@ -84,7 +87,9 @@ class Work(NamedTuple):
 
 
 class ScenarioQuery:
-    """One scenario in this driver: it recovers, runs and finishes, until it is parked, ended or failed."""
+    """Runs one scenario's query in this driver: recovers its checkpoint, starts it, and finishes it, until it
+    parks, ends or fails.
+    """
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -113,7 +118,9 @@ class ScenarioQuery:
         return self._phase()
 
     def _point_out_executor(self, evidence: Path) -> None:
-        """Report once to the supervisor which executor to kill; the query goes on."""
+        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed; the
+        query goes on.
+        """
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
@@ -168,7 +175,7 @@ class ScenarioQuery:
         return None
 
     def _topic(self) -> "DataFrame":
-        """Return the rows of Spark's Kafka source.
+        """Return the streaming data frame of Spark's Kafka source.
 
         Its offsets are in the checkpoint; `startingOffsets` applies to the first batch alone.
         """
@@ -183,7 +190,9 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop a query on a socket after it has read every line that was sent, because it never ends by itself."""
+        """Stop the query after it has read every line that its socket sent, because a socket source never ends by
+        itself.
+        """
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -221,7 +230,7 @@ class ScenarioQuery:
 
 
 class Query(Protocol):
-    """A query as the driver's loop uses it."""
+    """A query, as the driver's main loop polls it."""
 
     name: str
 
@@ -230,7 +239,7 @@ class Query(Protocol):
 
 
 def run(launch: Launch) -> None:
-    """Run every query of the task and report how each of them stopped."""
+    """Run every query that the launch's task lists, and report how each of them stopped."""
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
@@ -254,8 +263,9 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Return the number of tasks of these queries that must be able to run at once, and the stores that they write
-    to.
+    """Return the number of task slots that these queries need at once, and the stores that they write to.
+
+    Every task that stops at a failpoint keeps its slot; queries without such a failpoint share one slot.
     """
     in_task = [
         scenario.tasks(task.driver)
@@ -268,7 +278,10 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Warm up with a scratch query, report readiness, and wait for the queries of the driver that is dead by then."""
+    """Warm up with a scratch query, report readiness, and return the queries to take over.
+
+    The function returns when the supervisor sends these queries, after the previous driver has died.
+    """
     from labkit.spark.fast.warm import warm_up
 
     warm_up(spark, job, scratch)
@@ -277,7 +290,7 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
 
 
 def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]], most: int) -> None:
-    """Run the queries, at most `most` at a time, until each of them has stopped."""
+    """Run the queries, at most `most` at a time, until every query has parked, ended or failed."""
     waiting, active = list(queries), list[Query]()
     while waiting or active:
         while waiting and len(active) < most:
@@ -289,7 +302,9 @@ def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]],
 
 
 def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Query]) -> None:
-    """Open one query and add it to `active`; if it cannot be opened, report its failure and let the others go on."""
+    """Open one query and add it to `active`. If it cannot be opened, report its failure, so that the other queries
+    go on.
+    """
     name = work if work == MEMORY else work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))
@@ -300,7 +315,7 @@ def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Qu
 
 
 def watch(query: Query, active: list[Query]) -> None:
-    """Poll one query, and report it and remove it from `active` if it has stopped."""
+    """Poll one query. If it has stopped or failed, report that and remove it from `active`."""
     try:
         stop = query.poll()
     except Exception as error:
@@ -313,7 +328,7 @@ def watch(query: Query, active: list[Query]) -> None:
 
 
 def fail(name: str, error: Exception) -> None:
-    """Report one query's failure in one sentence, and print the whole error to the driver's log."""
+    """Report one query's failure to the supervisor in one sentence, and print the whole error to the driver's log."""
     from labkit.spark.queries import reason
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)

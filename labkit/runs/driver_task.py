@@ -1,4 +1,4 @@
-"""The task of a driver process: how to set up its session, and the queries to run."""
+"""The message that tells a driver process how to set up its Spark session and which queries to run."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from labkit.spark.options import Job
 
 
 class Socket(Struct, frozen=True):
-    """The local server that sends lines to a query with a socket source."""
+    """The local server that sends lines to a query whose source is a socket."""
 
     port: int
     lines: int
@@ -16,22 +16,22 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """One query of a driver: the continuation of a run in its next driver."""
+    """A query for a driver to run: a scenario from the point at which the previous driver died, or from its start."""
 
     name: str
     folder: str
     """The path of the run's folder."""
     driver: int
-    """The number of this driver in its run, from 1."""
+    """The number of the driver among the drivers of this run, from 1."""
     scenario: dict[str, Any]
     """The scenario in the form of `Scenario.to_json`."""
     armed: dict[str, Any] | None
-    """The failpoint in the form of `Armed.to_json`; None for a driver that runs to the end."""
+    """The failpoint at which to stop, in the form of `Armed.to_json`; None for a driver that runs to the end."""
     socket: Socket | None
 
 
 class DriverTask(Struct, frozen=True):
-    """The task of one driver."""
+    """The settings and the queries of one driver process."""
 
     master: str
     profile: str
@@ -39,7 +39,7 @@ class DriverTask(Struct, frozen=True):
     active: int
     """The number of queries that the driver runs at a time."""
     archive: bool
-    """Whether the driver's JVM uses the class-data archive if there is one."""
+    """Whether the driver's JVM loads the class-data archive, which makes it start faster, if there is one."""
     queries: list[QueryTask]
     standby: Job | None = None
     """The job with which a standby driver warms up before it waits for its queries; None for any other driver."""

@@ -1,6 +1,6 @@
-"""The evidence of one driver: the consequences of its events for its runs, and the proof of their crashes.
+"""Collect the evidence of one driver: update its runs after each event, and check the proof of their crashes.
 
-`labkit.spark.crash_proof`, which the crash test also uses, decides whether a crash counts.
+A crash counts if `labkit.spark.crash_proof`, which the crash test also uses, accepts its proof.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ from labkit.spark.options import Job
 from labkit.stores.contract import Store
 
 FULL = 1_000_000
-"""Bytes of free space below which a failed run is explained by a full disk."""
+"""The free space in bytes below which a failed run is blamed on a full disk."""
 
 _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
-"""The error class for an exit code that a driver reports; every other code is a `JobFailed`."""
+"""The class of the error that a driver reported, by exit code; every other code is a `JobFailed`."""
 
 
 class DriverEvents:
-    """The runs of one driver, updated from the driver's events."""
+    """The runs of one driver, with the crashes, errors and durations that the driver's events report."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -66,7 +66,9 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Update the runs after one event of the supervisor."""
+        """Update the run that an event is about, or all runs for an event of the driver, and pass the event on to
+        the observer.
+        """
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -101,7 +103,9 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """Set the error of every run of this driver, because none of them can be trusted."""
+        """Give this error to every run of the driver that has none, because a driver with an error proves nothing
+        about its runs.
+        """
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
@@ -114,7 +118,10 @@ class DriverEvents:
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """Record the evidence of every crash after all processes of the driver have ended."""
+        """Check and record how each run of this driver ended; call it after all processes of the driver have ended.
+
+        A run gets an error if the proof of its crash is not valid, or if it ended without its planned crash.
+        """
         for run in self._runs.values():
             try:
                 self._conclude(run)
@@ -147,7 +154,9 @@ def _fail(run: Run, failed: Failed | DriverFailed) -> None:
 
 
 def _full(run: Run) -> LabError | None:
-    """Return an error that names the full disk of a failed run, or None if no disk is full."""
+    """Return an error that names the full disk if a disk of this run has less than `FULL` bytes left, otherwise
+    None.
+    """
     for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
             return InvalidInput(f"{place}: the disk is full; free some space, or name another folder with --out.")
@@ -161,8 +170,9 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Record the seconds from the first SIGKILL of the last crash to the next commit file that the engine renamed
-    into place.
+    """Record in the run's `seconds` how long the last crash delayed the output.
+
+    That is the time from its first SIGKILL until Spark renamed the next commit file into place.
     """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
@@ -175,9 +185,13 @@ def note_committed(run: Run) -> None:
 
 
 def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
-    """Check the proof of one crash and add it to the run. Raises `JobFailed` if any part of the proof is wrong.
+    """Check the proof that the driver died at its failpoint, and add the crash to the run.
 
-    `before` is the state of the engine's logs when the driver started.
+    Raises `JobFailed` if any part of the proof is wrong. `before` is the state of the engine's logs when the driver
+    started.
+
+    Afterwards the function injects the scenario's fault, reads the store, and moves the checkpoint aside if the
+    scenario deletes it.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
@@ -201,8 +215,9 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
 
 
 def _look(run: Run) -> None:
-    """Record the number of visible rows and the pre-committed rows while no driver runs, so that they show the
-    crash alone.
+    """Count the rows that are visible after a crash, and note which are pre-committed and still hidden.
+
+    No driver runs at that time, so the numbers show the effect of the crash alone.
     """
     with closing(run.open_store()) as store:
         run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
@@ -210,15 +225,16 @@ def _look(run: Run) -> None:
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Record which rows are pre-committed and not yet visible, and since when; the first time for each record
-    counts.
-    """
+    """Record since when each hidden row has been pre-committed; a time from an earlier crash stays."""
     spans = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
-    """Check the proof that an executor was killed, and add it to the run; its driver goes on. Raises `JobFailed`."""
+    """Check the proof that an executor was killed at its failpoint, and add the crash to the run. Raises `JobFailed`.
+
+    The driver goes on and repeats the task.
+    """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(
@@ -238,8 +254,8 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
 
 
 def _reached(run: Run) -> tuple[Crash, Reached]:
-    """Return the next planned crash, and the process that reached its failpoint, from the file that the process
-    wrote.
+    """Return the crash that was due and the process that reached its failpoint, from the evidence file which that
+    process wrote.
 
     Raises `JobFailed` if the file is damaged or belongs to another crash.
     """
@@ -259,7 +275,7 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
 
 
 def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
-    """Add one crash to the run's evidence, with the logs and files of the checkpoint as they are now."""
+    """Add one proven crash to the run's evidence, with the logs and files of the checkpoint as they are now."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     run.crashes.append(
         {

@@ -1,6 +1,6 @@
-"""The expected result of every crash, written by hand before any crash was run (`expected.toml`).
+"""The expected verdict of every crash, written by hand before any crash was run (`expected.toml`).
 
-The matrix compares three sources: this file, the simulator and the real engine.
+`labkit matrix` compares it with the verdicts of the simulator and of real Spark.
 """
 
 import tomllib
@@ -13,11 +13,13 @@ from labkit.core.failpoints import FailPoint, Order
 from labkit.core.strategies import POINTS, Strategy
 
 COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "precommitted_read", "fractured_read")
-"""The parts of a verdict in which expectation, simulation and real run must agree."""
+"""The fields of a verdict in which expectation, simulation and real run must agree."""
 
 
 class Cell(NamedTuple):
-    """One cell of the grid: a strategy on a store, in an order of commits, killed at a failpoint of the first batch."""
+    """One combination in the grid of all crashes: a strategy on a store, in an order of commits, killed at a
+    failpoint of the first batch.
+    """
 
     store: str
     strategy: Strategy
@@ -31,7 +33,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected result of a cell, with the reason in one sentence."""
+    """The expected verdict of one combination, with the reason in one sentence; the lists hold offsets of records."""
 
     guarantee: str
     lost: list[int]
@@ -43,17 +45,17 @@ class Expected:
     reason: str
 
     def compared(self) -> dict[str, Any]:
-        """Return the parts that must agree with the simulation and the real run."""
+        """Return the fields that must agree with the simulation and the real run."""
         return {name: getattr(self, name) for name in COMPARED}
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a verdict's JSON form that must agree with the expectation."""
+    """Return the fields of a verdict's JSON form that must agree with the expectation."""
     return {name: verdict[name] for name in COMPARED}
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Return every cell of the grid with its expected result, in the order of the file."""
+    """Return the expected verdict of every combination in the grid, in the order of the file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 
@@ -67,7 +69,7 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every cell that exists for these stores, given the strategies that each store can carry."""
+    """Return every combination that exists for these stores, given the strategies that each store can carry."""
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

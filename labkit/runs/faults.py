@@ -1,4 +1,4 @@
-"""Inject a fault between two drivers of a run, while the job is dead: into the store's server or the job's input.
+"""Inject a fault after a crash and before the next driver starts: into the store's server or into the job's input.
 
 A fault kills or restarts a server, changes the input, or waits until the server has aborted open transactions.
 Only a server that the lab itself started is killed, and every run that uses it is affected, so such a scenario
@@ -23,15 +23,18 @@ from labkit.stores import open_store
 from labkit.stores.contract import Expiring
 
 EXPIRES_AFTER = 8.0
-"""Seconds after which the server aborts an open transaction in a run with `expire`; a repeated batch needs about
-one.
+"""The seconds after which the server aborts an open transaction in a run with the fault `expire`.
+
+A repeated batch needs about one second, so it is finished in time.
 """
 
 _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Check before anything runs that the scenario's fault can be injected. Raises `ServiceUnavailable`."""
+    """Raise `ServiceUnavailable` if the scenario's fault needs a server that the lab itself started, but there is
+    none.
+    """
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
@@ -40,8 +43,9 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """Set a short time limit for the run's transactions before the first driver starts, if the scenario lets them
-    expire.
+    """Set the server's time limit for the run's transactions to `EXPIRES_AFTER` if the scenario lets them expire.
+
+    This happens before the first driver starts.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -50,10 +54,10 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Inject the scenario's fault after the nth crash, and return the proof for the run's evidence.
+    """Inject the scenario's fault after the crash with this number, and return the proof for the run's evidence file.
 
-    The proof names the processes that were ended, the transactions that were aborted, or the change to the
-    input. Raises `JobFailed` if the fault did not take place.
+    The proof names the processes that were ended, the transactions that the server aborted, or the change to the
+    input; it is empty without a fault. Raises `JobFailed` if the fault did not take place.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -78,7 +82,10 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Wait until the server has no open transaction of the run, and return the transactions that it aborted."""
+    """Wait until the server has aborted every open transaction of the run, and return the names of those it aborted.
+
+    Raises `JobFailed` after `_PATIENCE` seconds.
+    """
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)
         deadline = time.monotonic() + _PATIENCE

@@ -1,6 +1,7 @@
-"""The history of a run: written into the run's folder while the judge reads it, and kept in memory if it is short.
+"""Write the history of a run, row by row, while the judge reads it, and keep it in memory if it is short.
 
-A history may be millions of rows long, so rows are processed one at a time.
+The history has every row that readers could have seen. It may have millions of rows, so only one is in memory at a
+time.
 """
 
 import json
@@ -14,14 +15,16 @@ from labkit.core.records import Observation, Reading, Visibility
 from labkit.stores.contract import Clocked, Shown, Store
 
 Seen = Observation | Reading
-"""A row that an outside reader could have seen, or a moment at which a reader looked."""
+"""An event of a history: a row that became visible to outside readers, or a moment at which a reader looked."""
 
 MOST_ROWS = 100_000
-"""The number of rows up to which a history is kept in memory, with the moments at which rows became visible."""
+"""The number of rows up to which a history is kept in memory, together with the times at which rows became visible."""
 
 
 class _Line(msgspec.Struct):
-    """One line of a history file: an observation, or a reading, which has only the name of its moment."""
+    """One line of a history file: the fields of an observation, or the name of a moment at which a reader looked
+    (`reading`).
+    """
 
     reading: str | None = None
     offset: int = 0
@@ -33,25 +36,29 @@ class _Line(msgspec.Struct):
 
 
 _NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
-"""The fields of an observation as the files of a run name them; `attempt` is the incarnation of the driver."""
+"""The names of an observation's fields in the files of a run; `attempt` is the number of the driver (`incarnation`)."""
 
 
 @dataclass
 class Recording:
-    """One pass over the history of a store, and the part of it that stays in memory."""
+    """Reads the history of a store once, and keeps its events in memory if they are few."""
 
     readings: Sequence[tuple[str, int]]
-    """The moments at which a reader looked, each with the number of rows that were visible."""
+    """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
     keeps_all: bool = False
-    """Whether the events of a long history are kept too."""
+    """Whether `events` keeps also a history of more than `MOST_ROWS` rows."""
     events: list[Seen] | None = field(default_factory=list)
-    """All events; None if the history is too long."""
+    """All rows and readings so far; None if the history is too long."""
     shown: list[Shown] | None = field(default_factory=list)
-    """The times of each row that the store recorded; None if the history is too long."""
+    """For each row the times that the store recorded for it; None if the history is too long."""
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Yield the rows of a store's history in order, with every reading at its place and one reading at the end."""
+        """Yield the rows of a store in the order in which they became visible, with each reading after the rows
+        that it saw.
+
+        `numbered` gives the rows the offsets that the judge expects. A reading named `end` comes last.
+        """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
         for place, row in enumerate(numbered(rows)):
@@ -77,7 +84,7 @@ class Recording:
 
 
 def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
-    """Yield the events unchanged, and write each of them to a history file first."""
+    """Yield the events unchanged, each after it has been written to the history file `path`."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)

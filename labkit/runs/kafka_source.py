@@ -1,5 +1,5 @@
-"""Spark's own Kafka source as the input of a run: the topic, the source's options, and the progress of job and
-group.
+"""Use Spark's own Kafka source as the input of a run: its topic, its options, and the offsets that job and group
+reached.
 
 The checkpoint records how far the job has read: `offsets/N` holds the end of batch N for every partition, and a
 restarted driver continues from there. The consumer group is a separate record for monitors: it is written after
@@ -43,9 +43,9 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 
 def check_source(scenario: Scenario) -> None:
-    """Check before anything is created that the broker answers and the connector's jars are there.
+    """Check that the Kafka broker answers and the connector's jars are installed, if the scenario needs them.
 
-    Raises `ServiceUnavailable` with the name of what is missing.
+    Raises `ServiceUnavailable` with the name of the missing service or file.
     """
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
@@ -56,7 +56,10 @@ def check_source(scenario: Scenario) -> None:
 
 
 def feed(scenario: Scenario, folder: RunFolder) -> None:
-    """Fill the run's topic with the whole input, or with the part up to the crash after which a partition is added."""
+    """Write the input into the run's topic, if its job reads Kafka.
+
+    If a partition is added after a crash, only the records up to that crash are written now.
+    """
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
         if scenario.between is Fault.ADD_PARTITION:
@@ -68,14 +71,17 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def drop_source(scenario: Scenario, folder: RunFolder) -> None:
-    """Delete the run's topic and its consumer group. The call is idempotent."""
+    """Delete the run's topic and its consumer group, if its job reads Kafka. A second call does nothing."""
     if scenario.job is Job.KAFKA:
         with opened(folder) as topic:
             topic.destroy()
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Change the topic, or the offsets of its consumer group, after the nth crash, and return the new state."""
+    """Add a partition to the topic, or falsify its consumer group's offsets, after the crash with this number.
+
+    Returns the new offsets, as proof of the change.
+    """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
             topic.fill(enumerate(read_log(scenario.input)), new_partition=True)
@@ -88,7 +94,9 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
 
 
 def progress(folder: RunFolder) -> dict[str, Any]:
-    """Return the offsets planned and finished by the checkpoint, those of the group, and the ends of the topic."""
+    """Return four sets of offsets by partition: planned and finished by the checkpoint, committed to the group, and
+    the topic's ends.
+    """
     checkpoint = Checkpoint(folder.checkpoint)
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
     with opened(folder) as topic:
@@ -101,7 +109,10 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return the end of a batch from `offsets/N`: a version, metadata, and {"topic": {"partition": offset}}."""
+    """Return the offset after the last record of a batch for each partition, from `offsets/N`.
+
+    That file has a version, metadata, and {"topic": {"partition": offset}}.
+    """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
     [partitions] = json.loads(lines[-1]).values()
@@ -109,7 +120,7 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """Return the options for Spark's Kafka source.
+    """Return the options for Spark's Kafka source, with at most `records` records in a batch.
 
     `maxOffsetsPerTrigger` limits offsets, which is a limit in records unless a transaction ends inside the batch.
     """
@@ -124,16 +135,16 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits finished offsets of the checkpoint to a consumer group; a failure is printed and has no consequences."""
+    """Commits the offsets of finished batches to a consumer group, so that monitors show the lag. A failure is only
+    printed.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._checkpoint = folder, Checkpoint(folder.checkpoint)
         self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
-        """Commit the offsets of the last finished batch to the group if the commit log has grown since the last
-        call.
-        """
+        """Commit the offsets of the last finished batch to the group if a batch has finished since the last call."""
         finished = self._checkpoint.decided()
         if finished is None or finished == self._committed:
             return

@@ -14,7 +14,7 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        """The file with the scenario and the versions of the programs that ran it."""
+        """The file with the scenario, and with the versions of labkit, PySpark and Python that ran it."""
         return self.path / "config.json"
 
     @property
@@ -23,12 +23,16 @@ class RunFolder:
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
-        """The place to which the checkpoint was moved after the nth crash, so that people can still look into it."""
+        """The folder to which the checkpoint was moved after the crash with this number, so that people can still
+        look into it.
+        """
         return self.path / f"checkpoint-{crash}"
 
     @property
     def final(self) -> Path:
-        """The last value of each key if there are too many for a verdict: one JSON object, sorted by key."""
+        """The file with the last value of each key, one JSON object sorted by key, if the verdict would be too long
+        with them.
+        """
         return self.path / "final.json"
 
     @property
@@ -38,12 +42,14 @@ class RunFolder:
 
     @property
     def history(self) -> Path:
-        """The rows that an outside reader could have seen and the reader's looks, in order, one JSON line each."""
+        """The file of all rows that an outside reader could have seen and the moments at which one looked, a JSON
+        line each.
+        """
         return self.path / "history.jsonl"
 
     @property
     def moments(self) -> Path:
-        """The times at which rows of the history became visible, if known; runs of earlier versions lack the file."""
+        """The file with the times at which the rows of the history became visible; runs of earlier versions lack it."""
         return self.path / "moments.jsonl"
 
     @property
@@ -62,14 +68,17 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of this run's store: a database file for sqlite, a folder for files; for other stores only
-        its name.
+        """The location of this run's store, by the store's name: a database file for sqlite, a folder for files.
+
+        For a store in a server it is only a name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     @property
     def source(self) -> Path:
-        """The location of the data about the topic that feeds this run, if its source is Kafka."""
+        """The folder with the name of the topic that feeds this run and the partition of each word, if its source
+        is Kafka.
+        """
         return self.path / "source"
 
     @property
@@ -80,9 +89,9 @@ class RunFolder:
         return self.path / "outside"
 
     def reached(self, driver: int) -> Path:
-        """The evidence that the nth driver reached its failpoint."""
+        """The file in which a process of the driver with this number recorded that it reached its failpoint."""
         return self.path / f"reached-{driver}.json"
 
     def driver_log(self, driver: int) -> Path:
-        """The output of the nth driver, its JVM and its workers."""
+        """The log of the driver with this number: its own output and that of its JVM and workers."""
         return self.path / f"driver-{driver}.log"

@@ -1,8 +1,7 @@
-"""Run Spark's memory sink without a checkpoint, read its table inside the driver, and list the files left after a
-kill.
+"""Run Spark's memory sink, read its table inside the driver, kill the driver, and list the files that remain.
 
-The memory table is a list in the driver and no store. Spark puts the query's own checkpoint into a temporary
-folder that no later driver knows.
+The memory table is no store but a list in the driver, and Spark puts the query's checkpoint into a temporary folder
+that no later driver knows.
 """
 
 from dataclasses import dataclass
@@ -25,23 +24,26 @@ if TYPE_CHECKING:
 
 TABLE = "counts"
 MEMORY: Final = "memory"
-"""The name of the query."""
+"""The name of the query that writes the memory table."""
 
 
 @dataclass(frozen=True)
 class Life:
-    """One driver: the last rows of its memory table, as (offset, word, count), and the signal that killed it."""
+    """The result of one driver: the last rows of its memory table, as (offset, word, count), and the signal that
+    killed it.
+    """
 
     rows: list[tuple[int, str, int]]
     signal: int
     left: list[str]
-    """The files, other than driver logs, that exist after every process is dead."""
+    """The files, except driver logs, that still exist after every process has been killed."""
 
 
 def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
-    """Run one driver with the memory table from its start to its SIGKILL, with `patience` in seconds.
+    """Run one driver with the memory table until it has counted all records, kill it, and return the result.
 
-    Raises `JobFailed` if the driver fails or reports no table.
+    `number` goes into the name of its log, and `patience` is in seconds. Raises `JobFailed` if the driver fails or
+    reports no table.
     """
     task = DriverTask(
         master=f"local[{PARTITIONS + 1}]", profile="small", active=1, archive=True, queries=[], memory=True
@@ -76,7 +78,9 @@ def live(folder: Path, number: int, tell: Tell, patience: float) -> Life:
 
 
 class MemoryQuery:
-    """The running count of the three default records into a memory table; it ends after all records are counted."""
+    """The word count of the three default records with Spark's memory sink; it ends after it has counted all of
+    them.
+    """
 
     name: str = MEMORY
 
@@ -92,7 +96,9 @@ class MemoryQuery:
         self._spark, self._query = spark, writer.trigger(availableNow=True).start()
 
     def poll(self) -> Ended | None:
-        """Report the table and return `Ended` if the query has ended, else None. Raises the query's error."""
+        """If the query has ended, report its table and return `Ended`; otherwise return None. Raises the query's
+        error.
+        """
         if self._query.isActive:
             return None
         error = self._query.exception()

@@ -1,8 +1,8 @@
-"""Determine when the rows of a run became visible: exactly if the store records it, otherwise as bounds.
+"""Determine when the rows of a run became visible: exactly if the store records it, otherwise as a time interval.
 
-A row that was visible after a kill became visible before it, and every other row after it. A row of batch N
-cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never holds
-rows back, it is visible before `commits/N`. Moments are in seconds since the epoch, by the clocks of this
+A row that a reader found right after a kill became visible before that kill, and every other row after it. A row of
+batch N cannot be visible before `offsets/N` was written or before its driver's query started; if the sink never
+holds rows back, it is visible before `commits/N`. Times are in seconds since the epoch, by the clocks of this
 machine and of the store's server.
 """
 
@@ -24,12 +24,14 @@ from labkit.spark.options import CheckpointFate
 from labkit.stores.contract import Clocked, Shown, Store
 
 MOST_WAITING = 10_000
-"""The largest number of pre-committed rows at a crash whose moments are kept."""
+"""The largest number of pre-committed, still hidden rows at a crash whose times are kept."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The events of a run between which its rows must have become visible, for stores that do not record the times."""
+    """The times of events in a run, from which follows when its rows became visible, for stores that do not record
+    it.
+    """
 
     begun: float | None
     ended: float
@@ -40,10 +42,13 @@ class Frame:
     noted: Mapping[int, float]
     """The time at which `commits/N` was written, by batch; empty if rows may become visible after it."""
     started: Mapping[int, float] = field(default_factory=dict)
-    """The time at which each driver's query started, by driver number; no incarnation starts before its driver."""
+    """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return the times of a row, or bounds for them; `place` is the row's position in the history, from 0."""
+        """Return the times that the store recorded for a row, or otherwise bounds for them.
+
+        `place` is the row's position in the history, from 0, and `shown` has the recorded times.
+        """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
 
@@ -69,10 +74,11 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Bound the moments of all rows of an ended run, write them into its folder, and return what follows from them.
+    """Find out when each row of an ended run became visible, write that into the run's folder, and draw two
+    conclusions.
 
-    The explanation gets the time of the refuting row, in seconds since the run began. The exposure says for how
-    long readers could have read something wrong.
+    The explanation gets the time of the first row that no failure-free run could have shown, in seconds since the
+    run began. The exposure says for how long readers could have read something wrong.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -87,7 +93,10 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """Return the frame of a run that ended at `ended`. The crash of an executor has no reading and bounds nothing."""
+    """Return the times of the events in a run that ended at the time `ended`.
+
+    An executor's crash is left out, because no reader looked after it.
+    """
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
     killed = [crash.get("killed_at") for crash in run.crashes if not crash.get("executor")]
@@ -108,7 +117,7 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return by offset when records with pre-committed rows that are still invisible were pre-committed.
+    """Return for each offset since when its row has been pre-committed and hidden.
 
     Return None if the store does not know, or if there are more than `MOST_WAITING` such rows.
     """
@@ -135,9 +144,10 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """Return for how long readers could have read wrong or late values. `shown` are the bounded moments of the rows.
+    """Return for how long readers could have read wrong or late values.
 
-    If `ready` is None, the rows pre-committed before a crash are unknown, so no waiting time is computed.
+    `shown` are the times of the rows. If `ready` is None, nobody knows which rows were pre-committed before a
+    crash, so the result has no waiting time.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -146,7 +156,7 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write into a file when each row was written and when it became readable.
+    """Write a file with the times at which each row was written and became readable, as JSON lines.
 
     Consecutive rows with the same times get one line, which has the number of the first of them.
     """

@@ -1,4 +1,4 @@
-"""The outcome of a run: the value that a notebook and the command line show, read from the run's record and folder."""
+"""The outcome of a run, as a notebook and the command line show it. It reads the run's record and folder."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that has ended and has been judged, as a notebook and the command line show it."""
+    """A run that has ended and has been judged. A notebook shows it as a card, and `print` as a few lines."""
 
     record: RunRecord
 
@@ -51,7 +51,9 @@ class Outcome:
 
     @property
     def seen(self) -> str:
-        """The values that an outside reader could have seen, in order, with the moments of the crashes, as text."""
+        """The values that an outside reader could have seen, in order, and the crashes between them, as one line of
+        text.
+        """
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
@@ -63,7 +65,9 @@ class Outcome:
         return Outside(self.record.folder.outside).sent()
 
     def done_and_left(self) -> list[tuple[Record, int, int]]:
-        """Return for every order how often its mail was sent, and how many of its rows a reader finds in the end."""
+        """Return for every order of the job `shop` the number of its mails and the number of its rows that readers
+        see in the end.
+        """
         sent = Counter(mail.offset for mail in self.mails())
         written = Counter(row.offset for row in self.rows())
         if self.record.scenario.strategy.facts.replaces:
@@ -72,12 +76,14 @@ class Outcome:
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
+        """The evidence of every crash: failpoint, batch, signal, and the checkpoint's files when the process was
+        killed.
+        """
         return self.record.crashes
 
     @property
     def simulated(self) -> "Player":
-        """The run's scenario in the simulator, opened at the same failpoint.
+        """A player with the same scenario in the simulator, opened at the same failpoint.
 
         Raises `InvalidInput` if the simulator does not model the scenario.
         """

@@ -1,6 +1,6 @@
-"""Prepare a run: check its scenario and the services it needs, create its folder, and fill its source.
+"""Prepare a run: check its scenario and the services it needs, create its folder, and fill its input topic.
 
-`resume` continues a run whose runner was stopped.
+`resume` continues a run whose process was stopped.
 """
 
 import json
@@ -28,7 +28,7 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check everything that a run needs, and create its folder, by default `fresh_folder`.
+    """Check everything that a run needs, create its folder, by default a new one below `runs`, and return the run.
 
     Raises `InvalidInput` for a bad input and for a folder that exists already or is not writable, and
     `ServiceUnavailable` if Java or a server is missing.
@@ -38,7 +38,10 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Create the folders of several runs as `prepare` does, after the checks of all of them have passed."""
+    """Check several scenarios, given by the folders of their runs, then create all folders and return the runs.
+
+    Raises the errors of `prepare` before any folder exists.
+    """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
         check_input(run.scenario)
@@ -85,7 +88,7 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the run in the folder of a stopped runner, ready to continue with its next driver.
+    """Return the unfinished run in a folder whose process was stopped, ready to continue with its next driver.
 
     Raises `InvalidInput` for a run that is finished, damaged, or cannot be resumed.
     """

@@ -1,6 +1,7 @@
-"""Tell people about running drivers: one phrase for every event, and the functions that can receive events.
+"""Show people the progress of running drivers: a short phrase for every event, and functions that print it.
 
-`words` matches on all events, so an event without a phrase fails the type check. Progress decides nothing.
+`words` matches on all events, so that the type check fails for an event without a phrase. Nothing here affects a
+run.
 """
 
 from collections.abc import Callable
@@ -34,13 +35,14 @@ from labkit.host.processes.events import (
 )
 
 Tell = Callable[[AnyEvent], None]
-"""A function that receives every event and shows progress."""
+"""A function that receives every event of the drivers, for example to print it."""
 
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """Return an event as a short phrase for people. `query` replaces the query's name if that would mean nothing
-    to them.
+    """Return a short phrase for people about an event, such as `append: reached its failpoint`.
+
+    `query` replaces the query's name if that name would mean nothing to them.
     """
     if isinstance(event, QueryEvent):
         return f"{query or event.query}: {_of_query(event)}"
@@ -123,15 +125,17 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
 
 @takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
-    """Print one line for every event."""
+    """Print the event's phrase as a line of its own."""
     print(words(event), flush=True)
 
 
 @takes("lab.in_place(event)")
 def in_place(event: AnyEvent) -> None:
-    """Print every event over the line of the event before it, for a notebook in which many runs go on at once."""
+    """Print the event's phrase over that of the event before, because a notebook with many runs would fill with
+    lines.
+    """
     print(f"\r{words(event):<70.70}", end="", flush=True)
 
 
 def silent(_event: AnyEvent) -> None:
-    """Ignore the event."""
+    """Do nothing with the event: the observer of a run that should print nothing."""

@@ -1,6 +1,6 @@
-"""The record of a run: every result of an ended run as one value, from which reports, diagrams and cards are made.
+"""The record of a run: all results in one value, from which reports, diagrams and notebook cards are made.
 
-A history may be millions of rows long; the record of a long run reads it row by row from the run's folder.
+The rows of a long run stay in the history file in its folder, and the record reads them one at a time.
 """
 
 import hashlib
@@ -19,40 +19,47 @@ from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
 
 MOST_KEYS = 1_000
-"""The number of keys up to which a verdict contains their last values; more go into a file of their own."""
+"""The largest number of keys whose last values are part of the verdict; with more keys they are in a file of their
+own.
+"""
 
 _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run that has ended and has been judged. The rows of a long run are only in the history file of its folder."""
+    """The results of a run that has ended and has been judged.
+
+    The rows of a long run are not in memory but in the history file of the run's folder.
+    """
 
     scenario: Scenario
     folder: RunFolder
     verdict: Verdict
     crashes: Sequence[Mapping[str, Any]] = ()
-    """The evidence of every crash: point, batch, signal, and the checkpoint's files at that moment."""
+    """The evidence of every crash: failpoint, batch, signal, and the checkpoint's files when the process was killed."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """The durations of the run's phases in seconds, by name."""
     drivers: int = 1
     """The number of drivers that were started."""
     hidden: Sequence[Observation] = ()
-    """The rows that at the end are still in undecided transactions."""
+    """The rows in transactions that were still open or undecided at the end, so no reader sees them."""
     files: Sequence[str] = ()
     """The files of the checkpoint at the end."""
     released: bool = False
-    """Whether the rows were deleted from their server, so that only the history file still has them."""
+    """Whether the rows have been deleted from their server; then only the history file has them."""
     explanation: Explanation | None = None
-    """Whether failure-free runs can explain what readers saw; None if this was not examined."""
+    """Whether some run without failures shows readers the same rows; None if this was not examined."""
     exposure: Exposure | None = None
     """For how long readers could have read something wrong; None if the history is too long."""
     kept: Sequence[Seen] | None = field(default=None, repr=False)
-    """The events of a short history; None for a long one, which is only in the folder."""
+    """The rows and readings of a short history; None for a long one, which is only in the run's folder."""
 
     @property
     def events(self) -> Iterator[Seen]:
-        """The rows that an outside reader could have seen, in order, with the moments at which a reader looked."""
+        """Every row that an outside reader could have seen, in order, and between them the moments at which a
+        reader looked.
+        """
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property
@@ -105,10 +112,10 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return the last value of every key as the content of its own file; None if there are few keys.
+    """Return a JSON file with the last value of every key, or None if the verdict itself lists them (`MOST_KEYS`).
 
-    The JSON is in UTF-8, sorted and without spaces, so that an independent count of the words can be compared
-    by digest.
+    The JSON is in UTF-8, sorted and without spaces, so that its digest can be compared with that of an independent
+    count.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

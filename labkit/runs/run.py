@@ -1,7 +1,6 @@
 """One run in progress: its scenario, its folder, and the evidence of its crashes so far.
 
-`labkit.runs.prepare` creates it, `labkit.runs.conduct` drives it, and `labkit.runs.conclude` turns it into a
-`RunRecord`.
+`prepare` creates it, `conduct` drives it, and `conclude` turns it into a `RunRecord` (modules of `labkit.runs`).
 """
 
 import json
@@ -30,25 +29,25 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One scenario in progress in its folder. After its end and its judgement, a `RunRecord` replaces it."""
+    """A run that has not been judged yet; `conclude` replaces it by a `RunRecord`."""
 
     scenario: Scenario
     folder: RunFolder
     drivers: int = 0
     crashes: list[dict[str, Any]] = field(default_factory=list)
     readings: list[tuple[str, int]] = field(default_factory=list)
-    """The moments at which a reader looked: their names, each with the number of rows visible then."""
+    """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
     ready: dict[int, Span] | None = field(default_factory=dict)
-    """When rows that were invisible at a crash had been pre-committed, by the offset of their record; None if
-    unknown.
-    """
+    """The times at which the rows that a crash left hidden were pre-committed, by offset; None if unknown."""
     started: dict[int, float] = field(default_factory=dict)
-    """When each driver's query started after its recovery, in seconds since the epoch, by the driver's number."""
+    """The time, in seconds since the epoch, at which each driver's query started after its recovery, by driver
+    number.
+    """
     error: LabError | None = None
     ended: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     keep_store: bool = False
-    """Whether rows in a server stay there after the verdict."""
+    """Whether the run's rows stay in their server after the verdict."""
     port: int | None = None
     """The port of the server that feeds this run if its source is a socket."""
 
@@ -72,7 +71,7 @@ class Run:
         return open_store(self.scenario.store, self.folder.store(self.scenario.store))
 
     def query_task(self) -> QueryTask:
-        """Return the task of the run's next driver."""
+        """Return the description of this run's query for its next driver."""
         driver = self.drivers + 1
         armed = None
         if self.next_crash is not None:
@@ -92,34 +91,35 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Return whether the line server may send now: to the first driver after its empty first batch, else at
-        once.
+        """Return whether the line server may send lines to the current driver now.
 
-        The first driver gets its lines between two plans, so that one batch contains all of them. A later
-        driver must find lines when it plans its first new batch; otherwise it plans a batch that ends before it
-        begins, and Spark stops with "Offsets committed out of order".
+        The first driver gets its lines after its empty first batch, between two plans, so that one batch contains
+        all of them. A later driver must find lines when it plans its first new batch; otherwise it plans a batch
+        that ends before it begins, and Spark stops with "Offsets committed out of order".
         """
         first_is_over = 0 in Checkpoint(self.folder.checkpoint).commit_log()
         return self.drivers > 1 or (first_is_over and between_plans())
 
     def portions(self) -> list[list[str]]:
-        """Return the lines for each driver of a socket run: one batch for every driver that is killed, the rest
-        for the last.
+        """Return the lines that each driver gets from the socket, as JSON.
+
+        A driver that will be killed gets one batch, and the last driver gets the rest.
         """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """Move the checkpoint aside after a crash if the scenario deletes it and it has not been moved already."""
+        """Move the checkpoint aside after a crash if the scenario deletes it, unless an earlier call has done so."""
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write the evidence so far into the folder, so that a stopped run can be resumed.
+        """Write the evidence so far into the run's folder, so that a later process can resume the run if this one
+        is stopped.
 
-        `end` describes the checkpoint after the last driver.
+        `end` describes the checkpoint after the last driver, if that has ended.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,
@@ -132,8 +132,9 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load the evidence that a stopped runner wrote, if there is any. Raises `InvalidInput` if the file is
-        damaged.
+        """Load the evidence that an earlier process wrote before it was stopped, if there is any.
+
+        Raises `InvalidInput` if the file is damaged.
         """
         path = self.folder.evidence
         if not path.exists():

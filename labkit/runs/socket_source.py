@@ -1,7 +1,7 @@
-"""Time the lines of a socket source: when a query plans its batches, and whether it has read all lines.
+"""Choose the times at which lines are sent to a socket source, so that each batch has a known content.
 
-Spark's socket source puts into a batch the lines that arrived before its plan. Therefore plans happen at known
-moments, and lines are sent between them.
+Spark's socket source puts into a batch the lines that arrived before it planned the batch. Therefore plans happen
+at known times, and lines are sent between them.
 """
 
 import time
@@ -13,21 +13,25 @@ if TYPE_CHECKING:
     from labkit.spark.checkpoint import Checkpoint
 
 PLANNED_EVERY = 2
-"""Seconds between two plans. Spark plans at every multiple of them since 1970 (ProcessingTimeExecutor)."""
+"""The seconds between two plans of a batch. Spark plans at every multiple of them since 1970
+(ProcessingTimeExecutor).
+"""
 
 
 def just_planned() -> bool:
-    """Return whether the next plan is far enough away that a query which connects now has its lines by then."""
+    """Return whether a plan has only just passed, so that a query which connects now has its lines before the next
+    one.
+    """
     return _passed() < 0.2
 
 
 def between_plans() -> bool:
-    """Return whether the plans before and after are so far away that lines sent now arrive in one batch."""
+    """Return whether now is the middle between two plans, so that lines sent now arrive in one batch."""
     return 0.4 < _passed() < 0.6
 
 
 def _passed() -> float:
-    """Return the fraction of the time between two plans that has passed."""
+    """Return the fraction (0 to 1) of the time between two plans that has passed since the last one."""
     return time.time() % PLANNED_EVERY / PLANNED_EVERY
 
 
@@ -46,7 +50,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether the query has read all lines, according to its latest progress."""
+        """Return whether a query has read all lines, according to its latest progress report."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

@@ -1,7 +1,7 @@
-"""Show one changing line for a run that a person waits for: its stage, the seconds, and a progress bar.
+"""Show a notebook's user one changing line while a run goes on: its stage, the seconds, and a progress bar.
 
 Drivers report events from threads of their own, but only the cell's own thread can change a notebook's output.
-Therefore `tell` only stores an event, and the runner's heartbeat shows it.
+Therefore `tell` only stores an event, and `beat`, which the runner calls regularly, shows it.
 """
 
 import time
@@ -25,14 +25,16 @@ from labkit.runs.progress import Tell, silent
 from labkit.view.front_end import Line, is_kernel, is_watched, line
 
 STEPS = 5
-"""The number of steps of one driver: it starts, Spark is up, the job opens, it reaches its failpoint or end, it is
+"""The steps of one driver in the progress bar: process started, Spark up, job opened, failpoint or end reached,
 dead.
 """
 
 
 @dataclass
 class Watch:
-    """The progress of one run with `crashes` planned crashes, or of several `runs`, whose ends are counted."""
+    """Shows the progress of one run with `crashes` planned crashes in `line`; for several `runs` it counts those
+    that ended.
+    """
 
     line: Line
     crashes: int
@@ -50,7 +52,7 @@ class Watch:
 
     @property
     def of(self) -> int:
-        """The total number of steps."""
+        """The number of steps at which the progress bar is full."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: AnyEvent) -> None:
@@ -68,21 +70,26 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Show the progress if it has changed. The cell's own thread calls it several times a second."""
+        """Show the progress if its stage or second has changed. The cell's own thread calls this several times a
+        second.
+        """
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
             self.line.show(f"{now[0]}, {now[1]} s", self.done, self.of)
 
     def end(self, how: str = "took") -> None:
-        """Replace the line by one short sentence with the duration."""
+        """Replace the line by a final sentence such as `The run took 21 s.`, in which `how` is the verb."""
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
 
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return the step that the driver has reached and a phrase for it; None for an event that changes neither."""
+    """Return the number of the step that an event completes and a phrase for it, or None if the event changes neither.
+
+    `again` means that an earlier driver has been killed already.
+    """
     stage: tuple[int, str] | None = None
     match event:
         case DriverStarts():
@@ -110,10 +117,11 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield the function that receives events, and the heartbeat or None.
+    """Yield a function that receives a run's events, and a function to call regularly meanwhile, or None.
 
-    A given `tell` is used as it is. Otherwise a watched notebook shows one changing line, a notebook that a
-    program executes shows nothing, so that its output is always the same, and a terminal uses `elsewhere`.
+    The first is `tell` if the caller gave one. Otherwise a notebook in front of a user shows one changing line, a
+    notebook that a program executes shows nothing, so that its output is always the same, and a terminal uses
+    `elsewhere`.
     """
     if tell is not None:
         yield tell, None

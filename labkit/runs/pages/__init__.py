@@ -1,1 +1,1 @@
-"""Pages that show a recorded run to people, made from the run's record alone."""
+"""The pages, cards and diagrams that show a finished run to people, made from the run's record alone."""

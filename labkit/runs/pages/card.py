@@ -1,7 +1,7 @@
-"""Show a run as a small notebook card: the verdict, expected and actual rows, a reader's view, and folded details.
+"""Show a run as a small notebook card: verdict, expected and actual rows, a reader's view, and details to unfold.
 
-The card takes everything from the run's record and folder, and says "unknown" for data that is missing there.
-For a large run it shows the verdict alone.
+The card takes everything from the run's record and folder, and says "unknown" for data that is missing there. For a
+large run it shows the verdict alone.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from labkit.view.card import BAD, Card, Cell, Html, beside, code, fold, folds, i
 from labkit.view.timeline import Step
 
 SMALL = 100_000
-"""The size in bytes up to which a card reads a history, and up to which it reads an input."""
+"""The largest size in bytes of a history file, and of an input file, that a card reads."""
 MOST_RECORDS = 12
 MOST_FILES = 30
 MOST_BYTES_OF_A_FILE = 20_000
@@ -35,7 +35,7 @@ UNKNOWN = "unknown"
 
 
 def card(record: RunRecord) -> Card:
-    """Return the card of a run."""
+    """Return the notebook card of a finished run."""
     verdict = record.verdict
     tracks = seen.few(record.events) if _is_small(record.folder.history) else None
     key = seen.worth_seeing(tracks) if tracks else None
@@ -64,7 +64,7 @@ def card(record: RunRecord) -> Card:
 
 
 def _wrong(record: RunRecord) -> list[Html]:
-    """Return a paragraph about how long readers could have read something wrong.
+    """Return a paragraph about how long readers could have read something wrong, or no paragraph if they could not.
 
     The plain text leaves it out, because that text must be the same in every run.
     """
@@ -79,7 +79,9 @@ def _title(record: RunRecord) -> str:
 
 
 def _reason(record: RunRecord) -> str:
-    """Return the prediction's reason if the run came out as predicted, otherwise the judge's reason."""
+    """Return the reason of the verdict: the one written with the prediction if that came true, otherwise the
+    judge's.
+    """
     prediction = expected_of(record)
     if prediction is not None:
         expected, came_so = prediction
@@ -94,7 +96,7 @@ def _killed(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the table: a name, the expected count or value, and the actual one."""
+    """One line of the card's table: a row or key, its expected count or value, and the actual one."""
 
     name: str
     should: str
@@ -108,7 +110,9 @@ def _row(row: Row) -> tuple[str | Cell, ...]:
 
 
 def _rows(record: RunRecord) -> list[Row]:
-    """Return the table of expected and actual rows; empty if there are too many rows or the input is gone."""
+    """Return the lines of the table of expected and actual rows; none if there are too many rows or the input is
+    gone.
+    """
     expected = _expected(record)
     if expected is None or not _is_small(record.folder.history):
         return []
@@ -177,7 +181,7 @@ def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
 
 
 def _where(strategy: Strategy, point: str) -> str:
-    """Return a sentence with the failpoint and the step that this sink had completed there."""
+    """Return a sentence with the failpoint and the step of this sink that was complete there."""
     if point not in list(FailPoint):
         return f"{point}."
     reached = FailPoint(point)
@@ -205,7 +209,10 @@ def _files(record: RunRecord) -> Iterable[Html]:
 
 
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
-    """Return the last line of a checkpoint file, from the checkpoint of the nth crash if it was moved aside."""
+    """Return the last line of a checkpoint file, or `unknown` if it cannot be read.
+
+    If the checkpoint was moved aside, the file of the crash with this number is read.
+    """
     is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
     path = (record.folder.checkpoint if is_kept else record.folder.put_aside(nth)) / name
     try:

@@ -1,4 +1,4 @@
-"""Show the lines of a sink that write and commit, as an excerpt of its source."""
+"""Show the part of a sink's source that writes and commits rows, for learners."""
 
 import inspect
 from functools import cached_property
@@ -12,18 +12,18 @@ from labkit.view.card import bundle, framed, para
 from labkit.view.card import code as lines_of
 
 SHOWN = ("begin", "pre_commit", "gathered", "commit")
-"""The methods of a strategy that write and commit, in the order in which a batch calls them."""
+"""The names of a sink's methods that write and commit, in the order in which a batch calls them."""
 
 
 class Code:
-    """The excerpt of one sink, as a card and as text."""
+    """The part of one sink's source that writes and commits, which a notebook shows as a card."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
     @cached_property
     def text(self) -> str:
-        """The source of the class with only the methods that write and commit."""
+        """The source of the sink's class, reduced to the methods that write and commit."""
         sink = SINKS[self.strategy]
         own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
         head = inspect.getsource(sink).splitlines()[0]
@@ -57,7 +57,7 @@ class Code:
 
 
 def code(sink: str) -> Code:
-    """Return the excerpt of a sink's source by the sink's name. Raises `InvalidInput` for an unknown name."""
+    """Return the part of a sink's source that writes and commits. Raises `InvalidInput` for an unknown sink."""
     names = [each.value for each in Strategy]
     if name_in(sink, 'lab.code("append")') not in names:
         raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}")

@@ -1,4 +1,4 @@
-"""Draw the space-time diagram of a real run, with drivers, checkpoint and outside reader, from the run's evidence."""
+"""Draw the space-time diagram of a real run: lines of driver, checkpoint and outside reader, with the run's events."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,10 @@ def write_diagram(record: RunRecord) -> None:
 
 
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
-    """Return the diagram of a real run, from the evidence of its crashes and the visible rows and readings in order."""
+    """Return the space-time diagram of a real run.
+
+    `crashes` is the evidence of its crashes; `events` are the rows that became visible and the readings, in order.
+    """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
     for event in _shortened(events):
@@ -39,13 +42,13 @@ def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diag
 
 
 MOST_EVENTS = 200
-"""The number of observations of a real run above which the diagram leaves out the middle ones."""
+"""The number of visible rows above which a diagram leaves out the middle ones."""
 
 
 def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
-    """Yield the events without the middle rows of a long history, which one sentence with their number replaces.
+    """Yield the events without the middle rows of a long history; one sentence with their number replaces them.
 
-    Only the rows that are kept are held in memory.
+    Only the rows that remain are held in memory.
     """
     begun = skipped = rows = 0
     end: deque[Seen] = deque()

@@ -1,6 +1,6 @@
-"""Show the verdicts of all crashes as a grid of sinks by failpoints, in which each cell leads to its run.
+"""Show the verdicts of all crashes as a grid: a row for each sink and store, a column for each failpoint.
 
-A sign, a word and a shade show the verdict of a cell.
+Each cell shows its verdict as a sign, a word and a shade, and leads to its run.
 """
 
 import json
@@ -34,7 +34,10 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """One cell with its verdict. `run` is the name of the run's folder, or a trace for `labkit.lab.show`."""
+    """The verdict of one cell of the grid.
+
+    `run` is the name of the run's folder, or for a simulated run a trace for `labkit.lab.show`.
+    """
 
     cell: Cell
     guarantee: str
@@ -44,18 +47,20 @@ class Square(NamedTuple):
 
     @property
     def row(self) -> str:
-        """The name of the cell's row: sink, store and order of commits."""
+        """The label of the cell's row: sink, store and order of commits."""
         order = f", {self.cell.order.spoken}" if self.cell.order.spoken else ""
         return f"{self.cell.strategy} on {self.cell.store}{order}"
 
     @property
     def words(self) -> str:
-        """The verdict as sign and name."""
+        """The verdict as text: its sign and name, and `JUMPED` if a reader saw a value go back."""
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
 class VerdictGrid:
-    """Cells from one source (simulator or real runs), as a table of links, as a figure, and as lines of text."""
+    """A grid of verdicts, all simulated or all from real runs, as a table of links, as a figure, and as lines of
+    text.
+    """
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -63,7 +68,7 @@ class VerdictGrid:
         self._base = base
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
-        """Return the cell in the row and column with these labels. Raises `InvalidInput` if there is none."""
+        """Return the verdict in the row and column with these two labels. Raises `InvalidInput` if there is none."""
         cell_square = self._by_place().get(cell)
         if cell_square is None:
             rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
@@ -75,7 +80,7 @@ class VerdictGrid:
 
     @property
     def rows(self) -> list[str]:
-        """The row labels, in the order of the cells."""
+        """The labels of the rows, in the order in which the verdicts were given."""
         return list(dict.fromkeys(square.row for square in self.squares))
 
     @property
@@ -86,7 +91,7 @@ class VerdictGrid:
 
     @property
     def figure(self) -> "Figure":
-        """The grid as a picture: shade, sign and word in each cell."""
+        """The grid as a Matplotlib figure, with shade, sign and word of the verdict in each cell."""
         rows, points, places = self.rows, self.points, self._by_place()
         figure = chart(2.4 + 1.15 * len(points), 1.3 + 0.4 * len(rows))
         axes = figure.subplots()
@@ -109,8 +114,9 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return the grid as an HTML table; cells of real runs link to their reports, in folders below the URL
-        `beside`.
+        """Return the grid as an HTML table.
+
+        A cell of a real run links to its report, in the run's folder below the URL `beside`.
         """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
@@ -165,7 +171,7 @@ def _tile(across: int, down: int, shade: str, *, present: bool) -> Any:
 
 
 def simulated() -> VerdictGrid:
-    """Return the grid of every cell that the simulator models; each cell names its trace."""
+    """Return the grid of all crashes that the simulator models, each with the name of its simulated trace."""
     return VerdictGrid(list(_simulated()), "The simulator ran every cell.")
 
 
@@ -178,7 +184,9 @@ def _simulated() -> Iterator[Square]:
 
 
 def _able(store: str) -> Iterator[Strategy]:
-    """Yield the strategies that a modelled store can carry: a strategy that replaces values needs a store with keys."""
+    """Yield the strategies that a simulated store can carry; a strategy that replaces values needs a store with
+    keys.
+    """
     for strategy in Strategy:
         if not strategy.facts.replaces or STORES[store].keyed:
             yield strategy
@@ -222,8 +230,10 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write the grid of a folder's runs into the folder, as a page that opens without a network. Raises
-    `InvalidInput`.
+    """Write `grid.html`, with the grid of the runs in this folder, as a page that opens without a network; return
+    its path.
+
+    Raises the errors of `of_runs`.
     """
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))

@@ -1,4 +1,4 @@
-"""Find the prediction for a run, if the run is a cell of the grid."""
+"""Find the prediction that `expected.toml` has for a run, if the run has one crash and no special options."""
 
 from labkit.runs.expected import Cell, Expected, compared, expectations
 from labkit.runs.record import RunRecord
@@ -6,9 +6,7 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return the prediction for this run's cell of the grid, and whether it came true; None for a run outside the
-    grid.
-    """
+    """Return the prediction for a run and whether it came true; None if there is no prediction for such a scenario."""
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

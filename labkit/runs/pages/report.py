@@ -1,4 +1,4 @@
-"""Write the report of a run: one HTML file without scripts that opens offline, made from the run's record alone."""
+"""Write the report of a run: one HTML file that opens offline and without scripts, made from the run's record alone."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -17,7 +17,7 @@ MOST_STEPS = 40
 
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
-    """Write one page about one or more runs to `path`."""
+    """Write one HTML page about one or more runs to `path`; `lead` is its first sentence."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -31,7 +31,7 @@ def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Return the values of a run that the page templates show."""
+    """Return the values by name with which the templates fill a page about a run."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

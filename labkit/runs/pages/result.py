@@ -24,9 +24,10 @@ from labkit.view.timeline import Step, by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
-    """Return a run as HTML for a notebook; `prediction` is the learner's prediction, or None.
+    """Return a run as HTML for a notebook.
 
-    The fragment contains its style sheets, loads nothing from other hosts, and is complete even without its script.
+    `prediction` is the learner's guess of the verdict, or None, and `call` is the Python call that repeats the run.
+    The HTML contains its style sheets, loads nothing from other hosts, and is complete even without its script.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -64,13 +65,17 @@ def _chart(record: RunRecord) -> Any:
 
 
 def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
-    """Return the key of the first witness of any anomaly, or the first key if there is none."""
+    """Return the key to show in the chart: that of the first anomaly's witness, or the first key if there is no
+    anomaly.
+    """
     keys = (case.key for cases in verdict.witnesses.values() for case in cases)
     return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Yield every checkpoint file that decides about recovery, and whether it existed at each crash and at the end."""
+    """Yield the name of each checkpoint file, and for each crash and the end of the run whether the file existed
+    then.
+    """
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]

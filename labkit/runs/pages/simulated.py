@@ -15,7 +15,7 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Run the scenario of a real run in the simulator and return its steps.
+    """Run a real run's scenario in the simulator, and return the simulated steps.
 
     Raises `InvalidInput` if the simulator does not model the job, store or batch size, or if the input is too long.
     """

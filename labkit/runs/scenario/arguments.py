@@ -1,4 +1,4 @@
-"""Give a function that takes the options of a run a real signature and a docstring that lists them.
+"""Give a function with `**options` a signature and a docstring that list the options of a run.
 
 `help()` and tab completion read both.
 """
@@ -15,7 +15,11 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Decorate a function with `**options`: its signature and docstring list every option except those in `but`."""
+    """Return a decorator that lists the options of a run, except those in `but`, in a function's signature and
+    docstring.
+
+    The function itself takes them as `**options`.
+    """
 
     def named(function: FunctionT) -> FunctionT:
         options = [each for each in options_of(of) if each.keyword not in but]

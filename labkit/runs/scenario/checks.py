@@ -1,4 +1,4 @@
-"""Check which options of a run apply, which of them exclude each other, and whether the input fits them."""
+"""Check the options of a scenario: which of them apply, which exclude each other, and whether they fit the input."""
 
 from typing import TYPE_CHECKING
 
@@ -15,21 +15,25 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the requirement of an option that has an effect only after a crash; `when` is the clause for its
-    message.
+    """Return the requirement that a scenario has a crash, for an option that has an effect only after one.
+
+    `when` is the clause of the error message that says so.
     """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement of an option that only the jobs with the lab's own stateful processor support."""
+    """Return the requirement that the job uses the lab's own stateful processor.
+
+    `may` says in the error message what only such jobs may do.
+    """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
     )
 
 
 def stores_for(sink: Strategy) -> list[str]:
-    """Return the stores that can carry a sink."""
+    """Return the names of the stores with the capabilities that a sink needs."""
     return [store for store in STORES if _carries(sink, store)]
 
 
@@ -47,7 +51,10 @@ def check_capable(scenario: "Scenario") -> None:
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` for a failpoint that the sink never passes, or a recovery failpoint in the first driver."""
+    """Raise `InvalidInput` for a crash that cannot happen.
+
+    The sink never passes its failpoint, or its failpoint is in the recovery of the first driver, which has none.
+    """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
@@ -66,7 +73,7 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` for a cluster that is too small, or for a job that runs only in threads of this machine."""
+    """Raise `InvalidInput` for a cluster with too few cores, or for the job `socket`, which cannot run on a cluster."""
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:

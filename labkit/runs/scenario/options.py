@@ -1,4 +1,4 @@
-"""Extend `labkit.core.options` for the options of a run: crashes, and a place in the crash panel."""
+"""Define the options of a run on top of `labkit.core.options`: a list of crashes, and a field in the crash panel."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,20 +16,22 @@ DefaultT = TypeVar("DefaultT")
 
 @dataclass(frozen=True)
 class Part:
-    """The place of an option in the crash panel."""
+    """The field of an option in the crash panel."""
 
     label: str
     offers: Callable[["Scenario"], Sequence[str]] | None = None
-    """A function that returns the words that fit the parts before this one; None for free text."""
+    """Returns the words from which the user may choose, given a scenario with the options before this one; None for
+    free text.
+    """
     name: str = ""
-    """The part's name if it differs from the option's."""
+    """The name of this field if it differs from the option's name."""
     first: str = ""
     """The initial choice if it differs from the option's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option(options.Option[ValueT]):
-    """An option of a run."""
+    """An option of a run; `part` is its field in the crash panel, or None if the panel does not show it."""
 
     part: Part | None = None
 

@@ -59,10 +59,10 @@ _USUAL_TASKS = Need(
 
 @dataclass(frozen=True)
 class Scenario(Options):
-    """One run: a job over an input log, a sink on a store in an order of commits, and the planned crashes.
+    """The options of one run: a job over an input log, a sink on a store in an order of commits, and the crashes.
 
-    `crashes[n]` is armed in the driver after n crashes, and the driver after the last crash runs to the end.
-    The printed command names the options in the order of the fields.
+    The first driver dies at `crashes[0]`, the second at `crashes[1]`, and the driver after the last crash runs to
+    the end. The printed command names the options in the order of the fields.
     """
 
     VERB = "labkit run"
@@ -231,13 +231,13 @@ class Scenario(Options):
     )
 
     def batch_size(self, driver: int) -> int:
-        """Return the number of records in one micro-batch that the nth driver plans, from 1."""
+        """Return the largest number of records in one micro-batch of the driver with this number, from 1."""
         if driver == 1:
             return self.records_per_batch
         return self.later_records_per_batch or self.records_per_batch
 
     def tasks(self, driver: int) -> int:
-        """Return the number of tasks that write each batch of the nth driver, from 1."""
+        """Return the number of tasks that write each batch in the driver with this number, from 1."""
         if driver == 1:
             return self.partitions
         return self.later_partitions or self.partitions
@@ -249,7 +249,7 @@ class Scenario(Options):
 
     @cached_property
     def count(self) -> Count:
-        """The expected rows, computed without Spark."""
+        """The rows that the job should emit for the input, computed without Spark."""
         if self.job is Job.TOTALS:
             return Totals(self.input, self.records_per_batch)
         if self.job is Job.SHOP:
@@ -259,14 +259,14 @@ class Scenario(Options):
 
     @property
     def note(self) -> str:
-        """A sentence about a limit that the job itself sets to the verdict, whatever the sink does; empty if there
-        is none.
+        """A sentence about what the verdict cannot prove because of the job, whatever the sink does; empty for most
+        jobs.
         """
         return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
 
     @property
     def name(self) -> str:
-        """A short name for the run folder."""
+        """A short name of the scenario, for the name of the run's folder."""
         parts = [] if self.job is Job.RUNNING else [self.job.value]
         parts += [self.strategy.value, self.store]
         if self.order is not Order.NONE:
@@ -283,7 +283,7 @@ class Scenario(Options):
 
 
 def plan(**words: object) -> Scenario:
-    """Return a scenario from options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
+    """Return a checked scenario from options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
 
     Raises the errors of `Scenario.plan`.
     """
