@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch off the cyclic garbage collector for a block: states are tuples without cycles, and there are
-    millions of them.
+    """Switch off the cyclic garbage collector inside a block.
+
+    A search makes millions of states, which are tuples without cycles, so the collector would only cost time.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -1,9 +1,10 @@
-"""A search on several cores: the leader knows all states, and hands chunks of a level to idle helpers for expansion.
+"""A search on several cores: the leader keeps all states, and sends chunks of each level to idle helpers for expansion.
 
-Wide levels are split into chunks. The helpers are forked when the first wide level arrives, so they know the
-model and all codes so far; the leader sends them later codes, expands chunks itself while it has nothing to
-admit, and admits results in the order of the level. So counts, violations, traces and limits equal those of one
-process, whoever was faster. A helper ends when its pipe closes, whatever the leader died of.
+A level is the set of states with the same distance from the start. The leader numbers the values that occur in states
+(codes), and forks the helpers at the first wide level, so they know the model and all codes so far. It sends them later
+codes, expands chunks itself while it has nothing to admit, and admits results in the order of the level. So counts,
+violations, traces and limits equal those of one process, whichever helper was faster. A helper ends when its pipe
+closes, even if the leader was killed.
 """
 
 import gc
@@ -26,23 +27,27 @@ from labkit.sim.packing import News, compact
 
 MOST_CORES = 64
 WIDE = 600
-"""The size of the first level that is shared. Until then the leader learns codes that every helper would have to
-learn.
+"""The number of states in a level from which on the leader shares it with helpers, if no level was shared before.
+
+Waiting that long saves work, because each helper has to learn every code that is new after its fork.
 """
 _NARROW = 3
-"""Later levels are shared from `WIDE / _NARROW` states on; a smaller level is expanded faster than it is handed out."""
+"""After the first shared level, the leader shares levels of `WIDE / _NARROW` states or more.
+
+Smaller ones it expands faster alone.
+"""
 _PORTION = 256
-"""The size of the largest chunk; a level has at least a few chunks per process."""
+"""The largest number of states in a chunk."""
 _EACH = 3
-"""Chunks per process for small levels, so that slow processes simply take fewer."""
+"""The least number of chunks per process in a level, so that slow processes can take fewer of them."""
 _AHEAD = 2
-"""Chunks queued at a helper, so that it does not wait for the next one."""
+"""The most chunks that wait at one helper, so that it always has the next one at hand."""
 _PATIENCE = 0.2
-"""Seconds between two checks of the limits while only the helpers are busy."""
+"""Seconds between two checks of the search's limits while only the helpers have work."""
 
 
 class _Portion(NamedTuple):
-    """The states that a helper should expand, and the codes that it does not know yet."""
+    """One chunk of a level for a helper: the states to expand, and the codes that the helper does not know yet."""
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -52,9 +57,9 @@ class _Portion(NamedTuple):
 
 @contextmanager
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
-    """Provide a search for a block with this number of processes, which share levels of `wide` states or more.
+    """Provide a search on `cores` processes for a block; they share levels of at least `wide` states.
 
-    Raises `InvalidInput`.
+    Raises `InvalidInput` unless `cores` is from 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -70,14 +75,14 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """The leader's handle on one helper process."""
+    """One helper process, as the leader sees it: its pipe, and the chunks that it is working on."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
         self.pending: deque[int] = deque()
-        """The numbers of the chunks that it has not answered yet."""
+        """The numbers of the chunks that this helper has not answered yet, in the order of sending."""
         self.known_codes: list[int] = []
-        """For each part of a state, how many codes it knows."""
+        """For each component of a state, how many codes this helper knows."""
 
     def send(self, portion: _Portion) -> None:
         """Send a chunk. Raises `JobFailed` if the helper has ended."""
@@ -87,7 +92,7 @@ class Helper:
             raise self._died() from None
 
     def receive(self) -> Expansion:
-        """Return its next answer. Raises `JobFailed` if the helper has ended."""
+        """Return the helper's next answer. Raises `JobFailed` if the helper has ended."""
         try:
             expansion: Expansion = _read(self.pipe.recv_bytes())
         except (EOFError, OSError):
@@ -105,7 +110,7 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """One search, and the processes that share its levels."""
+    """A search whose levels are shared among several processes."""
 
     def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
         self.helpers: list[Helper] = []
@@ -130,7 +135,7 @@ class SharedSearch(Generic[StateT]):
         return search.result()
 
     def _advance(self) -> None:
-        """Process one level, as `Search.advance` does."""
+        """Process one level with the helpers; the result equals that of `Search.advance`."""
         search = self._search
         if not self.helpers:
             self._fork()
@@ -145,7 +150,7 @@ class SharedSearch(Generic[StateT]):
         search.finish_level()
 
     def _fork(self) -> None:
-        """Start the helpers. Each inherits the ends of all earlier pipes, and closes those that are not its own."""
+        """Start the helpers. A helper inherits the pipes of those before it, and closes them."""
         forking = multiprocessing.get_context("fork")
         self._own = Expander(self._search)
         codes, _ = self._search.packer.news([0] * self._search.packer.width)
@@ -161,7 +166,7 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Give each helper as much as it can take, but nobody a second chunk before everybody has one."""
+        """Send chunks to the helpers, at most `_AHEAD` to each; none gets a second one before all have one."""
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
                 if len(helper.pending) < most and self._sent < len(self._portions):
@@ -170,21 +175,21 @@ class SharedSearch(Generic[StateT]):
                     helper.pending.append(self._sent - 1)
 
     def _next(self) -> tuple[Sequence[int], bool, bool]:
-        """Return the next chunk of the level and how to expand it."""
+        """Return the states of the next chunk, and the two flags of `_Portion` that say how to expand them."""
         numbers = self._portions[self._sent]
         self._sent += 1
         search = self._search
         return compact(numbers), bool(search.stopped), search.are_often_met
 
     def _collect(self, seconds: float) -> bool:
-        """Take the helpers' answers that arrive within `seconds`, and return whether there were any."""
+        """Receive the helpers' answers that arrive within `seconds`, and return whether there were any."""
         ready = self._selector.select(seconds)
         for helper in (key.data for key, _ in ready):
             self._expansions[helper.pending.popleft()] = helper.receive()
         return bool(ready)
 
     def _admit(self) -> bool:
-        """Admit the next chunk if it is expanded, and return whether it was."""
+        """Admit the next chunk in the order of the level if its result is there, and return whether it was."""
         result = self._expansions.pop(self._admitted, None)
         if result is not None:
             self._search.admit(self._portions[self._admitted], result)
@@ -192,7 +197,7 @@ class SharedSearch(Generic[StateT]):
         return result is not None
 
     def _help(self) -> bool:
-        """Expand a chunk in this process if one is left, and return whether one was."""
+        """Expand one chunk in this process unless all are handed out, and return whether it did."""
         if self._sent == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
@@ -200,13 +205,13 @@ class SharedSearch(Generic[StateT]):
         return True
 
     def _await(self) -> None:
-        """Wait for a helper, and check the limits meanwhile."""
+        """Wait a moment for an answer of a helper; if none comes, check the search's limits."""
         if not self._collect(_PATIENCE) and not self._search.stopped:
             self._search.must_stop()
 
 
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
-    """Run a helper: answer each chunk until the pipe closes."""
+    """Be a helper: answer each chunk until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
     gc.disable()  # states are tuples and make no cycles
     for other in others:

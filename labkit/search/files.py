@@ -1,7 +1,7 @@
-"""The files of a search on Spark: one per kind, level and part, each complete or absent.
+"""The files of a search on Spark: one per kind, level and part. Each is complete or absent.
 
-A task that runs twice writes the same file twice, because the name determines the content, and each file is
-renamed into place once it is complete.
+A task that runs twice writes the same file twice, because the name determines the content, and each file is renamed
+into place once it is complete.
 """
 
 import os
@@ -17,7 +17,7 @@ from labkit.search.rows import Pairs
 
 
 class Files(NamedTuple):
-    """A folder that all tasks of one search see under the same path."""
+    """The folder of one search, which all its tasks see under the same path, and the files in it."""
 
     folder: str
 
@@ -48,15 +48,17 @@ class Files(NamedTuple):
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store the reached states sorted by the part that owns them: width and start positions first, then all
-        rows.
+        """Store the reached states in one file, sorted by the part that owns each.
+
+        The file begins with the width of a row and each part's start position, so that a part can load its own rows
+        alone.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Load the rows that one part's task left for another part; the rest of the file is not read."""
+        """Load the rows that the task of part `sender` stored for `part`, without reading the rest of the file."""
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()
             first, end = places[part : part + 2]
@@ -75,5 +77,5 @@ class Files(NamedTuple):
 
 
 def _own(path: Path) -> Path:
-    """Return a name that no other process of this host uses."""
+    """Return a temporary name beside this path that no other process of this host uses."""
     return path.with_name(f"{path.name}.{os.getpid()}")

@@ -1,18 +1,16 @@
-"""A search that outgrows one machine's memory: its states lie in files, in a number of parts, and Spark runs the
-tasks.
+"""A search for states that exceed one machine's memory: the states are in files, in parts, and Spark runs the tasks.
 
-A level takes two jobs. Each task of the first expands the states of one part, and writes all successors to one
-file, sorted by the parts that own them. Each task of the second collects the successors of its part, sorts
-them, and compares them with the sorted file of the part's known states; the new ones form its part of the next
-level. So the cost of a state does not depend on how many are known, provided that there are few levels and many
-states, and each task holds one part in memory. The driver processes levels that are too small for a task, with
-the same functions.
+A level, the states at the same distance from the start, takes two jobs. Each task of the first job expands the states
+of one part, and writes all successors to one file, sorted by the parts that own them. Each task of the second job
+collects the successors of its part, sorts them, and compares them with the sorted file of the part's known states; the
+new ones form its part of the next level. So the cost of a state does not depend on how many are known, provided that
+there are few levels and many states, and each task holds one part in memory. The driver processes levels that are too
+small for a task, with the same functions.
 
-A file has the same contents however often its task runs, so the death of an executor costs time and nothing
-else. All executors must see the folder under one path. The components of states have numbers (`Packer`), which
-the driver assigns after each level; a state with a new component waits for that, unpacked. Counts equal those
-of one core, and each trace is a shortest one, though not necessarily the same one. A limit ends a search
-between two levels.
+A file has the same contents however often its task runs, so the death of an executor costs time and nothing else. All
+executors must see the folder under one path. The components of states have numbers (`Packer`), which the driver assigns
+after each level; a state with a new component waits for its number in a separate file. Counts equal those of one core,
+and each trace is a shortest one, though not necessarily the same one. A limit ends a search between two levels.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,21 +37,24 @@ from labkit.spark.session import failures_in_one_sentence, session_for_a_block
 T = TypeVar("T")
 
 PREFIX = ".labkit-search-"
-"""The prefix of a search's folder. The process that holds the folder's lock is alive."""
+"""The prefix of a search's folder. The searching process holds a lock on the folder as long as it lives."""
 STATES_A_PART = 500_000
 """The largest number of states in a part: a few megabytes in its task."""
 STATES_A_TASK = 4_000
-"""The number of states that justifies one more task, which costs as much as expanding a few hundred states."""
+"""The number of states per task. A further task costs as much time as expanding a few hundred states."""
 ADMITTED_AS_ONE = 8
-"""The number of states compared with the known ones in the time that one expansion takes."""
+"""How many states can be compared with the known ones in the time in which one state is expanded."""
 _AT_ONCE = 4_096
-"""The number of states expanded together; duplicates among their successors are dropped before they get numbers."""
+"""The number of states that are expanded together; duplicates among their successors are then removed."""
 _JVM = Profile(("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"), {})
-"""States never pass through the JVM, which only distributes tasks and collects counts."""
+"""The settings of the driver's JVM.
+
+It can be small, because it only distributes tasks and collects counts, never states.
+"""
 
 
 class _Search(NamedTuple):
-    """The constants of a search for its tasks: the folder, the model, and the number of parts."""
+    """The constants of a search, which every task receives: the folder, the model, and the number of parts."""
 
     files: Files
     model: str
@@ -63,8 +64,10 @@ class _Search(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The parameters of one level for its tasks: bytes of a state number, open claims, and whether to check states
-    only.
+    """The parameters of one level, which every task receives.
+
+    `width` is the bytes of a state's number, `settled` the claims already violated, `unreached` the targets not reached
+    yet; `is_last` means to check the states without expanding them.
     """
 
     level: int
@@ -75,7 +78,7 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """A task's report on an expanded part; `waiting` are states that have no numbers yet."""
+    """The result of expanding one part of a level; `waiting` counts successors without a number so far."""
 
     part: int
     generated: int
@@ -88,7 +91,7 @@ class _Expanded(NamedTuple):
 def explore_on_spark(
     model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state of a registered model, or every class of equivalent states.
+    """Visit every state of a registered model, or one of each class of equivalent states, on a Spark master.
 
     Raises `InvalidInput`, `JobFailed`, `ServiceUnavailable`.
     """
@@ -109,7 +112,7 @@ def explore_on_spark(
 
 
 class Levels:
-    """The driver's side of a search, one level after the other."""
+    """The driver's part of a search: it processes one level after the other."""
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -159,7 +162,7 @@ class Levels:
     def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
         """Check the states of a level and, unless it is the last one, expand them.
 
-        Returns how many successors were generated, and for each part how many have no numbers yet.
+        Returns how many successors were generated, and for each part how many of them cannot be stored as numbers yet.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
@@ -174,7 +177,7 @@ class Levels:
         return sum(one.generated for one in results), waiting
 
     def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
-        """Compare the states of a level with the known ones, and return how many are new in each partition."""
+        """Keep the successors of a level that are not known yet, and return how many are new in each part."""
         senders = [("sent", part) for part, size in enumerate(sizes) if size]
         senders += [("late", part) for part in waiting]
         self._run(
@@ -189,7 +192,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Run a function for these parts, as tasks or, if they have few states, in this process."""
+        """Run a function for each of these parts: as Spark tasks, or in this process if they have few states."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -198,7 +201,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Keep one violating state for each claim, and drop the targets that have been reached."""
+        """Keep the first violating state of each claim, and cross off the targets that the level has reached."""
         for one in results:
             names = {name for name, _, _ in self._violations}
             self._violations += [(name, state, level) for name, state in one.broken if name not in names]
@@ -236,7 +239,7 @@ class Levels:
 
 
 class _Tools:
-    """One process's objects for all its tasks of one search: the model, and the codes that it has read so far."""
+    """The objects that a process shares among its tasks of one search: the model, and the codes read so far."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -246,7 +249,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Return these objects with all codes up to this level."""
+        """Return this object after it has read all codes up to this level."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -257,7 +260,7 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """The successors that one task finds from the states of one part."""
+    """The successors that one task computes from the states of one part."""
 
     def __init__(self, tools: _Tools, step: _Step) -> None:
         self.model, self.packer, self.step = tools.model, tools.packer, step
@@ -290,7 +293,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Expand the states of a part, and store their successors for the parts that own them."""
+    """Expand the states of a part, and store the successors, sorted by the parts that own them."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -314,7 +317,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Send the states that waited until all their components had numbers."""
+    """Store the successors that had to wait until all their components had numbers."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -323,8 +326,9 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the new states of a part in an order that does not depend on the senders' timing, and return their
-    number.
+    """Store the new states of a part for the next level, and return their number.
+
+    Their order does not depend on which sender was faster.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

@@ -1,9 +1,9 @@
-"""Sets of millions of large numbers as rows of bytes in sorted arrays: each set is one block of memory, or one file.
+"""Sets of millions of large numbers as sorted arrays of fixed-width rows: each set is one block of memory, or one file.
 
-Duplicates are detected late: the states that a level reached are sorted and compared with the sorted array of
-all known states (Stern and Dill, "Using Magnetic Disk Instead of Main Memory in the Murphi Verifier", 1998;
-Korf, "Delayed Duplicate Detection", 2003). Numbers are stored in big-endian order, so rows sort like their
-numbers, and a wider row of the same number merely begins with more zeros.
+Duplicates are detected late: the states that a level reached are sorted and compared with the sorted array of all known
+states (Stern and Dill, "Using Magnetic Disk Instead of Main Memory in the Murphi Verifier", 1998; Korf, "Delayed
+Duplicate Detection", 2003). Numbers are stored in big-endian order, so rows sort like their numbers, and a wider row of
+the same number merely begins with more zeros.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,42 +22,42 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 def width_of(bits: int) -> int:
-    """Return the bytes needed for a number of this many bits."""
+    """Return how many bytes a number of this many bits needs."""
     return max(1, -(-bits // 8))
 
 
 def keys(numbers: Iterable[int], width: int) -> Keys:
-    """Pack these numbers, in this order."""
+    """Return an array with one row of `width` bytes per number, in the same order."""
     written = b"".join([number.to_bytes(width, "big") for number in numbers])
     return np.frombuffer(written, f"S{width}")
 
 
 def numbers(rows: Keys) -> list[int]:
-    """Unpack the numbers. `tolist` would drop trailing zeros."""
+    """Return the numbers in the rows. `tolist` is no alternative, because it drops trailing zero bytes."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
 
 def paired(width: int) -> "np.dtype[np.void]":
-    """Return the dtype of a row of two numbers with this many bytes each."""
+    """Return the dtype of a row with a state and its parent, each a number of `width` bytes."""
     return np.dtype([("state", f"S{width}"), ("parent", f"S{width}")])
 
 
 def pairs(states: Keys, parents: Keys) -> Pairs:
-    """Pack states and their parents into rows of this width."""
+    """Return one array of states and their parents, row by row."""
     rows = np.empty(len(states), paired(states.itemsize))
     rows["state"], rows["parent"] = states, parents
     return rows
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays, widening all rows to this number of bytes, which none may exceed."""
+    """Concatenate arrays after widening their numbers to `width` bytes; none may be wider already."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
 
 def widened(rows: Keys, width: int) -> Keys:
-    """Return the same numbers in rows of this many bytes, which must not be fewer."""
+    """Return the same numbers in rows of `width` bytes. The rows may not be wider already."""
     had = rows.itemsize
     if had == width:
         return rows
@@ -76,7 +76,10 @@ def first_of_each(rows: Pairs) -> Pairs:
 
 
 def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
-    """Return all known states and the new ones among those reached, both sorted and without duplicates."""
+    """Merge the states reached by a level into those visited before.
+
+    Returns all states visited so far, and the rows of the new ones; both are sorted and without duplicates.
+    """
     reached = first_of_each(reached)
     states = np.ascontiguousarray(reached["state"])
     places = np.searchsorted(visited, states)
@@ -87,7 +90,7 @@ def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
 
 
 def parent(level: Pairs, number: int) -> int:
-    """Return the parent of a state in this sorted array."""
+    """Return the parent of state `number`, found in the sorted rows of its level."""
     states = level["state"]
     place = np.searchsorted(states, keys([number], states.itemsize))
     (result,) = numbers(level["parent"][place])
@@ -95,7 +98,10 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return the part that owns each number; it depends on the number alone, however wide its row is."""
+    """Return for each state the part that owns it, from 0 to `parts` - 1.
+
+    It depends on the number, not on the row's width.
+    """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
     mixed = np.zeros(len(states), np.uint64)
@@ -105,7 +111,7 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Sort rows by the part that owns them, and return the start and end positions of each part's rows."""
+    """Return the rows sorted by the part that owns them, and the positions at which each part's rows start and end."""
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))
