@@ -1,4 +1,4 @@
-"""Sink strategies over stores: one module per strategy, with its name, and its facts in `labkit.core.strategies`.
+"""Sink strategies that write to any store: one module per strategy. Their facts are in `labkit.core.strategies`.
 
 Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain
 tests.
@@ -18,7 +18,7 @@ __all__ = ["SINKS", "Coordinator", "Sink", "Vote", "check_capability", "coordina
 
 
 SINKS: dict[Strategy, SinkClass] = {strategy: import_module(f"{__name__}.{strategy}").SINK for strategy in Strategy}
-"""The class that writes so, for every strategy: `SINK` of the module with the strategy's name."""
+"""The sink class of every strategy: `SINK` in the module with the strategy's name."""
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
@@ -41,7 +41,10 @@ def coordinate(
     log: Path,
     reach: Reach = pass_by,
 ) -> Coordinator:
-    """Return the coordinator of one query in this process, over a store that it opens. Raises `InvalidInput`."""
+    """Open the store and return the coordinator that commits one query's batches in this process.
+
+    Raises `InvalidInput`.
+    """
     check_capability(strategy, store)
     sink = SINKS[strategy](open_store(store, location), query, incarnation, log, reach)
     return DecisionOrder(sink) if order is Order.DECISION else EngineOrder(sink)

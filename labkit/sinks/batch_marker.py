@@ -15,18 +15,18 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """The sink that careful Spark users write in foreachBatch."""
+    """A sink that writes a batch and its marker in one transaction, as careful Spark users do in foreachBatch."""
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Hand the rows to the driver; the task writes nothing."""
+        """Return a vote that carries the rows to the driver; the task itself writes nothing."""
         kept = tuple(rows)
         return Vote(handle, kept) if kept else None
 
     @contextmanager
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
-        """Open the one transaction with all rows and the marker; it commits when the block ends."""
+        """Write all rows and the batch's marker in one transaction, which commits when the block ends."""
         # A batch without rows sets no marker: there is nothing that a replay could
         # write twice.
         if not votes or self.store.has_marker(self.query, batch):

@@ -1,8 +1,8 @@
-"""The contract of a sink strategy: pre-commit in a task, commit on the driver, resolve the remains of a crash.
+"""The contract of a sink strategy: pre-commit in a task, commit on the driver, resolve what a crash left behind.
 
-The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit,
-recoverAndAbort). A strategy knows its store's protocol, and neither Spark, nor checkpoints, nor the commit
-order, which belongs to `labkit.sinks.coordinator`.
+The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit, recoverAndAbort).
+A strategy uses its store's protocol. It knows neither Spark nor checkpoints, and the commit order belongs to
+`labkit.sinks.coordinator`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Vote(NamedTuple):
-    """A participant's yes: one task's message to the coordinator after its pre-commit.
+    """A task's yes vote: the message that it sends to the coordinator after its pre-commit.
 
     `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
     (batch_marker); otherwise it is empty, because the rows are in the store already.
@@ -42,10 +42,9 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery on one in-doubt transaction or log, with the sentence that reports it.
+    """One step of recovery: how to finish or drop one undecided transaction or log, and the sentence that reports it.
 
-    `carry_out` returns None, or another sentence if the step turns out to be impossible forever because a store
-    broke its promise.
+    `carry_out` returns None, or another sentence if the step can never succeed because a store broke its promise.
     """
 
     sentence: str
@@ -54,7 +53,7 @@ class Resolution(NamedTuple):
 
 @dataclass
 class Sink(ABC, Generic[StoreT]):
-    """One strategy on one store for one query.
+    """Base class of the sinks: one strategy, writing one query to one store.
 
     `log` is the sink's own folder beside the engine's checkpoint; `incarnation` numbers the query's drivers.
     """
@@ -70,28 +69,38 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write the rows of one task as far as the sink can promise; runs in the task. None means nothing to commit."""
+        """Write one task's rows without committing them, and return its vote; None if nothing is left to commit.
+
+        This runs in the task.
+        """
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a block around the commit, for a transaction that the driver keeps open meanwhile (batch_marker
-        only).
+        """Return a block around the commit.
+
+        In it, batch_marker keeps its one transaction open; other sinks do nothing.
         """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Make the batch visible; runs on the driver. Strategies whose rows are already visible do nothing."""
+        """Make the batch visible. This runs on the driver; strategies whose rows are visible already do nothing."""
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Before a task attempt begins, drop what earlier attempts of the task left open or prepared.
+        """Abort what earlier attempts of the same task left open or prepared; call this before an attempt begins.
 
         A dead executor leaves such transactions behind, and they may hold locks that this attempt would wait for.
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Once the votes are in, drop what attempts without a vote left in this batch and earlier ones."""
+        """Abort the transactions of attempts without a vote, in this batch and earlier ones.
+
+        Call this once all votes are in.
+        """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of a restarted driver before it replays: finish decided batches, drop everything else."""
+        """Return a restarted driver's steps before it replays: finish decided batches, abort everything else.
+
+        `decided` are the decided batches, each with its votes.
+        """
         return []
 
 
@@ -124,13 +133,13 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
-        """Yield the rows, and pass the failpoint in the middle of a write after the first."""
+        """Yield the rows, and pass the failpoint in the middle of a write after the first row is written."""
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the items in two halves, and pass the failpoint in the middle of a commit between them.
+        """Yield the first half of the items, pass the failpoint in the middle of a commit, then yield the second half.
 
-        A single participant or row has no middle, so it passes no such failpoint.
+        With a single item there is no middle, so the failpoint is not passed.
         """
         half = len(items) // 2
         if half:
@@ -140,14 +149,14 @@ class DeferredSink(Sink[StoreT]):
 
 
 CHUNK = 1_000
-"""The number of rows that are written together where a reader cannot tell the difference."""
+"""The number of rows that are written together if a reader cannot see the difference."""
 
 
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
     """Yield the rows in lists, for a consumer that writes each list before it asks for the next.
 
-    The first row comes alone, because a failpoint follows it; later lists have at most `CHUNK` rows. Rows for
-    which `distinct` returns the same value never share a list.
+    The first row comes alone, because a failpoint follows it; later lists have at most `CHUNK` rows. Rows for which
+    `distinct` returns the same value are never in one list.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -161,10 +170,9 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Yield the rows to a consumer that writes each before it asks for the next, and pass the failpoint after the
-    first write.
+    """Yield the rows, and pass the failpoint "in the middle of a write" once the consumer has written the first one.
 
-    When the consumer asks for the second row, it has written the first.
+    The consumer writes each row before it asks for the next, so when it asks for the second, the first is written.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

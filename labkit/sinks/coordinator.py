@@ -1,9 +1,9 @@
-"""The two commit orders: who decides that a batch counts, and how a restarted driver proceeds.
+"""The two commit orders: which record decides that a batch counts, and how a restarted driver proceeds.
 
 Engine order is Spark's: the sink commits, then the engine writes `commits/N`. Decision order is Flink's
-(CheckpointCoordinator, CommitterOperator): the coordinator stores the handles of a batch, `commits/N` is the
-decision, and then every batch up to N commits on a notification that may be late or lost. The coordinator does
-not know which store or strategy it coordinates, and kills nothing.
+(CheckpointCoordinator, CommitterOperator): the coordinator stores the handles of a batch, `commits/N` is the decision,
+and then every batch up to N commits on a notification that may be late or lost. The coordinator works with any store
+and strategy, and kills nothing.
 """
 
 import json
@@ -20,7 +20,7 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """The votes of each batch in one atomically replaced file, kept until the batch has committed."""
+    """Files with the votes of each batch, each replaced atomically and kept until its batch has committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,11 +71,11 @@ class Coordinator(ABC):
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Resolve everything in doubt before the query starts, and yield a sentence after each step.
+        """Finish or abort all undecided transactions before the query starts, and yield a sentence after each step.
 
-        `decided` is the last batch with a `commits/N`, or None. If the store can fence, earlier drivers are
-        fenced first, so that only their existing transactions need resolving. Run the iterator to its end
-        before anything is replayed.
+        `decided` is the last batch with a `commits/N`, or None. If the store can fence, earlier drivers are fenced
+        first, so that only their existing transactions need resolving. Run the iterator to its end before anything is
+        replayed.
         """
         if isinstance(self.sink.store, Fencing):
             # Before the list of what is in doubt is made: a driver that is only thought
@@ -93,7 +93,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Take the notification that `commits/N` exists for every batch up to this one; it may be late or repeated."""
+        """Receive the notification that `commits/N` is durable up to this batch. It may be late or repeated."""
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -102,7 +102,7 @@ class Coordinator(ABC):
     def _resolutions(self, decided: int | None) -> list[Resolution]: ...
 
     def _resolved(self) -> None:
-        """Forget the votes after a recovery, in an order that keeps votes."""
+        """Delete the stored votes after a complete recovery; only the decision order stores any."""
 
     def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
         self.sink.commit(batch, votes)
@@ -110,10 +110,10 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """The sink commits inside the engine's call; a crash before `commits/N` repeats the batch."""
+    """Spark's commit order: the sink commits in the engine's call, so a crash before `commits/N` repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Pass the failpoint only: in this order no commit waits for the notification."""
+        """Pass the failpoint and do nothing else: in this order no commit waits for the notification."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -124,15 +124,16 @@ class EngineOrder(Coordinator):
 
 
 class DecisionOrder(Coordinator):
-    """The engine's call only stores the votes; the batch commits once `commits/N` is durable."""
+    """Flink's commit order: the engine's call stores the votes, and the batch commits once `commits/N` is durable."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
         self._handles = HandleLog(sink.log / "handles")
 
     def commit_log_durable(self, batch: int) -> None:
-        """Commit every stored batch up to this one, in order and in one process at a time, because a flush must
-        not run twice.
+        """Commit every batch up to this one that has stored votes, in order.
+
+        A lock lets one process at a time do this, because a flush must not run twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
@@ -167,10 +168,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Pass the failpoint after the plan: `offsets/N` is durable and nothing is written. Adapters call this first."""
+    """Pass the failpoint at which `offsets/N` is durable and nothing is written. Adapters call this first."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Pass the failpoint after `commits/N`, which the next batch's plan or the notification notices first."""
+    """Pass the failpoint after `commits/N` is durable: at the next batch's plan or at the engine's notification."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

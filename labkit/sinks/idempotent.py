@@ -13,10 +13,10 @@ from labkit.stores.contract import Handle, Keyed
 
 
 class IdempotentSink(Sink[Keyed]):
-    """The only strategy that keeps one value per key; all others write rows, so that a duplicate is a row."""
+    """A sink that keeps one value per key. With all other sinks, a repeated write adds a second row."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upsert every row, so that a reader can see every value of a key; nothing is left to commit."""
+        """Upsert every row, so that a reader can see every value of a key. Returns None: nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

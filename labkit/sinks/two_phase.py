@@ -1,8 +1,7 @@
-"""Two-phase commit: write into a transaction, pre-commit it in the task, and commit it by handle once the
-coordinator decides.
+"""Two-phase commit: a task writes into a transaction and pre-commits it; the driver commits it by handle once decided.
 
-Its demands on the store are the `Transactional` protocol: a transaction stays pending without its writer, any
-process can finish it, and its commit is idempotent. The sink decides nothing; the coordinator does.
+Its demands on the store are the `Transactional` protocol: a transaction stays pending without its writer, any process
+can finish it, and its commit is idempotent. The sink decides nothing; the coordinator does.
 """
 
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from labkit.stores.contract import Handle, LostTransaction, Transaction, Transac
 
 
 class TwoPhaseSink(DeferredSink[Transactional]):
-    """One transaction for every task that has rows."""
+    """A sink that opens one transaction for every task with rows."""
 
     bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
@@ -22,7 +21,10 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit every participant, one after the other. They are not atomic together, but all commit in the end."""
+        """Commit the tasks' transactions one after the other.
+
+        Readers may see some before others, but all commit in the end.
+        """
         for half in self.in_halves(votes, batch):
             for vote in half:
                 self.store.commit(vote.handle)
@@ -41,9 +43,10 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return recoverAndCommit for every decided handle, and recoverAndAbort for every other one of this query.
+        """Return a commit for every decided handle, and an abort for every other unfinished transaction of this query.
 
-        The others include attempts that no handle file names, which would hold locks or hide rows forever.
+        These are Flink's recoverAndCommit and recoverAndAbort. The aborts include attempts that no handle file names,
+        which would hold locks or hide rows forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -53,11 +56,11 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
 
     def _commit_or_report(self, handle: Handle) -> str | None:
-        """Commit, or report a decided transaction that the store has dropped: it stays lost however often the
-        commit is retried.
+        """Commit a decided transaction and return None, or a sentence about the loss if the store has dropped it.
 
-        Flink's connector does the same (KafkaCommitter: signalFailedWithKnownReason) and only logs it. Outside
-        of recovery the loss raises an error, because a query that continued would hide it.
+        Retrying would not bring it back. Flink's connector does the same (KafkaCommitter: signalFailedWithKnownReason)
+        and only logs the loss. Outside of recovery the loss raises an error, because a query that continued would hide
+        it.
         """
         try:
             self.store.commit(handle)

@@ -43,7 +43,7 @@ class LogSegment:
 
 
 class WriteAheadLogSink(DeferredSink[Appendable]):
-    """A sink whose logs are named by batch and partition, and whose confirmations are named by batch."""
+    """The sink of the write-ahead log: one log file per batch and partition, and one confirmation file per batch."""
 
     @property
     def folder(self) -> Path:
@@ -67,7 +67,10 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Flush every decided batch that is not confirmed, log by log. The repeated batch replaces all other logs."""
+        """Return the steps that flush every decided but unconfirmed batch, log by log.
+
+        Logs of undecided batches need no step, because the repeated batch replaces them.
+        """
         return [
             step
             for batch, votes in decided
@@ -96,7 +99,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._forget_before(batch)
 
     def _forget_before(self, batch: int) -> None:
-        """Remove logs and confirmations of earlier batches: committing this batch means that theirs are decided."""
+        """Remove the logs and confirmations of earlier batches: those are decided and committed before this one."""
         for path in self.folder.iterdir():
             number = path.name.partition(".")[0].partition("-")[0]
             if number.isdigit() and int(number) < batch:
