@@ -1,7 +1,8 @@
-"""The test of a whole pipeline in any language: kill it at its system calls, restart it, and judge the rows it left.
+"""The crash test of a whole pipeline in any language: kill it at its system calls, restart it, and judge its rows.
 
-`settings` holds the user's options, `reading` reads rows, `expectation` says which rows are due, `execution`
-performs one start, `runs` one run, `points` chooses where to kill, `outage` builds what a loss of power leaves,
-`seeing` checks whether the test saw every write, and `campaign` is the whole test. `xray` only records the
-order of durable effects, without a kill. A pipeline needs no changes to be tested.
+`settings` holds the user's options, `reading` reads rows, `expectation` says which rows are due, `execution` starts the
+command once and watches it, `runs` performs one run (crash, restart, readings), `points` chooses where to kill,
+`outage` builds the state of the disk after a loss of power, `seeing` checks whether the test observed every write, and
+`campaign` is the whole test. `xray` only records the order of durable effects, without a kill. A pipeline needs no
+changes to be tested.
 """

@@ -1,9 +1,9 @@
-"""Compare the durable effects of several pipelines on one page, so that their commit protocols can be compared.
+"""Compare the durable effects of several pipelines on one page, so that a reader can compare their commit protocols.
 
-A record is the file `effects.json` that `labkit effects --out DIR` writes. Ids and temporary names are masked,
-and all writes of a file up to its next other effect count as one, because neither the names nor the number of
-buffers written belongs to a protocol. The lanes have the same order for all pipelines; the effects keep each
-pipeline's own order.
+Each pipeline's record is the file `effects.json` that `labkit effects --out DIR` writes. Ids and temporary names are
+masked, and all writes of a file up to its next other effect count as one, because neither the names nor the number of
+buffers written belongs to a protocol. A lane groups the effects of one purpose, such as data or decision. The lanes
+have the same order for all pipelines; the effects keep each pipeline's own order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,15 @@ from labkit.view.svg import document, number, words
 COLUMN = 76
 """The width of a pipeline's column in characters, including the name of the lane."""
 _TEXT = 40
-"""The minimum width of the text in characters; a column with long names of lanes becomes wider instead."""
+"""The minimum width of an effect's text in characters; if names of lanes are long, the column becomes wider instead."""
 _BETWEEN = "  |  "
 _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One durable effect of a record, with the fields that the comparison needs."""
+    """One durable effect, such as a rename, as read from the record of a pipeline, with the fields that are
+    compared.
+    """
 
     lane: str
     name: str
@@ -48,7 +50,7 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Return the file or the server, by the name that it has after the effect."""
+        """Return the path of the file, or the address of the server; after a rename, the new path."""
         return self.target or self.path
 
 
@@ -81,7 +83,10 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Read the record from a file, or from a folder that `--out` wrote. Raises `InvalidInput` if there is none."""
+    """Read a pipeline's record from its file, or from the folder that `labkit effects --out` wrote.
+
+    Raises `InvalidInput` if there is no record.
+    """
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -96,7 +101,7 @@ def read_record(path: Path) -> Record:
 
 
 class Beside:
-    """The comparison of several records on one page."""
+    """Compares the records of several pipelines on one page: as text, as plain data, or as a picture."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         """Take the records to compare. Raises `InvalidInput` for fewer than two."""
@@ -112,7 +117,9 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return a column for each pipeline: how many effects of each lane are synced, then the effects in order."""
+        """Return the page as text, with a column for each pipeline: how many effects of each lane are synced, then all
+        effects in order.
+        """
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
@@ -127,13 +134,15 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """Return the lines of one cell; the first line begins with the lane."""
+        """Return the wrapped lines of one effect in its pipeline's column; the first line begins with the
+        lane's name.
+        """
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the lines of one row; all columns are equally wide."""
+        """Yield the text lines of one row of the page, with every pipeline's part padded to the width of a column."""
         for line in zip_longest(*cells, fillvalue=""):
             yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
@@ -153,7 +162,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return an SVG document: a diagram for each pipeline, one below the other, then every effect in words.
+        """Return an SVG document: a diagram for each pipeline, one below another, then every effect in words.
 
         All diagrams have the same lanes.
         """
@@ -181,7 +190,7 @@ class Beside:
 
 
 class _Page:
-    """A picture that grows from top to bottom."""
+    """An SVG page under construction: each call adds text or a diagram below the earlier ones."""
 
     def __init__(self, wide: float) -> None:
         self._wide, self._high = wide, 8.0
@@ -208,7 +217,9 @@ def _with_state(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """Return how many effects a lane has, and how many of those that a power cut could lose are synced."""
+    """Return a text such as "5 effects; 3 of 4 synced" for one lane; only effects that a power cut could lose can be
+    synced.
+    """
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

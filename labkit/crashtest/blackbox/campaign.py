@@ -1,10 +1,10 @@
-"""The whole test of a pipeline: one run without a crash, a run for each chosen point of it, then second crashes.
+"""The whole crash test of a pipeline: one run without a crash, a run for each chosen crash point, then second crashes.
 
     from labkit.crashtest.blackbox.campaign import crash_test_pipeline
     report = crash_test_pipeline("./job.sh", reader="rows.py:read", expected="rows.jsonl")
 
-This module decides what is run and in which order; `labkit.crashtest.blackbox.runs` performs the runs, and
-`labkit.core.judge` judges them.
+This module decides which runs happen and in which order; `labkit.crashtest.blackbox.runs` performs them, and
+`labkit.core.judge` judges the rows.
 """
 
 import difflib
@@ -61,14 +61,14 @@ from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
 
 QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
-"""The budget of seconds for all runs, with and without `--quick`; raised if the planned runs need more."""
+"""The time budget for all runs in seconds, with and without `--quick`; raised if the planned runs need more."""
 
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
 
 class FinishedRun(NamedTuple):
-    """A finished run and its result."""
+    """A finished run of the pipeline, the job that asked for it, and its judged result."""
 
     job: Job
     run: PipelineRun
@@ -76,32 +76,37 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Return whether the result would be the same if this run had been the only one.
+        """Return whether the result can be trusted although other runs went on in parallel.
 
-        An unknown or stuck result may come from parallel runs, which take the machine's time.
+        An unknown or stuck result cannot, because parallel runs take the machine's time and may have caused it.
         """
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """One test. Call `healthy` first, then run the jobs of `jobs` in any order."""
+    """One crash test of a pipeline. Call `healthy` first, then run the jobs that `jobs` returns, in any order."""
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
         most = QUICK_SECONDS if settings.quick else WHOLE_SECONDS
         self.ledger = Ledger(settings.seconds or most, tell)
         self.points: dict[str, Point] = {}
-        """Every point of the run without a crash, by name."""
+        """Every crash point that the run without a crash revealed, by name."""
         self.outage_points: dict[str, Point] = {}
-        """Every point at which the power may fail, by name; unlike SIGKILL, it needs points before syncs."""
+        """Every point at which the power may fail, by name.
+
+        Unlike SIGKILL, a loss of power also needs points before syncs, because it loses unsynced data.
+        """
         self.points_total = 0
         self.pairs_total = 0
         self.directed: frozenset[str] = frozenset()
-        """The ids of all directed pairs, which a complete test tries."""
+        """The names of all pairs of crashes for which a recovery gives a reason; a complete test tries every one of
+        them.
+        """
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
-        """Copies of the user's folder for parallel runs; empty if runs go one at a time."""
+        """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
         self._stories: dict[str, list[Line]] = {}
 
     def healthy(self) -> Result:
@@ -127,7 +132,9 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that follow the run without a crash, except second crashes."""
+        """Return the jobs that can be planned after the run without a crash: single crashes, a later start, an older
+        checkpoint.
+        """
         most = QUICK_POINTS if self.settings.quick else POINTS
         plan = choose(self._seen.effects, self._seen.showing, most, self.harness.logs)
         self.points_total = plan.total
@@ -140,7 +147,7 @@ class Campaign:
         return jobs
 
     def second_crashes(self) -> list[Job]:
-        """Return the jobs that only the single crashes made known: second crashes during a recovery."""
+        """Return the jobs with a second crash during a recovery, which are known only after the single crashes."""
         quick, effects = self.settings.quick, self._seen.effects
         showing = families(effects, self._seen.showing)
         most, most_directed = (QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS, None)
@@ -156,8 +163,10 @@ class Campaign:
         return [outage_job(point) for point in plan.chosen]
 
     def cut_power(self, job: Job) -> list[Result]:
-        """Perform and judge a run from each state that a loss of power at a point may leave; none if everything
-        was synced.
+        """Crash the pipeline at a point, and return the judged result of a run from each state that a loss of power may
+        leave.
+
+        The list is empty if everything was synced.
         """
         if self.ledger.is_over():
             self.ledger.planned += 1
@@ -179,9 +188,9 @@ class Campaign:
         return self.ledger.results[kept:]
 
     def large_jobs(self) -> Iterator[Job]:
-        """Yield no run, because the rows are the user's and the test cannot make more of them.
+        """Yield a job that reports state outside of the watched folders, if earlier runs found any.
 
-        If earlier runs showed that files outside of the watched folders are state, yield the job that reports it.
+        There are no jobs with many rows, as the test of a sink has them, because the user supplies the rows.
         """
         if self.harness.outside.states:
             yield Job("outside", "what the pipeline keeps outside of the watched folders", Group.SEEING)
@@ -201,7 +210,9 @@ class Campaign:
         return self._keep(self._finished_run(job, self.harness))
 
     def _finished_run(self, job: Job, harness: Harness) -> "FinishedRun":
-        """Perform one run in the folder of a harness, and repeat it once if it did not reach its point."""
+        """Perform one run in the folder of the given harness, and repeat it once if the pipeline did not reach the
+        crash point.
+        """
         run = self._try(job, harness)
         if NEVER_REACHED in run.result.unknown:
             note = "the first run did not pass the point and was made once more"
@@ -231,7 +242,7 @@ class Campaign:
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Sequence[Job]) -> None:
-        """Run jobs that do not depend on each other: in parallel if there are copies of the folder, else one at a
+        """Run jobs that do not depend on each other: in parallel if there are copies of the folder, otherwise one at a
         time.
         """
         if len(jobs) > 1 and self._copies:
@@ -246,7 +257,7 @@ class Campaign:
     def _run_beside(self, jobs: Sequence[Job]) -> None:
         """Run jobs in parallel, and keep their results in the order of the jobs.
 
-        A result that is unknown or stuck may come from the parallel runs, so that job is repeated alone.
+        The load of parallel runs may make a result unknown or stuck, so such a job is repeated alone.
         """
         free: SimpleQueue[Copy] = SimpleQueue()
         for each in self._copies:
@@ -320,7 +331,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def everything(self) -> Report:
-        """Run every job that the settings ask for, and return the report."""
+        """Run the whole test as the settings ask, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -345,8 +356,9 @@ class Campaign:
         return self.report()
 
     def _allow(self, runs: int, seconds: float) -> None:
-        """Raise the time budget to the need of so many runs, unless the user gave one; `seconds` is that of a run
-        without a crash.
+        """Raise the time budget to what this number of runs needs, unless the user gave a budget.
+
+        `seconds` is the duration of a run without a crash.
         """
         if not self.settings.seconds:
             self.ledger.budget = max(self.ledger.budget, 2 * STARTS * seconds * runs)
@@ -370,7 +382,9 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield groups of jobs; the jobs of one group do not depend on each other."""
+        """Yield the jobs to run (those of `--only`, if given) in groups; the jobs of one group do not depend on each
+        other.
+        """
         if not self.settings.only:
             yield jobs
             yield self.second_crashes()
@@ -381,7 +395,10 @@ class Campaign:
                 yield [job]
 
     def _rest(self) -> Iterator[Sequence[Job]]:
-        """Yield the points that a whole test has left out, and their directed pairs, as long as there is time."""
+        """Yield the crash points that were not chosen, then the directed pairs that were not, as long as there is time.
+
+        With `--quick` or `--only` it yields nothing.
+        """
         if self.settings.quick or self.settings.only:
             return
         tried = {each.id for each in self.results}
@@ -393,7 +410,7 @@ class Campaign:
             yield from self._while_time(pairs_left)
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield as many jobs at a time as run side by side, until the time is over."""
+        """Yield groups of jobs until the test's time is over; each group has as many jobs as can run in parallel."""
         several = max(1, len(self._copies))
         for begin in range(0, len(jobs), several):
             if self.ledger.is_over():
@@ -401,7 +418,7 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        """Raise `InvalidInput` for a name of `--only` that no point has, before any time is spent on runs."""
+        """Raise `InvalidInput` if a name given with `--only` is no crash point, before any time is spent on runs."""
         if any(job.id == name for job in jobs):
             return
         place, known = name.partition(THEN)[0], self.points
@@ -418,7 +435,9 @@ class Campaign:
             raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Yield the jobs for one name of `--only`; a second crash also needs the job of the first crash alone."""
+        """Yield the jobs for one name of `--only`; for a second crash, the job of the first crash alone comes before
+        it.
+        """
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
             yield named
@@ -458,7 +477,11 @@ class Campaign:
 def pipeline_campaign(
     settings: PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> Iterator[Campaign]:
-    """Prepare a test within a `with` block; afterwards the store is emptied and no process of the test runs."""
+    """Prepare the crash test of a pipeline within a `with` block.
+
+    Afterwards the store is empty and no process of the test runs. Without a `folder` for the logs of the runs, a
+    temporary one is used.
+    """
     if why := supported():
         raise ServiceUnavailable(why)
     with ExitStack() as stack:
@@ -478,9 +501,10 @@ def _empty(helpers: HelperCommands) -> None:
 
 
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Test a pipeline and return the report; `more` are the options of `pipeline_settings`.
+    """Run the crash test of the pipeline that `command` starts, and return the report.
 
-    Raises `InvalidInput`, in one sentence, if the command, the reader or the store cannot be tested.
+    `more` are the options of `pipeline_settings`. Raises `InvalidInput`, in one sentence, if the command, the reader or
+    the store cannot be tested.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

@@ -40,18 +40,19 @@ MOST_FILES, MOST_BYTES = 2_000, 200_000_000
 """The largest folder that is copied: its number of files, and their size in bytes."""
 NOT_THE_SAME = "in a copy of this folder it does not do the same"
 CACHES = "__pycache__"
-"""The folder of Python's bytecode caches. Copies may share them: each file is replaced by a rename and checked
-when read.
+"""The name of the folders of Python's bytecode caches, which copies of a folder may share.
+
+Python replaces each cache file by a rename and checks it when reading, so parallel runs do no harm there.
 """
 
 
 class Shared(Exception):
-    """The reason why runs of a pipeline cannot go in parallel."""
+    """Raised with the reason why runs of a pipeline cannot go on in parallel."""
 
 
 @dataclass
 class Copy:
-    """A copy of the user's folder, with its own reader."""
+    """A copy of the user's folder, with the settings, reader and harness that work in it."""
 
     settings: PipelineSettings
     helpers: HelperCommands
@@ -59,15 +60,16 @@ class Copy:
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return how many runs may go in parallel: `--parallel`, or else as many as cores and memory allow."""
+    """Return the number of runs that may go on in parallel: `--parallel`, or else as many as cores and memory allow."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings with every path changed to its place in `folder`, a copy of the folder of the pipeline.
+    """Return the settings with every path changed to the corresponding path in `folder`, a copy of the pipeline's
+    folder.
 
-    Raises `Shared` if a path lies outside of the pipeline's folder, because both copies would then use it.
+    Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """
 
     def there(path: Path, option: str) -> Path:
@@ -89,10 +91,10 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Copy]]:
-    """Provide `count` copies of the user's folder within a `with` block. Raises `Shared` if parallel runs would
-    interfere.
+    """Provide `count` copies of the user's folder for parallel runs within a `with` block.
 
-    `apart` is the test's own folder, which is not copied.
+    `main` is the harness of the user's own folder, `healthy` its run without a crash. `apart` is the test's own folder,
+    which is not copied. Raises `Shared` if parallel runs would interfere with each other.
     """
     settings = main.settings
     moved(settings, apart)
@@ -172,16 +174,20 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Copy]) -> None:
 
 @dataclass
 class Tried:
-    """The findings of a run without a crash in one copy."""
+    """The findings of the trial in one copy of the user's folder: a run without a crash, in parallel with those in the
+    others.
+    """
 
     places: set[str]
-    """The files outside its copy, and the servers, to which the run wrote."""
+    """The files outside of the copy, and the servers, to which the run wrote."""
     why: str = ""
-    """The reason why the run differed from the one in the user's folder; empty if it did not."""
+    """The reason why the run in the copy differed from the run in the user's folder; empty if it did not."""
 
 
 def _tried(copy: Copy, healthy: Healthy) -> Tried:
-    """Run the pipeline in one copy, without a crash, and compare that with the run in the user's folder."""
+    """Run the pipeline in one copy, without a crash, and compare the run with `healthy`, the run in the
+    user's folder.
+    """
     places: set[str] = set()
 
     def meet(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Name the reason why a pipeline is weaker than exactly-once, by its own effects, and the repair that fits.
+"""Explain by a pipeline's own effects why it is weaker than exactly-once, and recommend the repair that fits.
 
 Each harmful crash lies between two effects; if these two were atomic, the crash would do no harm.
 """
@@ -43,20 +43,21 @@ SYNC = Recipe(
 
 
 class Stretch(NamedTuple):
-    """Neighbouring points at which a crash does the same harm."""
+    """Neighbouring crash points at which a crash violates the same property, such as "nothing is lost"."""
 
     opened: str
-    """The effect just before the first of these points; empty for the command's start."""
+    """The effect just before the first of these crash points; empty for the command's start."""
     closing: str
-    """The effect just after the last of these points; `exit` for the command's end."""
+    """The name of the last of these crash points: the effect just after it, or `exit` for the command's end."""
 
     def __str__(self) -> str:
         return f"[{self.opened or 'the start'}] and [{self.closing}]"
 
 
 def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
-    """Return the diagnosis of the weakest result, or None if no result is weak. `points` are the single crashes,
-    by name.
+    """Return the diagnosis of the weakest result in a test's summary, or None if every result is exactly-once.
+
+    `points` maps the id of each single crash to its crash point.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -72,7 +73,10 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """Return the first stretch of neighbouring tried points whose results violate the property `axis`."""
+    """Return the first stretch of neighbouring crash points whose results violate the property `axis`, such as `lost`.
+
+    `tried` are the results to search, at least one of which violates the property.
+    """
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.rows_of(axis)) for each in ordered]
     first = last = flags.index(True)

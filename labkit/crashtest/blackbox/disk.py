@@ -1,8 +1,8 @@
-"""A model of folders on a disk: what programs see, and what has already reached the disk.
+"""A model of folders on a disk: the names and contents that programs see, and those that have already reached the disk.
 
-The contents of a file reach the disk when the file is synced. The creation, rename or removal of a name reaches
-it when the folder is synced. Until then each may be lost. POSIX guarantees no more; LazyFS (Ramos et al., PVLDB
-17(11), 2024) and ALICE (Pillai et al., OSDI 2014) use the same rules.
+The contents of a file reach the disk when the file is synced. The creation, rename or removal of a name reaches the
+disk when the folder is synced. Until then a loss of power may undo each of them. POSIX guarantees no more; LazyFS
+(Ramos et al., PVLDB 17(11), 2024) and ALICE (Pillai et al., OSDI 2014) use the same rules.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from labkit.host.syscalls.calls import Call, CallKind
 
 Content = bytes | Path
-"""The contents of a file: its bytes, or the path of a copy of it."""
+"""The contents of a file in the model: its bytes, or the path of a copy of the file."""
 
 
 def bytes_of(content: Content) -> bytes:
@@ -25,14 +25,16 @@ class Written(NamedTuple):
     """A write to a file that has not reached the disk yet."""
 
     number: int
-    """The number of the system call in the run."""
+    """The running number of the system call that wrote, among the recorded calls of the run."""
     offset: int
     size: int
     before: Content
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents with only the first half of the write."""
+        """Return the file's contents if only the first half of this write reached the disk; `now` is the file after the
+        write.
+        """
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -40,7 +42,9 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file, whatever names it has. Two files are equal only if they are the same object."""
+    """A file of the model, whatever names it has: its contents now and on the disk. Files are equal only if
+    identical.
+    """
 
     now: Content = b""
     on_disk: Content = b""
@@ -57,7 +61,7 @@ class Link:
 
 @dataclass(eq=False)
 class Folder:
-    """A folder: the names that programs see now, and the names that have reached the disk."""
+    """A folder of the model: the names that programs see now, and the names that have reached the disk."""
 
     now: dict[str, "Node"] = field(default_factory=dict)
     on_disk: dict[str, "Node"] = field(default_factory=dict)
@@ -67,7 +71,9 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A name in a folder and the file, link or folder that it refers to; None if the name is removed."""
+    """A change of one name in a folder: the file, link or folder that it now refers to, or None if the name
+    is removed.
+    """
 
     folder: Folder
     name: str
@@ -75,7 +81,7 @@ class Entry(NamedTuple):
 
 
 class Naming(NamedTuple):
-    """A creation, removal or rename, which reaches the disk as a whole or not at all."""
+    """A creation, removal or rename of a file, which reaches the disk as a whole or not at all."""
 
     number: int
     entries: tuple[Entry, ...]
@@ -83,7 +89,7 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """A system call whose outcome the model does not know."""
+    """Raised for a system call whose effect on the disk the model does not know."""
 
 
 class Disk:
@@ -96,7 +102,7 @@ class Disk:
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """Apply a system call, or note that the model does not know it.
+        """Apply a system call to the model, or record that the model does not know the call.
 
         `brought` is the content of a file that the call moves or links into the folders from outside.
         """
@@ -182,7 +188,7 @@ class Disk:
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
-        """Write the pending changes of names of one folder, or of all folders (None), to the disk."""
+        """Mark the pending creations, renames and removals of names in one folder, or in all (None), as on the disk."""
         pending = []
         for naming in self.on_its_way:
             if folder is None or any(each.folder is folder for each in naming.entries):
@@ -195,8 +201,8 @@ class Disk:
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """Return the file, link or folder that programs see at a path, or None if there is none or the path lies
-        outside.
+        """Return the file, link or folder that programs see at a path; None if there is none, or if no modelled folder
+        contains it.
         """
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
@@ -207,7 +213,7 @@ class Disk:
         return None
 
     def files(self) -> Iterator[File]:
-        """Yield every file that has a name now or on the disk."""
+        """Yield every file of the model that has a name in some folder, now or on the disk."""
         seen: set[Node] = set()
         waiting: list[Node] = list(self.roots.values())
         for naming in self.on_its_way:

@@ -1,9 +1,9 @@
 """Find the sync after which each effect of a run survives a loss of power.
 
-POSIX alone decides: the contents of a file are durable when the file was synced, its name when its folder was.
-Times, modes, owners and extended attributes are durable when the file was synced with fsync, as fdatasync need not
-write them. Many file systems guarantee more, but a program that relies on that loses data on others. A SIGKILL loses
-none of it.
+The rules are those of POSIX alone: the contents of a file are durable when the file was synced, its name when its
+folder was. Times, modes, owners and extended attributes are durable when the file was synced with fsync, as fdatasync
+need not write them. Many file systems guarantee more, but a program that relies on that loses data on others. A SIGKILL
+loses none of this.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,15 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return for each effect the SYNC that makes it durable, or None. A write with O_SYNC or the like is its own
-    sync.
+    """Return for each effect the sync (an effect of kind SYNC) that makes it durable, or None if there is none.
+
+    A write with O_SYNC or a similar flag is its own sync.
     """
     return Syncs(effects).syncs
 
 
 class Syncs:
-    """The search for the sync of each effect, in one pass over the effects of a run."""
+    """Finds the sync that makes each effect of a run durable, in one pass over the effects."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.syncs: list[Effect | None] = [None] * len(effects)
@@ -68,8 +69,8 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """Let effects that wait for the sync of a renamed file, or of anything in a renamed folder, wait under its
-        new path.
+        """Move the effects that wait for a sync of a renamed file, or of anything in a renamed folder, to
+        the new path.
         """
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):

@@ -1,10 +1,10 @@
 """Name the durable effects of a pipeline, so that the same effect has the same name in every run.
 
-A name consists of the kind of call, the file or server, and the number among calls of that kind there. Whatever
-differs from run to run is masked: ids, process numbers, times, temporary names, and the numbers of log entries
-(`offsets/3`), because the order shows them anyway. Numbers that distinguish files of one step (`part-00001`)
-stay, because chance decides the order of such files. A message for a server gets its name from its first bytes,
-if they are recognised.
+A name such as `rename offsets/<n> #2` consists of the kind of system call, the file or server, and a running number
+among such calls on that file. Everything that differs from run to run is masked: ids, process numbers, times, temporary
+names, and the numbers of log entries (`offsets/3`), because the order shows them anyway. Numbers that distinguish files
+of one step (`part-00001`) stay, because chance decides the order of such files. A message for a server gets its name
+from its first bytes, if they are recognised.
 """
 
 import fnmatch
@@ -21,7 +21,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0
 _TEMPORARY = re.compile(
     r"(?<![A-Za-z0-9])(?:tmp(?!_[a-z_]+$)[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{10}|sed[A-Za-z0-9]{6}$)(?![A-Za-z0-9_])"
 )
-"""The names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""
+"""A pattern for the names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""
 _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
 _LONG = re.compile(r"(?<!\d)[1-9]\d{7,}(?!\d)")
 _NUMBER = re.compile(r"\d+")
@@ -38,9 +38,9 @@ _SMALLEST_PID = 100
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
-    """Return a path in which everything that differs from run to run is masked.
+    """Return a path with everything masked that differs from run to run: `offsets/3` becomes `offsets/<n>`.
 
-    `entries` masks the numbers of log entries too; `pids` are process numbers to mask.
+    `entries` also masks the numbers of log entries; `pids` are process numbers to mask.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = text.split("/")
@@ -66,14 +66,14 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`, which is the same for files that differ in numbers
-    only.
+    """Return a masked path with all numbers replaced by `<n>`, so that files which differ only in numbers share the
+    result.
     """
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """Return the name of an effect without its number among those of its kind: `rename offsets/<n>`."""
+    """Return the name of an effect without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
     return name.rpartition(" #")[0] or name
 
 
@@ -83,14 +83,14 @@ class Effect:
 
     call: Call
     where: str
-    """The masked path below its watched folder, after a rename the new one.
+    """The masked path below its watched folder; after a rename, the new path.
 
-    For a SEND, the server and the name of the message, as in `127.0.0.1:5432 COMMIT`; for EXIT, empty.
+    For a message (SEND), the server and the name of the message, as in `127.0.0.1:5432 COMMIT`; for EXIT, empty.
     """
     occurrence: int
-    """The number among effects of this kind at this place in the run, from 1."""
+    """The running number among effects of this kind on this masked path in the run, from 1."""
     file: str = ""
-    """The path in `where` before it was masked; empty for SEND and EXIT."""
+    """The path in `where` before it was masked; empty for SEND and EXIT, which have no file."""
 
     @property
     def kind(self) -> CallKind:
@@ -106,22 +106,22 @@ class Effect:
 
     @property
     def family(self) -> str:
-        """Return the name without any numbers, such as `rename offsets/<n>`; similar effects share it."""
+        """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
         place = self.where if self.kind is CallKind.SEND else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Names the system calls of one run, in their order."""
+    """Turns the system calls of one run, in their order, into effects with names that are the same in every run."""
 
     def __init__(
         self, folders: Sequence[Path], ignored: Sequence[str] = (), numbered: frozenset[str] = frozenset()
     ) -> None:
-        """Prepare to name the calls in these folders.
+        """Prepare to name the calls that concern these watched folders.
 
-        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
-        pipeline. `numbered` is the result of `unordered` for an earlier run: the places where numbers of
-        entries stay in the name.
+        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
+        `numbered` are the masked paths, found by `unordered` in an earlier run, for which the names keep the numbers of
+        log entries.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._ignored = ignored
@@ -168,9 +168,11 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the places at which masking would hide that chance decided the order.
+    """Return the masked paths whose log entries appeared in an order that chance decided, so that masking would mix
+    them up.
 
-    The entries there were out of order, or several threads wrote them. Give the result to the `Namer` of a later run.
+    The numbers of these entries were out of order, or several threads wrote them. Give the result to the `Namer` of a
+    later run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

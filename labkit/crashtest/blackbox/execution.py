@@ -1,8 +1,8 @@
-"""One start of the pipeline under observation: record its effects, kill it at a point, and decide when it is over.
+"""One start of the pipeline under observation: record its effects, kill it at a crash point, and decide when it is
+over.
 
-A start is over when its command has ended. If the command never ends by itself, the start is over when every
-row that is due can be read and nothing happens any more. Any start is over when nothing has happened for too
-long.
+A start is over when its command has ended. If the command never ends by itself, the start is over when every row that
+is due can be read and no more effects happen. Any start is over when nothing has happened for too long.
 """
 
 import os
@@ -25,11 +25,11 @@ from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 
 SETTLE_SECONDS = 1.0
-"""The minimum seconds without an effect after which a command that never ends counts as done."""
+"""The minimum seconds without an effect after which a command that never ends by itself counts as done."""
 PATIENCE = 3.0
-"""A later start may be silent for this multiple of the longest silence of the run without a crash."""
+"""A later start may be silent for this multiple of the longest silence in the run without a crash."""
 EFFECTLESS = 4.0
-"""A command that makes calls without an effect may go on for this multiple of `--limit`."""
+"""A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
 
 
 class Over(Enum):
@@ -43,21 +43,26 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest silences of a run without a crash, in seconds: before its first effect, and between two effects."""
+    """The longest times without an effect in a run without a crash, in seconds: before the first effect, and between
+    two.
+    """
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record the silence between two effects, given by their seconds; `earlier` is 0.0 for the start."""
+        """Record the silence between two effects, which happened at these seconds of the run; `earlier` is 0.0 for its
+        start.
+        """
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which a command that never ends counts as done. `begun`: it had an
-        effect.
+        """Return the seconds of silence after which a command that never ends counts as done.
+
+        `begun` says whether the command has had an effect yet.
         """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
@@ -65,7 +70,7 @@ class Silence:
 
 @dataclass
 class Start:
-    """One start of the pipeline, after it is over."""
+    """The record of one start of the pipeline that is over."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -76,10 +81,12 @@ class Start:
 
 @dataclass
 class Expected:
-    """The facts of the run without a crash that decide when a later start is over."""
+    """The facts, known from the run without a crash, that decide when a later start is over."""
 
     misses_nothing: Callable[[], bool]
-    """Returns whether every row that is due can be read. `ReaderFailed` means that this is not known at the moment."""
+    """Returns whether every row that is due can be read. It may raise `ReaderFailed`: then nobody knows at
+    the moment.
+    """
     endless: bool | None = None
     """Whether the command never ends by itself; None before the first run."""
     silence: Silence = field(default_factory=Silence)
@@ -87,28 +94,28 @@ class Expected:
 
 
 Note = Callable[[Call], None]
-"""A function that receives each call that happens, in whatever folder."""
+"""A function that is called with each system call that happens, in whatever folder."""
 
 Ask = Callable[[Effect], None]
-"""A function that receives each effect before it happens, while its process is stopped."""
+"""A function that is called with each effect before it happens, while its process is stopped."""
 
 
 class Stopped(LabError):
-    """The test was stopped during one of its runs."""
+    """Raised in a run because somebody stopped the whole test."""
 
 
 @dataclass
 class Beside:
-    """The connection between runs that go on in parallel."""
+    """What several runs that go on in parallel share: an observer of their calls, and a signal to stop."""
 
     meet: Callable[[Call], None] | None = None
-    """Receives every durable call, in whatever folder or to whatever server."""
+    """Called with each durable system call, in whatever folder or to whatever server; None if nobody observes them."""
     stop: Event = field(default_factory=Event)
-    """Ends every run of the test once it is set."""
+    """Stops every run of the test once it is set."""
 
 
 class Execution:
-    """One start of the pipeline, while it goes on."""
+    """One start of the pipeline while it goes on."""
 
     def __init__(
         self,
@@ -144,7 +151,12 @@ class Execution:
 
     @contextmanager
     def recorded(self, environment: Mapping[str, str], log: Path) -> Iterator[tuple[Start, Journal]]:
-        """Start the command as `run` does; the `with` block also gets the journal of what a loss of power may leave."""
+        """Start the command as `run` does, within a `with` block, and also record the data from which power cuts are
+        computed.
+
+        The block gets the record of the start and the journal of its writes, which tells what a loss of power may
+        leave.
+        """
         with recorded(
             self._command,
             self._settings.watched,
@@ -166,7 +178,9 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence)
 
     def decide(self, call: Call) -> Answer:
-        """Record the effect of a call, and answer whether the call may happen."""
+        """Record the effect of a system call, and answer whether the call may happen or the pipeline is
+        killed instead.
+        """
         answer = self._decide(call)
         if self._note is not None and answer is Answer.GO_ON:
             self._note(call)
@@ -191,7 +205,7 @@ class Execution:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Answer whether to go on, or to kill because all is done or nothing has happened for too long."""
+        """Answer whether to go on, or to kill the command because it is done or has done nothing for too long."""
         now, limit = time.monotonic(), self._settings.limit
         if self._beside.stop.is_set():
             raise Stopped("stopped")
@@ -209,8 +223,9 @@ class Execution:
         return max(limit, PATIENCE * usual)
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows. It reads at most once in each span of
-        silence.
+        """Return whether a command that never ends has delivered all rows.
+
+        It calls the reader only after a silence, and then not again until another silence of that length has passed.
         """
         if self._expected.endless is False:
             return False
@@ -230,8 +245,9 @@ class Execution:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start was killed at its point. A command that never ends reaches its end when all rows are
-    there.
+    """Return whether a start was killed at its crash point.
+
+    A command that never ends by itself reaches the point at the command's end when all rows can be read.
     """
     if start.watched.held is not None:
         return True
@@ -239,7 +255,9 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a crash as plain data: the call that was stopped, and the processes that were then killed."""
+    """Return the proof of a crash as plain data: the system call that was stopped, and the processes that were then
+    killed.
+    """
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

@@ -1,7 +1,7 @@
 """The rows that are due, and the expected row that each row of a reader matches; a user's rows may have any columns.
 
-A row is due as often as it was expected. All columns together identify a row. If a reader returns only the last
-row of each key, the key identifies it; if a reader returns one number for each name, the name does.
+A row is due as often as it was expected. All columns together identify a row. But if a reader returns only the last row
+of each key, the key identifies it, and if a reader returns one number for each name, the name does.
 """
 
 import json
@@ -20,7 +20,7 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """Rows whose division into batches is unknown."""
+    """The expected rows of a pipeline, of which nobody knows how they are divided into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
         """Return no batches, so that nothing is judged as a partly visible batch."""
@@ -40,7 +40,7 @@ def text(value: Any) -> str:
 
 
 def total(value: Any) -> Total | None:
-    """Return the row as a total if it has exactly one text and one positive whole number; else None."""
+    """Return a row as a total if its columns are exactly one text and one positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -51,14 +51,16 @@ def total(value: Any) -> Total | None:
 
 
 def key(value: Any) -> str | None:
-    """Return the row's column `key`, or None if it has none."""
+    """Return the value of the row's column `key` as text, or None if the row has no such column."""
     named = value.get("key") if isinstance(value, dict) else None
     return None if named is None else str(named)
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The rows that should come out, in the order in which the user gave them."""
+    """The rows that a pipeline should produce, in the order in which the user gave them, and how a reader
+    returns them.
+    """
 
     values: tuple[Any, ...]
     shape: Shape
@@ -66,29 +68,35 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """Return the shape of a run's history: there a total is a row that may occur twice."""
+        """Return how to judge the readings of a run: totals are judged like plain rows, where a row may occur twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the rows that were read, each with the index of its expected row, or -1 if none matches."""
+        """Return the rows of a reader, each with the index of the expected row that it matches, or -1 if
+        none matches.
+        """
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many rows that are due were not read."""
+        """Return how many of the rows that are due are missing from the rows of a reader."""
         ids = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
-        """Return the indices of the rows that must be there at the end; if the last row of a key counts, only those."""
+        """Return the indices of the expected rows that must be there at the end; if the reader returns the last row of
+        each key, only the last ones.
+        """
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match rows. Equal expected rows are matched in order; every further equal row matches the last of them
-        again.
+        """Match rows of a reader with expected rows.
+
+        Equal expected rows are matched in order; if the reader returns more of them than expected, the last one is
+        matched again.
         """
         places = _places(self.values)
         times: Counter[str] = Counter()
@@ -105,7 +113,11 @@ class Expectation:
             yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match totals. A number that is too small misses its row; one that is too large counts as that row twice."""
+        """Match totals of a reader with expected totals of the same name.
+
+        A number that is too small does not match, so the row counts as lost; one that is too large matches twice, as a
+        duplicate.
+        """
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
         read: dict[str, list[Any]] = defaultdict(list)
@@ -136,7 +148,11 @@ def _places(values: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the expectation in the shape of rows of a run without a crash. Raises `InvalidInput` if no row matches."""
+    """Return the expectation for a pipeline.
+
+    `values` are the expected rows. `read` are the rows of a run without a crash, which show whether the reader returns
+    all rows, the last row of each key, or totals. Raises `InvalidInput` if no row matches.
+    """
     shape = _shape(values, read)
     rows = [
         {"id": place, "key": (key(row) if shape is Shape.LAST else None) or text(row), "amount": 0}
@@ -149,7 +165,10 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` if no row read was expected, except for totals of the right keys, which may be too small."""
+    """Raise `InvalidInput` because none of the rows that were read was expected.
+
+    Totals with expected names are accepted, because each may only be too small.
+    """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -178,7 +197,9 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Return the values of JSON Lines. Raises `InvalidInput` with the number of a line that is not JSON."""
+    """Return the values of a text in JSON Lines. Raises `InvalidInput` with `where` and the number of a line that is
+    not JSON.
+    """
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():
@@ -191,7 +212,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Return a value in which whole numbers are integers, because 1.0 and 1 are the same number."""
+    """Return a JSON value in which 1.0 has become 1, because both are the same number for a user."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The run without a crash: record the pipeline's effects, check its rows, and check whether the test saw every
+"""The run without a crash: record the pipeline's effects, check its rows, and check whether the test observes every
 write.
 
-If the reader is fast enough, it reads before each effect, while the pipeline is stopped there.
+If the reader is fast enough, it also reads before each effect, while the pipeline is stopped there.
 """
 
 import time
@@ -22,24 +22,26 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.file_reads import FileReads
 
 QUICK_READ = 0.5
-"""The maximum seconds of a reading for which the reader is called at every effect."""
+"""The reader is called at every effect only if a reading takes at most this many seconds."""
 HELD_SECONDS = 4.0
 """The timeout in seconds of a reading while the pipeline is stopped at an effect.
 
-It is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program
-takes longer, and it would wait in every run.
+This is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program takes
+longer, and it would wait in every run.
 """
 MOST_SKIPPED = 16
-"""The maximum number of points of one family that are skipped after readings without an answer.
+"""The maximum number of effects of one family that are passed without a reading after the reader gave no answer.
 
-The reader is skipped at the next one, then at the next three, seven and so on; an answer resets the count.
+After one failure the reader is not called at the next effect of the family, after two at the next three, then seven and
+so on; an answer resets the count.
 """
 READINGS = 3
-"""The number of timed readings of the empty store; the fastest one counts, since the others had to wait for the
-machine.
+"""The number of timed readings of the empty store.
+
+The fastest one counts, because the others had to wait for the machine.
 """
 ASKING_SECONDS = 180.0
-"""The maximum seconds for all readings at effects of one run."""
+"""The maximum seconds that all readings at the effects of one run may take together."""
 
 
 SMALLER = ", so what makes rows readable is not wholly known, and fewer of the places behind it are tried"
@@ -47,31 +49,31 @@ SMALLER = ", so what makes rows readable is not wholly known, and fewer of the p
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash."""
+    """The findings of the run without a crash, which the runs with crashes need."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
     expectation: Expectation
     doubts: tuple[str, ...]
     showing: frozenset[str]
-    """The names of the effects that changed the rows of the reader."""
+    """The names of the effects after which the reader returned other rows than before."""
     replaces: bool
-    """Whether rows disappeared without a crash."""
+    """Whether rows disappeared without a crash, so the pipeline replaces its output by design."""
     notes: tuple[str, ...]
     glances: tuple[Glance, ...] = ()
-    """The reader's rows before each effect at which it answered, and at the end."""
+    """The rows that the reader returned before each effect at which it answered, and at the end."""
 
 
 class Glances:
-    """Takes a reading before each effect, while the pipeline is stopped there, if the reader is fast on an idle
+    """Calls the reader before each effect, while the pipeline is stopped there, if the reader is fast on an idle
     machine.
 
-    Which readings succeed must depend on locks alone, not on the load of the machine, because the points that
-    are tried later depend on the readings.
+    Which readings succeed must depend on locks alone, not on the load of the machine, because the test chooses crash
+    points by these readings.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
-        """`usual` is the seconds that a reading takes."""
+        """Prepare to call the reader; `usual` is the number of seconds that a reading takes."""
         self._helpers, self._usual = helpers, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
@@ -80,7 +82,7 @@ class Glances:
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
-        """Take a reading while the pipeline is stopped at an effect."""
+        """Call the reader while the pipeline is stopped at an effect, and store its rows."""
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0 or self._skips(effect.family):
             return
@@ -96,12 +98,16 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def _skips(self, family: str) -> bool:
-        """Return whether to skip the reader here because it was locked out at similar points."""
+        """Return whether to skip the reader at this effect, because the store was locked at effects of the
+        same family.
+        """
         self._skipped[family] -= 1
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a sentence on the points at which the reader gave no answer, if there are any."""
+        """Return a sentence on the effects at which the reader gave no answer, in a list that is empty if there are
+        none.
+        """
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -171,7 +177,10 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """Return the effects under the names that later runs use, since only the whole run shows which order is chance."""
+    """Return the effects of a start under the names that later runs use.
+
+    Only after the whole run is it known whose order is left to chance, which decides how they are named.
+    """
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
@@ -208,7 +217,7 @@ def _timed(helpers: HelperCommands) -> float:
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raise `InvalidInput` if the command fails, or goes on without an end, although nothing crashed."""
+    """Raise `InvalidInput` if the command fails, or never ends as it should, although nothing crashed."""
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(
             f"--command: without any crash {harness.ending_of(start)}; run it once by hand, and repair it first."
@@ -233,7 +242,7 @@ def _check_watched(harness: Harness) -> None:
 
 
 def _check_emptied(harness: Harness) -> None:
-    """Raise `InvalidInput` if the rows of this run are still there after a reset, since every run begins from
+    """Reset the store, and raise `InvalidInput` if rows of this run are still there, since every run must begin from
     nothing.
     """
     try:
@@ -249,7 +258,9 @@ def _check_emptied(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Read until two readings agree, then store one in the run. Raises `JobFailed` if two readings never agree."""
+    """Call the reader until two readings agree, then store the rows in the run. Raises `JobFailed` if they
+    never agree.
+    """
     if harness.wanted is not None:
         harness.settle()
     steady(harness.helpers.read)
@@ -257,8 +268,10 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Check that a second run without a crash leaves the same rows if there is no `--expected`. Raises
-    `InvalidInput`.
+    """Without `--expected`, check that a second run without a crash leaves the same rows, and return a note about that.
+
+    `values` are the rows of the first run. Raises `InvalidInput` if the rows differ, because then nobody knows which
+    are right.
     """
     if expected is not None:
         return []

@@ -1,4 +1,4 @@
-"""The jobs of a pipeline's test: a crash, a second crash, and a loss of power."""
+"""The jobs of a pipeline's crash test; each job describes one run: a crash, a second crash, or a loss of power."""
 
 from labkit.crashtest.blackbox.outage import POWER
 from labkit.crashtest.blackbox.points import Pair, Point
@@ -6,25 +6,25 @@ from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 
 LATER = "later"
-"""The name of the run with one more start after the recovery from a crash at the command's end."""
+"""The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
 
 
 def later_job() -> Job:
-    """Return the job of a plain start after the recovery."""
+    """Return the job that starts the command once more after the recovery from a crash at its end."""
     return Job(LATER, "a plain start after the recovery from a crash at the end of the command", Group.IDENTITY)
 
 
 def single_job(point: Point) -> Job:
-    """Return the job of one crash."""
+    """Return the job of a run with one crash, at this point."""
     return Job(point.name, str(point), Group.CRASH)
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the job of a crash and a second one during its recovery."""
+    """Return the job of a run with a crash, and a second crash during the recovery from it."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR)
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job of a loss of power."""
+    """Return the job of a run in which the power fails at this point."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)

@@ -1,8 +1,8 @@
-"""Assign each effect to a lane, such as plan, data or decision, by a table of the paths that engines and formats
-write.
+"""Assign each effect of a pipeline to a lane, that is, to its purpose: plan, data, decision and so on.
 
-A row has a pattern of the masked path (`offsets/<n>`), in whatever folder. The first matching row counts, and
-the user's rows, `NAME=GLOB`, precede the table. An effect that no row matches is `other`.
+A table lists paths that known engines and formats write. Each row has a pattern for the masked path (`offsets/<n>`), in
+whatever folder. The first matching row counts, and the user's rows, `NAME=GLOB`, come before the table. An effect that
+no row matches is in the lane `other`.
 """
 
 import fnmatch
@@ -25,19 +25,22 @@ LANES = {
     SEND: "bytes for a server; what becomes of them there is not seen",
     OTHER: "everything that no row of the table names",
 }
-"""Every lane with a description of its effects, from top to bottom."""
+"""Every lane with a description of its effects, in the order in which a picture shows them from top to bottom."""
 
 _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
-"""The name of a checksum file of Hadoop, which belongs to the lane of the file that it checks."""
+"""A pattern for the name of Hadoop's checksum files, each of which belongs to the lane of the file that it checks."""
 
 
 class Shape(NamedTuple):
-    """One row of the table: effects of these kinds (if empty, of all kinds) on a matching path belong to a lane."""
+    """One row of the table: effects on a path that matches the pattern belong to this lane.
+
+    `kinds` limits the row to effects of these kinds; if it is empty, the row applies to all kinds.
+    """
 
     lane: str
     pattern: str
     of: str
-    """The program that writes such a path."""
+    """A note on the program that writes such a path."""
     kinds: frozenset[CallKind] = frozenset()
 
 
@@ -79,14 +82,17 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of an effect in the user's rows and in the table."""
+    """Finds the lane of an effect, first in the user's rows, then in the table of known engines."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
         """`own` are the user's rows, in the form `NAME=GLOB`. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane of an effect; for a message to a server it is `send`, unless a row of the user matches it."""
+        """Return the lane of an effect.
+
+        A message to a server is in the lane `send`, unless a row of the user matches it.
+        """
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -111,7 +117,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Return whether the pattern matches the whole path of an effect, or its end from some folder on."""
+    """Return whether the pattern matches the path of an effect, or a part of the path from some folder to its end."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

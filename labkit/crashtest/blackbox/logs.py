@@ -1,7 +1,7 @@
 """Find files that look like logs: the pipeline only appends to them, and neither it nor its reader ever reads them.
 
-A program may still use the size of such a file, which nobody can observe, as its state. Their points therefore stay
-points of the test, and are only tried after all others.
+The test crashes before effects on such files last of all, but does not leave them out, because a program may use the
+size of a file as its state, which nobody can observe.
 """
 
 import re
@@ -20,7 +20,7 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the masked paths of files that were only appended to and never read."""
+    """Return the masked paths of the files to which the pipeline only appended, and which nothing read."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # An effect is named by its new name, so a file that got another name shows only here.
@@ -39,7 +39,9 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence on each file that looks like a log."""
+    """Return a sentence for the report on each file that looks like a log; `taken` are the masked paths of
+    these files.
+    """
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

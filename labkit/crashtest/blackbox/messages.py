@@ -1,8 +1,8 @@
-"""Name a message for a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
+"""Name a message to a server by its first bytes: a Kafka request, an SQL statement, an HTTP or Redis verb.
 
-Clients that poll by the clock (for metadata, or with heartbeats) send a different number of messages in every
-run, so only names show which messages of two runs correspond. A message that is not recognised has no name.
-Sources: Kafka's protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
+Clients that poll at intervals (for metadata, or with heartbeats) send a different number of messages in every run, so
+only names show which messages of two runs correspond. A message that is not recognised has no name. Sources: Kafka's
+protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 """
 
 import re
@@ -56,7 +56,10 @@ ASKING = frozenset(
         *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeTopicPartitions"),
     }
 )
-"""Kafka requests that store no record and no offset: a kill before one has the same outcome as before the next call."""
+"""Kafka requests that store no record and no offset, and before which the test therefore never kills the pipeline.
+
+A kill before one of them has the same outcome as a kill before the next call.
+"""
 
 _LATEST_VERSION = 40
 _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")

@@ -1,6 +1,6 @@
-"""Runs with a loss of power: put the folders into a state that it may leave, and start the pipeline on them.
+"""Runs with a loss of power: bring the folders into a state that the loss may leave, and start the pipeline on them.
 
-Writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut` lists the extreme states.
+Writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the extreme states.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,16 +14,18 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_OUTAGES, OUTAGES = 4, 12
-"""The maximum number of points with a loss of power, with and without `--quick`. Each has at most five states."""
+"""The maximum number of points at which the power fails, with and without `--quick`. Each leaves at most
+five states.
+"""
 
 POWER = "power cut "
-"""The prefix of a run's name, before the name of its point."""
+"""The prefix of the id of a run with a loss of power; the name of the point follows."""
 STATE = ", "
-"""The separator between the name of a point and the name of a state."""
+"""The separator, in the id of such a run, between the name of the point and the name of the state of the disk."""
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Run to a point, then yield a complete run from each state that a loss of power may leave there."""
+    """Run the pipeline to a point, then yield a finished run from each state that a loss of power may leave there."""
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         for number, state in enumerate(_states(journal), start=1):
@@ -31,7 +33,10 @@ def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineR
 
 
 def _states(journal: Journal) -> list[State]:
-    """Return the possible states after all recorded calls; the call at which the pipeline was killed did not happen."""
+    """Return the states that a loss of power after all recorded calls may leave.
+
+    The call at which the pipeline was killed is not among the calls, because it did not happen.
+    """
     return states_after_power_cut(journal, len(journal.entries))
 
 
@@ -58,7 +63,10 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return the reason why the states cannot be trusted; empty if they can."""
+    """Return the reason why the computed states cannot be trusted, such as calls that the model does not know.
+
+    The text is empty if the states can be trusted.
+    """
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

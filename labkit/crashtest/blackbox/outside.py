@@ -1,8 +1,9 @@
-"""Find the files outside of the watched folders that a pipeline writes, and those of them that are its state.
+"""Find the files outside of the watched folders that a pipeline writes, and decide which of them are its state.
 
-The test cuts nothing there, so it names these files. A file is state if a later start reads or changes it, or if it
-finds the file and leaves it alone although a start from nothing creates it: it may have looked for the name. Then
-the guarantee is unknown. The existence of a name with a random part cannot matter, because no later start knows it.
+The test never crashes before a write to such a file, so the report names the files. A file is state if a later start
+reads or changes it. It is also state if a later start leaves it alone although a start from nothing creates it, because
+the start may have looked for the name. If there is such state, the guarantee is unknown. A name with a random part is
+no state, because no later start can look for it.
 """
 
 import fnmatch
@@ -28,22 +29,22 @@ CACHES = (
     "*/.m2/repository/*",
     "*/hsperfdata_*",
 )
-"""Files in which interpreters, the JVM and package managers keep what they can make again at any time."""
+"""Patterns of files in which interpreters, the JVM and package managers keep data that they can rebuild at any time."""
 
 NOWHERE = ("/proc/", "/sys/", "/dev/")
 MEMORY = "/dev/shm/"  # noqa: S108 - no file is made there
-"""The folder of files in memory, which outlive a process although they lie below `/dev`."""
+"""The folder of files in memory. They outlive a process, so they count although other files below `/dev` do not."""
 
 FEW = 3
-"""The number of files that a message names."""
+"""The number of files that a message lists by name."""
 MOST = 500
-"""The largest number of files whose use is observed; beyond it, every other file counts as read."""
+"""The largest number of files that are observed for reads; all further files count as read."""
 
 _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC})
 
 
 class Use(StrEnum):
-    """The reason why a file outside of the watched folders is state, in the words of the report."""
+    """The evidence that a file outside of the watched folders is state, in the words of the report."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -51,14 +52,14 @@ class Use(StrEnum):
 
 
 class Elsewhere:
-    """Decides whether a file lies outside of the watched folders and may matter."""
+    """Decides whether a file lies outside of the watched folders and may be state of the pipeline."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._watched = [folder.resolve() for folder in watched]
         self._ignored = ignored
 
     def __call__(self, path: str) -> bool:
-        """Return whether the path is outside, no device or cache, and matches no ignored pattern."""
+        """Return whether the path lies outside of the watched folders, and is no device, cache or ignored file."""
         if not path.startswith("/") or (path.startswith(NOWHERE) and not path.startswith(MEMORY)):
             return False
         if any(Path(path).is_relative_to(folder) for folder in self._watched):
@@ -74,21 +75,24 @@ def _fits(path: str, pattern: str) -> bool:
 
 @dataclass
 class Changes:
-    """The changes of one start outside of the watched folders. Files that it made and removed again are left out."""
+    """The files outside of the watched folders that one start of the pipeline made, changed or removed.
+
+    Files that the start made and removed again are left out.
+    """
 
     elsewhere: Elsewhere
     made: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
-    """Files that were there before the start, and that it wrote, replaced or gave other attributes."""
+    """Files that existed before the start, and that it wrote, replaced or gave other attributes."""
     removed: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
-    """Those of `made` that are folders."""
+    """The folders among the paths in `made`."""
     emptied: dict[str, bool] = field(default_factory=dict)
-    """The files that the start emptied to write them anew, and whether something had read them by then."""
+    """The files that the start emptied to write them anew, each with whether something had read it before."""
     reads: FileReads | None = None
 
     def __call__(self, call: Call) -> None:
-        """Take note of a call that is about to happen."""
+        """Update the record by a system call that is about to happen."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -108,7 +112,9 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Return every file that the start made, changed or removed, without folders that hold another of them."""
+        """Return every path that the start made, changed or removed, except folders that contain another of these
+        paths.
+        """
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -158,27 +164,28 @@ class Changes:
 
 
 class Outside:
-    """The files outside of the watched folders, over all starts of one test, and their use by later starts."""
+    """The files outside of the watched folders that any start of one test wrote, and how later starts used them."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._elsewhere = Elsewhere(watched, ignored)
         self.named: set[str] = set()
-        """The files that starts which came to their end made, changed or removed."""
+        """The files that the starts which were not killed made, changed or removed."""
         self._known: set[str] = set()
         """The files that any start made, changed or removed."""
         self._made: set[str] = set()
-        """The files that starts which came to their end made from nothing."""
+        """The files that the starts which were not killed created."""
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return the record for one start, which takes each of its calls."""
+        """Return an empty record for one start; call it with each system call of the start."""
         return Changes(self._elsewhere)
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator["Ending"]:
         """Observe within a `with` block how one start uses the files that earlier starts left.
 
-        `earlier` are the files that earlier starts of the same run made. Set `whole` if the start came to its end.
+        `changes` is the record of this start, `earlier` the files that earlier starts of the same run made. The block
+        must set `whole` of the ending that it gets if the start came to its end.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         files = [Path(each) for each in found if _is_regular(each)]
@@ -199,9 +206,11 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that it had found and has not read, if that makes it state.
+        """Return how a start used a file that existed before and that the start did not read; None if that makes it no
+        state.
 
-        `again`: the start came to its end without opening the file, which an earlier start of the same run had made.
+        `again` says that the start came to its end without opening the file, which an earlier start of the same run had
+        made.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -210,7 +219,11 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the states that runs in a copy of the folder found; paths beside the copy get their usual place."""
+        """Add the state files that runs in a copy of the user's folder found.
+
+        `there` is the copy and `here` the user's folder. Paths below the parent of the copy are changed to the
+        corresponding paths beside the user's folder.
+        """
 
         def usual(path: str) -> str:
             below = Path(path).is_relative_to(there.parent)
@@ -220,7 +233,9 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return the report's sentence on the files outside that the pipeline writes, if there are any."""
+        """Return a sentence for the report on the files that the pipeline writes outside, in a list that
+        may be empty.
+        """
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -242,10 +257,10 @@ class Outside:
 
 @dataclass
 class Ending:
-    """How an observed start ended."""
+    """Whether an observed start came to its end or was killed."""
 
     whole: bool = False
-    """Whether the start came to its end, so a file that it has not opened by then stays unopened."""
+    """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
 
 def _is_regular(path: str) -> bool:
@@ -256,14 +271,16 @@ def _is_regular(path: str) -> bool:
 
 
 def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
-    """Return whether something read what an earlier start had written to a file, or whether nobody can tell."""
+    """Return whether something read what an earlier start had written to a file. If nobody can know, the
+    answer is yes.
+    """
     if str(path) in changes.emptied:
         return changes.emptied[str(path)]
     return not reads.is_only_written(path)
 
 
 def _is_random(path: str) -> bool:
-    """Return whether the name of a file has a part that differs from run to run."""
+    """Return whether the path has a part that differs from run to run, such as an id."""
     return mask(path, entries=False) != path
 
 

@@ -1,9 +1,10 @@
-"""Choose the points at which the pipeline is killed: before each effect of the run without a crash, and at its end.
+"""Choose the points at which the test kills the pipeline: before each effect of the run without a crash, and at its
+end.
 
-The point after one effect is the point before the next; the point after the last effect is the command's own
-end. A sync changes nothing that a SIGKILL could lose, so the state just before it is the state before the effect
-that follows it, and the test of SIGKILL needs no point there. `Plan.total` counts all points, so the report can say
-how many were not tried.
+The point after one effect is the point before the next; the point after the last effect is the command's own end. A
+sync changes nothing that a SIGKILL could lose, so the state just before a sync is the state before the effect that
+follows, and the test of SIGKILL needs no point there. `Plan.total` counts all points, so the report can say how many
+were not tried.
 """
 
 import random
@@ -15,30 +16,33 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_POINTS, POINTS = 12, 60
-"""The maximum number of points that are tried before second crashes, with and without `--quick`."""
+"""The maximum number of crash points that are tried before second crashes, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
-"""The size of the sample of pairs of points, with and without `--quick`."""
+"""The number of random pairs of a first and a second crash, with and without `--quick`."""
 QUICK_DIRECTED = 6
-"""The maximum number of directed pairs with `--quick`; a whole test makes all of them."""
+"""The maximum number of pairs that a recovery gives a reason for with `--quick`; a whole test tries all of them."""
 SEED = 7
 
 EXIT = "exit"
-"""The name of the point at the command's own end; for a command that never ends, the moment when all rows are there."""
+"""The name of the crash point at the command's own end.
+
+For a command that never ends by itself, this is the time when all rows can be read.
+"""
 
 THEN = " then "
-"""The separator between the point of a crash and the point of a second crash during its recovery."""
+"""The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE})
 
 
 class Point(NamedTuple):
-    """A point at which the pipeline can be killed: before an effect, or at the command's end."""
+    """A crash point, at which the pipeline can be killed: before an effect, or at the command's end."""
 
     name: str
     number: int
-    """The number of the point in the run without a crash, from 1."""
+    """The position of the point among all points of the run without a crash, from 1."""
     after: str = ""
-    """The last effect before this point that a SIGKILL cannot undo, so not a sync; empty if there is none."""
+    """The name of the last effect before this point that a SIGKILL cannot undo (so no sync); empty if there is none."""
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -47,14 +51,17 @@ class Point(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The points that one test tries, in their order, and the number of all points."""
+    """The crash points that one test tries, in the order of the run, and the number of all its crash points."""
 
     chosen: tuple[Point, ...]
     total: int
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
-    """Return every point in order; the last is the command's end. With `syncs`, a sync has a point of its own too."""
+    """Return every crash point of a run in order; the last one is the command's end.
+
+    With `syncs`, there is also a point before each sync, as a test of power cuts needs it.
+    """
     places: list[Point] = []
     after = ""
     for effect in effects:
@@ -66,7 +73,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the point that stands for the one before the sync with this name; empty if there is none."""
+    """Return the name of the crash point that has the same outcome as a crash before the sync with this name.
+
+    The name is empty if the run has no such sync.
+    """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
@@ -77,12 +87,13 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> Plan:
-    """Return a plan of at most `most` points. `shown` are the names of the effects that changed the reader's rows.
+    """Return a plan of at most `most` crash points, the most important ones of a run with these effects.
 
-    Points just after such an effect, or after a similar one, and the end come first. Points before an effect
-    that can make rows visible at once, such as a rename, come next, then all others. Among similar points of
-    equal importance, the last, the first and the second come first; among points with the same turn, those of the
-    rarest family. Points at the files in `last`, a set of masked paths, come after all others.
+    `shown` are the names of the effects that changed the reader's rows. Points just after such an effect, or after one
+    of its family, and the end come first. Points before an effect that can make rows visible at once, such as a rename,
+    come next, then all others. Among similar points of equal importance, the last, the first and the second come first;
+    among points with the same rank, those of the rarest family. Points at the files in `last`, a set of masked paths,
+    come after all others.
     """
     places = points(effects, syncs=syncs)
     ranking = _Importance(effects, families(effects, shown), last)
@@ -91,22 +102,24 @@ def choose(
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the effects with these names."""
+    """Return the families of the effects with these names; a family is a name without its numbers."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
 
 class _Importance:
-    """Ranks the points of one start; 0 is the most important."""
+    """Ranks the crash points of one start by importance; 0 is the most important."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
-        """`showing` are the families of the effects that change the reader's rows; points at the files in `last`
-        come after all others.
+        """Prepare the ranking for a start with these effects.
+
+        `showing` are the families of the effects that change the reader's rows. Points at files in `last`, a set of
+        masked paths, come after all others.
         """
         self._effects = {each.name: each for each in effects}
         self._last = last
         self._follows_change: set[str] = set()
-        """The points at which rows have changed since the point before."""
+        """The names of the crash points such that an effect just before them changed the reader's rows."""
         changed = False
         for each in self._effects.values():
             if each.kind is not CallKind.SYNC and each.where not in last:
@@ -116,7 +129,7 @@ class _Importance:
             changed = changed or each.family in showing
 
     def of(self, point: Point) -> int:
-        """Return the rank of one point."""
+        """Return the importance of one crash point, from 0 (most important) to 3."""
         if point.name == EXIT or point.name in self._follows_change:
             return 0
         kind = self._effects[point.name].kind
@@ -125,7 +138,7 @@ class _Importance:
         return 3 if kind is CallKind.SYNC else 2
 
     def ordered(self, places: Iterable[Point]) -> list[Point]:
-        """Return points in the order in which they are tried."""
+        """Return crash points in the order in which a test tries them."""
         groups: Mapping[tuple[str, int], list[Point]] = defaultdict(list)
         size: Counter[str] = Counter()
         for point in places:
@@ -146,8 +159,9 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """Return similar points in the order in which they are chosen: the last, the first, the second, then a seeded
-    shuffle.
+    """Return similar crash points in the order in which they are chosen.
+
+    The last comes first, then the first and the second, then the others in a seeded shuffle.
     """
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
@@ -157,44 +171,54 @@ def _by_turn(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """A crash, and a second one while the next start recovers from it."""
+    """Two crash points: one of the first crash, and one of a second crash while the next start recovers
+    from the first.
+    """
 
     first: Point
     second: Point
 
     @property
     def name(self) -> str:
-        """Return the names of both points, joined."""
+        """Return the id of the run with both crashes: the names of the two crash points, joined by `then`."""
         return f"{self.first.name}{THEN}{self.second.name}"
 
 
 class Pairs(NamedTuple):
-    """The pairs of points that one test tries, and those that it knows."""
+    """The pairs of crash points that one test tries, and how many there are."""
 
     chosen: tuple[Pair, ...]
-    """The directed pairs in their order, then the sample."""
+    """The directed pairs, the most informative first, then a random sample of the others."""
     total: int
-    """The number of all pairs."""
+    """The number of all pairs that the recoveries make possible."""
     directed: frozenset[str]
-    """The names of all directed pairs, also of those that were not chosen."""
+    """The names of all directed pairs, including those that were not chosen."""
 
 
 class Recoveries:
-    """The recoveries of a test: for each point of a crash, the effects of the start after it.
+    """The recoveries that a test has seen: for each crash point, the effects of the start after the crash.
 
-    A pair is *directed* if the recovery itself gives a reason to kill there. Any other pair can only be drawn.
+    They decide where a second crash is worthwhile. A pair of crash points is *directed* if the recovery itself gives a
+    reason to kill there, such as an effect that only recoveries have. All other pairs are only sampled at random.
     """
 
     def __init__(
         self, recoveries: Mapping[Point, Sequence[Effect]], healthy: Sequence[Effect], showing: Container[str] = ()
     ) -> None:
-        """`healthy` are the effects of the run without a crash, `showing` the families of those that change rows."""
+        """Take the effects of the recovery after each crash, by crash point.
+
+        `healthy` are the effects of the run without a crash, `showing` the families of those that change the reader's
+        rows.
+        """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
         self._ranking = _Importance(healthy, showing)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return at most `most_directed` directed pairs (None: all), and a seeded sample of `most` other pairs."""
+        """Return the pairs to try: the directed ones, and a seeded random sample of `most` others.
+
+        `most_directed` limits the directed pairs; None takes all of them.
+        """
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -208,8 +232,8 @@ class Recoveries:
     def directed(self) -> list[Pair]:
         """Return all directed pairs, the most informative ones first.
 
-        One effect of each family that only recoveries have comes first, for at most half of a quick test's
-        directed pairs, then the crashes in two batches, then the same crash twice, then the rest.
+        First comes one effect of each family that only recoveries have, for at most half of a quick test's directed
+        pairs. Then come crashes in two batches, then the same crash twice, then the rest.
         """
         repairs = self.repairs()
         half = QUICK_DIRECTED // 2
@@ -217,7 +241,8 @@ class Recoveries:
         return list(dict.fromkeys(ordered))
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at an effect that the run without a crash does not have.
+        """Return the pairs whose second crash is at an effect that only recoveries have, as the run without a crash
+        lacks it.
 
         Recoveries with the same effects count once, after the last crash that leads to them. The first pair of each
         family comes first, and the rarest family before the others.
@@ -241,7 +266,11 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def twice(self) -> list[Pair]:
-        """Return the pairs of a deciding point and the same point in its recovery; the command's end comes last."""
+        """Return the pairs that crash twice at the same point: in the first start, and again in its recovery.
+
+        Only the most important points are used: just after rows changed, before an effect that can make rows visible,
+        and the command's end, which comes last.
+        """
         passed = {}
         for first, effects in self._recoveries.items():
             again = {each.name: each for each in points(effects)}
@@ -251,10 +280,12 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def two_batches(self) -> list[Pair]:
-        """Return the pair of crashes in two batches, or nothing if no family of effects allows it.
+        """Return the pair of a crash in one batch and a crash in a later batch, in a list that is empty if there is
+        none.
 
-        An effect that happens several times belongs to several batches. The first crash is at the first deciding
-        point of such a family, the second at the last one in the recovery; families that change rows come first.
+        An effect that happens several times belongs to several batches. The first crash is at the first point of such a
+        family, if the point is important enough, the second at the last one in the recovery; families that change rows
+        come first.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -269,19 +300,20 @@ class Recoveries:
         return []
 
     def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
-        """Return the points of a family: after its effects if they change rows, else before them."""
+        """Return the crash points at the effects of a family: after each effect if the family changes rows, otherwise
+        before it.
+        """
         kinds = {each.name: each.family for each in effects}
         side = "after" if family in self._showing else "name"
         return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]
 
 
 def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list[Pair]:
-    """Return a seeded sample of at most `most` pairs that are not in `done`, from pairs with the rank of their second
-    point.
+    """Return a seeded random sample of at most `most` pairs that are not in `done`.
 
-    Two in three are of the most informative kind: the first crash came when all was done, and the second
-    interrupts the repeated work just after an effect that changes rows, or before an effect that can
-    make rows visible. The others are spread evenly over the first crashes.
+    `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample are pairs whose
+    first crash came when all was done, and whose second crash interrupts the repeated work just after an effect that
+    changes rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]
@@ -304,5 +336,8 @@ def pairs(
     healthy: Sequence[Effect] = (),
     most_directed: int | None = None,
 ) -> Pairs:
-    """Return the pairs of points that a test tries: directed ones, then a sample of `most` others."""
+    """Return the pairs of crash points that a test tries: the directed ones, then a random sample of `most` others.
+
+    The parameters are those of `Recoveries` and its method `pairs`.
+    """
     return Recoveries(recoveries, healthy, showing).pairs(most, most_directed)

@@ -4,12 +4,11 @@
         for state in states_after_power_cut(journal, point):
             state.build([somewhere])
 
-Each point has up to five extreme states, by the rules of `labkit.crashtest.blackbox.disk`. Every other order in
-which writes may reach the disk lies between these extremes and is not tried. Memory-mapped files, io_uring,
-data that `splice` moves out of a pipe, and nameless files that get a name are not modelled; if a run uses them,
-the result names them. Times, modes, owners and extended attributes are not modelled either: a state has those of the
-run. A write with O_DIRECT counts like any other, so the model may lose more of it than a disk
-would.
+Each point has up to five extreme states, by the rules of `labkit.crashtest.blackbox.disk`. Every other order in which
+writes may reach the disk lies between these extremes and is not tried. Memory-mapped files, io_uring, data that
+`splice` moves out of a pipe, and nameless files that get a name are not modelled; if a run uses them, the result says
+so. Times, modes, owners and extended attributes are not modelled either: every state has those of the run. A write with
+O_DIRECT counts like any other, so the model may lose more of it than a disk would.
 """
 
 import os
@@ -41,11 +40,11 @@ EXTREMES = {
     NEWEST_KEPT: "only the newest of all that was not synced reached the disk",
     TORN: "everything reached the disk, but only half of the newest write that was not synced",
 }
-"""The extreme states tried at each point, and how each differs from the state before the loss of power."""
+"""The extreme states that are tried at each point, each with what reached the disk in it and what was lost."""
 
 
 class Entry(NamedTuple):
-    """A recorded call, with the contents that it brings into the folders from outside."""
+    """A recorded system call, with the contents of the file if the call brings one into the folders from outside."""
 
     call: Call
     brought: Content | None = None
@@ -56,9 +55,12 @@ class Journal:
     """The record of a run, from which the states after a loss of power are computed."""
 
     copies: Mapping[Path, Path]
-    """The copy of each folder that was taken before the run."""
+    """For each folder, the copy that was taken before the run."""
     entries: tuple[Entry, ...]
-    """The calls that concern the folders, in order. Point n is before entry n; the last point is after all entries."""
+    """The calls that concern the folders, in order.
+
+    Point n is just before entry n, counted from 0; the last point is after all entries.
+    """
     watched: WatchedRun
 
     def disk(self, point: int) -> Disk:
@@ -69,8 +71,9 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the calls of the run that the model does not know, by name, with their files. If there are any,
-        no state is reliable.
+        """Return the system calls of the run that the model does not know, by name, each with the files concerned.
+
+        If there are any, no computed state is reliable.
         """
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
@@ -83,7 +86,7 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files whose contents differ from the model. If there are none, the model is right.
+        """Return the files whose real contents differ from those in the model, which should be none.
 
         Call this before anything else writes to the folders.
         """
@@ -110,10 +113,10 @@ def recorded(
     decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
     tick: Callable[[], Answer] = lambda: Answer.GO_ON,
 ) -> Iterator[Journal]:
-    """Run a command in the folder `at`, or else in the first of `folders`, and provide its journal within a `with`
-    block.
+    """Run a command and provide the journal of its writes within a `with` block.
 
-    `decide` and `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
+    `folders` are the folders to record. The command runs in the folder `at`, or in the first of `folders`. `decide` and
+    `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
     """
     places = [folder.resolve() for folder in folders]
     with tempfile.TemporaryDirectory() as scratch:
@@ -173,29 +176,31 @@ class Recorder:
 
 @dataclass(frozen=True)
 class State:
-    """A state in which the folders may be when the power returns."""
+    """A state in which the folders may be after a loss of power, when the power returns."""
 
     extreme: str
     sentence: str
     trees: tuple[Tree, ...]
-    """One tree for each folder, in the journal's order."""
+    """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make each folder equal to its tree; entries that are already equal stay untouched."""
+        """Make each of these real folders equal to its tree in this state; files that are already equal
+        stay untouched.
+        """
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
     def files(self, number: int = 0) -> dict[str, bytes]:
-        """Return the names and bytes of the files of one folder."""
+        """Return the files of the folder with this index: their paths below the folder and their bytes."""
         return {
             name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
         }
 
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
-    """Return the different states that a loss of power just before a point may leave.
+    """Return the different states that a loss of power just before a point of a recorded run may leave.
 
-    The list is empty if everything had reached the disk, since then a loss of power leaves the same as a SIGKILL.
+    The list is empty if everything had reached the disk, because a loss of power then leaves the same as a SIGKILL.
     """
     disk = journal.disk(point)
     current = tuple(tree(root, now_named) for root in disk.roots.values())
@@ -233,7 +238,9 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
 
 
 def _with(naming: Naming) -> Look:
-    """Return a function for the names on the disk, plus one change of names that had not reached it."""
+    """Return a function that lists the names of a folder that are on the disk, as if one pending change had reached it
+    too.
+    """
 
     def names(folder: Folder) -> Mapping[str, Node]:
         visible = dict(folder.on_disk)

@@ -1,4 +1,4 @@
-"""The reader, and the user's commands that read results, feed the input and empty everything.
+"""The reader of a pipeline's rows, and the user's commands that read rows, feed the input and empty everything.
 
 Each command runs in its own session and is killed when the test ends, even if the test itself is killed.
 """
@@ -20,43 +20,50 @@ from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
 
 COMMAND_SECONDS = 120.0
-"""The maximum seconds of a command that feeds, empties or reads; it may have to start a JVM."""
+"""The maximum seconds for a command that feeds, empties or reads, which may have to start a JVM."""
 
 FEWEST_SECONDS, LIMITS = 10.0, 4.0
-"""A reader may take `LIMITS` times the pipeline's limit and at least `FEWEST_SECONDS`; it may have to start a JVM."""
+"""A reader may take `LIMITS` times the pipeline's `--limit`, but at least `FEWEST_SECONDS`, as it may start a JVM."""
 
 LAST_WORDS = 200
-"""The number of characters of a log that a message quotes."""
+"""The number of characters of a log line that a message quotes."""
 
 
 class RowReader(Protocol):
     """A reader that returns rows as plain values."""
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed`."""
+        """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails or takes more
+        than `seconds`.
+        """
 
 
 def last_words(log: Path) -> str:
-    """Return a clause that quotes the first error in a command's output, else its last line.
+    """Return a clause for a message that quotes the first error in a command's output, or else its last line.
 
-    The clause quotes it because the folder with the log may be removed.
+    The text is quoted because the folder with the log may be removed.
     """
     line = telling_line(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
     return f'it said "{line[:LAST_WORDS]}"' if line else "it said nothing"
 
 
 class HelperCommand:
-    """One command of the user, run by a shell in the user's folder."""
+    """A command that the user gave for one option, such as `--reset`; a shell runs it in the user's folder."""
 
     def __init__(self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str]) -> None:
-        """`mark` is added to the command's environment, to recognise processes that outlive it."""
+        """Take the command of an option.
+
+        The log goes to the folder `scratch`. `mark` is added to the command's environment, so that the test recognises
+        processes that outlive the command.
+        """
         self.option, self.command = option, command
         self._folder, self._mark = folder, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command and return its output. Raises `ReaderFailed` if it takes too long or its exit code is
-        not 0.
+        """Run the command and return its output.
+
+        Raises `ReaderFailed` if it takes more than `seconds`, or if its exit code is not 0.
         """
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
@@ -91,7 +98,9 @@ class HelperCommand:
 
 
 def ending(status: int | None) -> str:
-    """Return a clause that says how a command ended."""
+    """Return a clause that says how a command ended; `status` is its exit code, negative for a signal, None
+    for a kill.
+    """
     if status is None:
         return "it was killed"
     if status < 0:
@@ -107,7 +116,7 @@ class CommandReader:
         self._command = command
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """Return the rows that the command prints now. Raises `ReaderFailed`, or `InvalidInput` if they are not
+        """Run the command and return the rows that it prints. Raises `ReaderFailed`, or `InvalidInput` if it prints no
         JSON.
         """
         printed = self._command.run(seconds or COMMAND_SECONDS)
@@ -115,7 +124,7 @@ class CommandReader:
 
 
 class HelperCommands:
-    """The reader, the feed command and the reset command of a test, within a `with` block."""
+    """Runs the reader, the feed command and the reset command of a test; use it in a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -156,7 +165,9 @@ class HelperCommands:
         return HelperCommand(option, command, self._settings.folder, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empty everything, then feed the input. Raises `InvalidInput` if the reset or the feed fails."""
+        """Empty the store, the checkpoint and the input, then feed the input. Raises `InvalidInput` if a
+        command fails.
+        """
         try:
             self.reset()
             if self._settings.feed:
@@ -165,17 +176,22 @@ class HelperCommands:
             raise InvalidInput(str(error)) from None
 
     def reset(self) -> None:
-        """Empty the store, the checkpoint and the input. Raises `ReaderFailed`."""
+        """Empty the store, the checkpoint and the input by the user's reset. Raises `ReaderFailed` if it fails."""
         assert self._reset is not None
         self._reset()
 
     def read(self, seconds: float | None = None) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
+        """Return the rows that the pipeline shows to readers now; the reader may take `seconds`, or else a usual time.
+
+        Raises `ReaderFailed` if the reader fails, or `InvalidInput` if its answer is not rows.
+        """
         patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
         return self.reader.values(seconds or patience)
 
     def expected(self) -> list[Any] | None:
-        """Return the rows that are due, or None without `--expected`. Raises `InvalidInput`."""
+        """Return the rows that the user expects, or None without `--expected`. Raises `InvalidInput` if they cannot be
+        read.
+        """
         source = self._settings.expected
         if not source:
             return None

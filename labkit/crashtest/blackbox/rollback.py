@@ -14,7 +14,11 @@ from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Crash in the middle, copy the checkpoint, run to the end, restore the copy, and start the pipeline once more."""
+    """Perform the run in which a checkpoint goes back.
+
+    Crash in the middle of the run's `effects`, copy the checkpoint, run to the end, restore the copy, and start the
+    pipeline once more.
+    """
     folder = harness.settings.checkpoint
     assert folder is not None
     harness.crash(run, middle(effects, folder))
@@ -34,7 +38,10 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """Return the point just after the middle effect in the checkpoint. Raises `JobFailed` if it has no effects."""
+    """Return the crash point just after the middle one of the effects in the checkpoint's folder.
+
+    Raises `JobFailed` if there are no effects in the folder.
+    """
     inside = [
         number
         for number, effect in enumerate(effects[:-1])

@@ -1,9 +1,8 @@
-"""Check whether the test saw every write that changes rows, by the reader's rows at each effect of the run without
-a crash.
+"""Check whether the test observed every write that changes rows, by the reader's rows at each effect of a healthy run.
 
-If rows appeared, changed or disappeared between two readings, and no effect between them can be the cause,
-something writes unobserved, so the guarantee is unknown. The same holds if the kernel reports that a file of
-the pipeline was written in a way that the test cannot follow.
+If rows appeared, changed or disappeared between two readings, and no effect between them can be the cause, something
+writes unobserved, so the guarantee is unknown. The same holds if the kernel reports that a file of the pipeline was
+written in a way that the test cannot follow.
 """
 
 from collections import Counter
@@ -20,34 +19,37 @@ SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
 """The kinds of effects that can change a reader's rows. Even a new, empty file may mark other files as complete."""
 
 ARRIVING = 3
-"""The number of later effects after which bytes sent to a server may still change rows.
+"""Bytes sent to a server may still change rows while this many later effects happen.
 
 A server answers when it can, and another thread or process may still be executing its last call.
 """
 
 TOLD_BY_SYNC = ("-wal",)
-"""The endings of files whose sync comes just before readers see the rows: SQLite publishes its log by shared memory."""
+"""The endings of files whose sync can change a reader's rows, unlike that of other files.
+
+SQLite publishes its log by shared memory, just after it synced the log.
+"""
 
 REBUILT = ("-shm",)
-"""The endings of files that are rebuilt when a store is opened, so nothing durable is in them: SQLite's shared
-memory.
+"""The endings of files with nothing durable in them, such as SQLite's shared memory: each opening of the store rebuilds
+them.
 """
 
 FEW = 2
-"""The number of points or files that a message names."""
+"""The number of gaps or files that a message describes."""
 
 
 class Glance(NamedTuple):
-    """The reader's rows while the pipeline was stopped before one effect."""
+    """The rows that the reader returned while the pipeline was stopped before one effect."""
 
     happened: int
-    """The number of effects that had happened before."""
+    """The number of effects that had happened before this reading."""
     rows: Mapping[str, int]
-    """Each row as text, and how often it occurred."""
+    """How often each row occurred, with the row as JSON text."""
 
 
 class Change(NamedTuple):
-    """Rows that appeared or disappeared between two readings."""
+    """Two consecutive readings between which rows appeared or disappeared."""
 
     earlier: Glance
     later: Glance
@@ -64,14 +66,17 @@ class Change(NamedTuple):
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Yield neighbouring readings whose rows differ."""
+    """Yield each pair of consecutive readings whose rows differ."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the effects that changed rows; none if the only readings were the first and the last."""
+    """Return the names of the effects that changed the reader's rows.
+
+    The result is empty if the only readings were those at the beginning and at the end, because they show no cause.
+    """
     if len(glances) <= 2:
         return set()
     return {
@@ -82,7 +87,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
-    """Return whether rows disappeared without a crash, which means that the pipeline replaces its output by design."""
+    """Return whether rows disappeared in a run without a crash, so the pipeline replaces its output by design."""
     return any(change.gone for change in changes(glances))
 
 
@@ -93,9 +98,11 @@ def doubts(
     folders: Sequence[Path],
     logs: Container[str] = (),
 ) -> list[str]:
-    """Return the reasons why the guarantee is unknown, a sentence each; none if the test saw every write.
+    """Return the reasons why the guarantee is unknown, each as a sentence; an empty list if the test observed every
+    write.
 
-    `logs` are the masked paths of files that nothing reads.
+    `unseen` are system calls that could not be followed, with the files they concern. `logs` are the masked paths of
+    files that nothing reads.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -124,9 +131,10 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
-    """Return the calls that could not be followed, by name, with the pipeline's files that they concern.
+    """Return the system calls that could not be followed, by name, with the pipeline's files that they concern.
 
-    A call that concerns only other files is left out; a call that names no file may concern any of them.
+    `unseen` are the names of all such calls, and `paths` their files. A call that concerns only other programs' files
+    is left out; a call without a known file may concern any file.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -138,7 +146,9 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
 
 
 class Belongs:
-    """Decides whether a file belongs to the pipeline, by the watched folders and the ignored patterns."""
+    """Decides whether a file belongs to the pipeline: it is in a watched folder, and no `--ignore` pattern
+    matches it.
+    """
 
     def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
         self._folders, self._ignored = folders, ignored
@@ -153,10 +163,10 @@ class Belongs:
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Return whether an effect between two readings, or a recent one that may still go on, can have changed the
-    rows.
+    """Return whether an observed effect can have changed the rows between two readings.
 
-    A write to a log explains nothing, since the reader does not read it.
+    It is an effect between the readings, or an earlier one that may still go on. A write to a log explains nothing,
+    since the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -172,7 +182,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 
 def _shows(effect: Effect) -> bool:
-    """Return whether this effect can change rows."""
+    """Return whether this effect can change the rows that a reader gets."""
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     return effect.kind in SHOWING or is_shown_by_sync
 

@@ -1,8 +1,8 @@
-"""Find a pipeline in the table of orders of writes, as far as the record of its effects allows.
+"""Find a recorded pipeline in the simulator's table of write orders, as far as the record of its effects allows.
 
-A record shows the order of writes. It does not show what happens to repeated rows, or what a restart reads, so
-each possibility is listed with the simulator's verdict. A real kill (`labkit crashtest --command`) shows which
-one applies.
+A record shows the order of the durable writes. It does not show what happens to repeated rows, or what a restart reads,
+so each possibility is listed with the guarantee that the simulator finds for it. A real kill (`labkit crashtest
+--command`) shows which one applies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from labkit.sim.orders.reducing import reduced
 from labkit.sim.writes import AtomicSet, Design, Output, Write, nonsense
 
 SHOWN = 3
-"""The number of kinds of effects that are printed for one write."""
+"""The maximum number of kinds of effects that are printed for one write."""
 LISTED = 12
 """The maximum number of unknown kinds of effects that are printed."""
 
@@ -50,35 +50,37 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """One interpretation of the order: a design that adds the facts which the record does not show."""
+    """One interpretation of a pipeline's order of writes: a design that adds the facts which the record
+    does not show.
+    """
 
     design: Design
     guarantee: str
-    """The guarantee if a repeated step gets the same rows."""
+    """The guarantee of the design if a repeated step gets the same rows."""
     guarantee_with_other_rows: str
     built: tuple[str, ...]
-    """The names of the table's entries with this design."""
+    """The names of the simulator's known designs (such as a real engine's) that equal this one."""
 
     @property
     def chosen(self) -> str:
-        """Return the facts that the record does not show: the output, and what a restart reads."""
+        """Return the assumed facts in words: what becomes of repeated output, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """The position in the table that a record shows."""
+    """The order of writes that a record shows, and every design in the simulator's table with this order."""
 
     engines: tuple[str, ...]
-    """The tables of `writes.toml` that were used to interpret effects."""
+    """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
     orders: Orders | None
     unknown: tuple[str, ...]
-    """The kinds of effects that no row matches."""
+    """The kinds of effects that no row of these tables matches."""
     because: str
-    """The reason why there is no order although all effects are known; else empty."""
+    """The reason why there is no order although all effects are known; otherwise empty."""
     readings: tuple[Reading, ...]
 
     def text(self) -> str:
-        """Return the lines for a terminal."""
+        """Return the result as lines for a terminal."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -105,7 +107,10 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the interpretations, except those that read the newest state and give the same guarantee."""
+        """Yield the interpretations to print.
+
+        One in which a restart reads the newest state is left out if reading an older state gives the same guarantee.
+        """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -114,7 +119,7 @@ class Standing(NamedTuple):
                 yield each
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the result as plain data for JSON."""
         result = self.orders.steps[-1].made if self.orders else ()
         return {
             "order": str(self.orders) if self.orders else None,
@@ -141,7 +146,10 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the effects in a record, or in a folder that `--out` wrote. Raises `InvalidInput`."""
+    """Return the names of the effects in a record, or in a folder that `--out` wrote.
+
+    Raises `InvalidInput` if there is no record.
+    """
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -160,7 +168,10 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Return the row that a user writes, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
+    """Return the meaning that a user gives to effects with `--write`, such as `write store/all.txt=visible`.
+
+    Raises `InvalidInput` for any other form.
+    """
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
@@ -168,9 +179,10 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the position of a pipeline with these effects.
+    """Return the order of writes of a pipeline with these effects, and the designs that it may have.
 
-    `own` are rows that precede those of the recognised engines. `ends` is a pattern of the effect that ends a step.
+    `own` are the user's meanings of effects, which come before those of the recognised engines. `ends` is a pattern of
+    the effect that ends a step.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -189,7 +201,10 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield every searched design with this order, once each; writes that the recovery does not read do not count."""
+    """Yield every design of the simulator's table with this order of writes, each with its guarantee.
+
+    Designs that differ only in writes that the recovery does not read count as one.
+    """
     met: set[Design] = set()
     for output in Output:
         for recovery in RECOVERIES:

@@ -1,4 +1,4 @@
-"""Word the timeline of one run of a pipeline: its starts, effects, crashes and readings, in order."""
+"""Describe one run of a pipeline as a timeline: its starts, effects, crashes and readings, in order."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from labkit.crashtest.timeline import Line
 from labkit.sim.rules import Event
 
 FIRST, LAST = 4, 8
-"""The number of effects that are shown from the beginning and from the end of a start."""
+"""The number of effects of a start that a timeline shows from its beginning and from its end."""
 
 
 def lines(run: PipelineRun) -> list[Line]:
@@ -34,7 +34,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """Return an effect in a few words."""
+    """Return a short description of an effect: its name, its file and its size in bytes."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -55,7 +55,7 @@ def _readings(run: PipelineRun) -> Iterator[Line]:
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    """Return effects as plain data, for a report."""
+    """Return effects as plain data for the JSON report."""
     return [
         {
             "name": each.name,

@@ -1,6 +1,4 @@
-"""Folders of the disk model as trees of names and contents: compare them, describe them, and build them on a real
-disk.
-"""
+"""Folders of the disk model as flat mappings of paths to contents: compare, describe and build them on a real disk."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -9,21 +7,21 @@ from pathlib import Path
 from labkit.crashtest.blackbox.disk import Content, File, Folder, Link, Node, bytes_of
 
 Tree = Mapping[str, Content | Link | None]
-"""Everything below a folder, by its relative name; None stands for a folder."""
+"""Everything below a folder: the contents or link at each path relative to the folder. None stands for a folder."""
 
 Look = Callable[[Folder], Mapping[str, Node]]
-"""A function that selects the names of a folder that count."""
+"""A function that chooses which names of a folder count: those now, or those on the disk."""
 Read = Callable[[File], Content]
-"""A function that selects the contents of a file that count."""
+"""A function that chooses which contents of a file count: those now, or those on the disk."""
 
 
 def now_named(folder: Folder) -> Mapping[str, Node]:
-    """Return the names that programs see."""
+    """Return the names of a folder that programs see now, whether or not they have reached the disk."""
     return folder.now
 
 
 def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Return everything below a folder, by the selected names and contents."""
+    """Return everything below a folder of the disk model, with the names and contents that the two functions choose."""
     entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
@@ -36,7 +34,9 @@ def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) ->
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries of trees have the same kind, and the same bytes or link target."""
+    """Return whether two entries (files, links, or None for a folder) have the same kind, and the same bytes or link
+    target.
+    """
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -45,7 +45,7 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
-    """Return whether the trees of several folders are equal."""
+    """Return whether several folders have the same trees, compared pairwise in order."""
     return all(
         first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
         for first, second in zip(one, other, strict=True)
@@ -53,7 +53,7 @@ def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return the difference between a state and what programs saw, in words."""
+    """Return in words how the folders after a loss of power (`then`) differ from what programs saw before (`now`)."""
     words = []
     for own, other in zip(now, then, strict=True):
         missing = [name for name in own if name not in other]
@@ -71,7 +71,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Make a folder equal to a tree. Entries that are already equal stay as they are, with their permissions."""
+    """Make a real folder equal to a tree. Files that are already equal stay untouched and keep their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

@@ -1,4 +1,4 @@
-"""Put a verdict into a sentence that quotes the user's own rows, which have no offsets and no batches."""
+"""Put a verdict into a sentence that quotes the user's own rows, since these have no offsets and no batches."""
 
 import re
 from collections.abc import Sequence
@@ -18,8 +18,9 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
-    """Return the reason for the guarantee. `values` are the expected rows in order; `due` is how many of them are
-    due.
+    """Return the guarantee and the reason for it as a sentence.
+
+    `values` are the expected rows in order; `due` is the number of rows that should be there at the end.
     """
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
@@ -36,11 +37,11 @@ _ROW = re.compile(
     r"offset (\d+) \((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\") = -?\d+\)"
     r"(, written by attempt \d+ of batch -?\d+,)?"
 )
-"""A record as the explanation names it, with the batch and attempt that wrote it."""
+"""A pattern for a record in an explanation: its offset and value, and the batch and attempt that wrote it."""
 
 
 def in_their_rows(explanation: Explanation, values: Sequence[Any]) -> Explanation:
-    """Return the explanation with the user's rows in place of the offsets that the test assigned to them."""
+    """Return the explanation with the user's rows in place of the numbers that the test assigned to them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

@@ -1,8 +1,8 @@
 """Derive the order of the durable writes of one step from the recorded effects of a real pipeline.
 
-A table says which effect is which write: each row has a pattern of the effect's name, and its meaning. An
-effect that no row matches is an error, because an order with a gap would be a guess. `labkit.sim.writes` has
-the vocabulary; all knowledge of engines is in `writes.toml`.
+A table says which kind of write each effect is: a row has a pattern of the effect's name, and its meaning. An effect
+that no row matches is an error, because an order with a gap would be a guess. The kinds of writes come from
+`labkit.sim.writes`; all knowledge of engines is in `writes.toml`.
 """
 
 import fnmatch
@@ -24,10 +24,10 @@ NOTHING = "nothing"
 """The meaning of an effect that no reader can notice, such as a new folder, a sync or an empty file."""
 
 COMMITS = "commits"
-"""The meaning of the effect that ends a transaction of the store."""
+"""The meaning of the effect that commits a transaction of the store."""
 
 EVERYWHERE = "everywhere"
-"""The table of `writes.toml` that belongs to no engine."""
+"""The name of the table in `writes.toml` that applies to every engine."""
 
 SHOWN = 6
 """The number of writes that an error message quotes."""
@@ -36,25 +36,26 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """One row: the meaning of the effects whose names match a pattern."""
+    """One row of a table: which writes the effects mean whose names match a pattern."""
 
     pattern: str
-    """A pattern of the name, with or without its number: `rename offsets/<n>`, `unlink store/rows.db-journal
-    #[357]`.
+    """A pattern of the effect's name, with or without its running number.
+
+    Examples are `rename offsets/<n>` and `unlink store/rows.db-journal #[357]`.
     """
     now: frozenset[Write]
-    """The writes that this effect makes at once."""
+    """The writes that last as soon as this effect has happened."""
     later: frozenset[Write] = frozenset()
-    """The writes that this effect makes when its transaction commits."""
+    """The writes that last only when the effect's transaction commits."""
     commits: bool = False
 
     def fits(self, name: str) -> bool:
-        """Return whether this row applies to an effect of that name."""
+        """Return whether this row applies to the effect of that name."""
         return fits(self.pattern, name)
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches the name of an effect, with or without its number."""
+    """Return whether a pattern matches the name of an effect, with or without its running number."""
     bare = without_number(name)
     # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
     kind, _, place = bare.partition(" ")
@@ -62,9 +63,11 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, writes: str) -> Meaning:
-    """Return a row from its text: `visible+marker`, `(visible)` for a write at the commit, `commits`, or `nothing`.
+    """Return the row for a pattern, with its meaning in the words of `writes.toml`.
 
-    Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for an unknown word.
+    The words are kinds of writes such as `visible+marker`, `(visible)` for a write that lasts at the commit, `commits`,
+    or `nothing`. Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for an unknown
+    word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -83,22 +86,27 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Return the rows of a table in its order; the first matching row counts."""
+    """Return the rows of a table, a mapping of patterns to meanings, in its order. The first row that matches an effect
+    counts.
+    """
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The meanings of the effects of an engine or a table format: one table of `writes.toml`."""
+    """The meanings of the effects of an engine or a table format: one table of `writes.toml`.
+
+    `idle` are the writes that the engine also makes in steps without output.
+    """
 
     name: str
     sign: str
-    """A pattern: the table is used for a run if one of its effects matches."""
+    """A pattern of effects by which the engine is recognised: its table is used for a run if an effect matches."""
     idle: frozenset[Write]
     rows: tuple[Meaning, ...]
 
 
 def engines() -> dict[str, Engine]:
-    """Return every table of `writes.toml` by its name, in the order in which they are tried."""
+    """Return every table of `writes.toml` by the name of its engine, in the order of the file."""
     text = files("labkit.crashtest.blackbox").joinpath("writes.toml").read_text("utf-8")
     tables: dict[str, dict[str, str]] = tomllib.loads(text)
     return {name: _engine(name, dict(table)) for name, table in tables.items()}
@@ -111,7 +119,10 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the rows of these engines and formats in this order; of all if none is named. Raises `InvalidInput`."""
+    """Return the rows of the named engines and formats in this order, or of all engines if none is named.
+
+    Raises `InvalidInput` for an unknown name.
+    """
     every = engines()
     for name in names:
         if name not in every:
@@ -120,15 +131,16 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats whose sign matches one of these effects."""
+    """Return the engines and formats by which a run with these names of effects was made, as their `sign` shows."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return a row for each change of attributes of a file or folder that the engines of this table make.
+    """Return rows that declare changes of attributes (modes, owners, times) meaningless on files that engines write.
 
-    An engine sets modes on what it makes, and reads none of them. Attributes of a file that no row knows get no row,
-    because a pipeline may keep its marker there.
+    `names` are the names of a run's effects, `table` the rows of its engines. An engine sets modes on the files that it
+    makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its marker
+    there.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -143,40 +155,41 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """An atomic set of writes, with the effects that made it."""
+    """Writes that last together or not at all, with the names of the effects that made them."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
 
 
 class Step(NamedTuple):
-    """One step of a run."""
+    """One step of a run, for example one batch, as the sets of writes that it made in order."""
 
     made: tuple[AtomicWrite, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """Return the atomic sets in their order."""
+        """Return the sets of writes in order; the writes of each set last together or not at all."""
         return tuple(each.writes for each in self.made)
 
 
 class Orders(NamedTuple):
-    """The steps of a run, which all have the same order of writes."""
+    """The steps of a run, such as its batches, which all have the same order of writes."""
 
     steps: tuple[Step, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """Return the order of every step."""
+        """Return the order of writes, which is the same in every step."""
         return self.steps[0].order
 
     def __str__(self) -> str:
         return order_text(self.order)
 
     def before(self, number: int, made: int) -> str:
-        """Return the effect before which a kill leaves `made` atomic sets of the step `number`, which counts from 1.
+        """Return the effect before which a kill leaves the first `made` sets of writes of a step, and no more.
 
-        After the last set, that is the first effect of the next step, or the command's end.
+        `number` is the number of the step, from 1. After the step's last set, the result is the first effect of the
+        next step, or the command's end.
         """
         sets = self.steps[number - 1].made
         if made < len(sets):
@@ -185,9 +198,10 @@ class Orders(NamedTuple):
         return following[0].made[0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the step in which an effect makes a write, and how many atomic sets are complete before it.
+        """Return the number of the step in which an effect makes a write, and how many sets of writes are complete
+        before it.
 
-        Return None if no effect of that name makes a write. This is the inverse of `before`, for any effect of
+        Return None if no effect of that name makes a write. This is the inverse of `before`, but accepts any effect of
         a set: a kill in the middle of a set leaves that set incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
@@ -200,13 +214,13 @@ class Orders(NamedTuple):
 def orders(
     names: Iterable[str], table: Sequence[Meaning], ends: str | None = None, idle: Iterable[Write] = ()
 ) -> Orders:
-    """Return the steps of a run whose durable effects have these names, in their order.
+    """Return the steps of a run from the names of its durable effects, in their order.
 
-    A step ends before a write that it has already made or, if `ends` is given, with each effect that matches
-    this pattern. `idle` are writes that an engine also makes without output, such as checkpoints by the clock;
-    only the last one before visible output belongs to its step. Steps without output are left out. Raises
-    `InvalidInput` for an effect that no row matches, for a step whose writes are interleaved, and for steps
-    that differ.
+    `table` gives the meanings of the effects. A step ends before a write that it has already made or, if `ends` is
+    given, after each effect that matches this pattern. `idle` are writes that an engine also makes without output, such
+    as checkpoints at intervals; only the last one before visible output belongs to its step. Steps without output are
+    left out. Raises `InvalidInput` for an effect that no row matches, for a step whose writes are interleaved, and for
+    steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [
@@ -224,7 +238,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the effects that no row matches, each kind once, in their order."""
+    """Return the names, without numbers, of the effects that no row of the table matches; each once, in order."""
     names_without_number = (without_number(name) for name in names if not _row(name, table))
     return list(dict.fromkeys(names_without_number))
 
@@ -239,7 +253,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield the effects that are writes; the writes of a transaction form one atomic set at its commit."""
+    """Yield each effect that is a write, in order; all writes of a transaction become one set, at the commit."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:
@@ -259,7 +273,7 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
 
 
 def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[_Event]:
-    """Yield the events, without idle writes that are followed by another one before anything becomes visible."""
+    """Yield the writes in order, but of several idle writes before something becomes visible only the last."""
     waits, kept = False, []
     for event in reversed(events):
         if Write.VISIBLE in event.writes:
@@ -290,8 +304,9 @@ def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
 
 
 def _step(events: Sequence[_Event]) -> Step:
-    """Return the atomic sets in order of their first effects. Raises `InvalidInput` if their last effects differ
-    in order.
+    """Return one step's sets of writes, in the order of their first effects.
+
+    Raises `InvalidInput` if the order of their last effects differs, because the sets are then interleaved.
     """
     effects: dict[AtomicSet, list[str]] = {}
     for event in events:

@@ -1,7 +1,7 @@
-"""Record a pipeline's durable effects in one run without a crash: the order of plan, data and decision, and what
-is synced.
+"""Record a pipeline's durable effects in one run without a crash: the order of plan, data and decision, and what is
+synced.
 
-The run ends with the command; a command that is silent for too long is killed.
+The run ends with the command; a command that makes no call for too long is killed.
 """
 
 import os
@@ -24,26 +24,28 @@ from labkit.view.spacetime import Diagram, Step, body, size
 from labkit.view.svg import document, words
 
 LIMIT_SECONDS = 30.0
-"""The seconds without a call after which a command counts as finished."""
+"""The seconds without a system call after which a command counts as finished and is killed."""
 MOST_STEPS = 300
 """The maximum number of steps in one picture; more would be unreadable."""
 _SYNCED, _UNSYNCED = Event.STEP, Event.DELAY
-"""The symbols for effects in a space-time diagram: a dot for synced ones, a diamond for others."""
+"""The symbols of effects in a space-time diagram: a dot for synced effects, a diamond for those that are not."""
 LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power may take it."
 
 
 class Line(NamedTuple):
-    """One effect, or several consecutive ones of the same kind on the same file."""
+    """One line of the record: an effect, or several consecutive effects of the same kind on the same file."""
 
     first: Effect
     lane: str
     times: int
     size: int
     synced: bool | None
-    """Whether the effect was synced; None for a sync itself, a message to a server, or the end."""
+    """Whether the effect was synced; None where that has no meaning, as for a sync, a message to a server,
+    or the end.
+    """
 
     def said(self) -> str:
-        """Return the effect in a few words."""
+        """Return the effect in a few words: its kind, its file or server, its bytes, and how many times it happened."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -54,7 +56,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class XRay:
-    """The record of one run without a crash."""
+    """The record of a pipeline's durable effects in one run without a crash."""
 
     command: str
     folders: tuple[Path, ...]
@@ -62,10 +64,10 @@ class XRay:
     lanes: Lanes
     watched: WatchedRun
     silent: bool
-    """Whether the command was killed because it made no more calls."""
+    """Whether the command was killed because it made no more system calls."""
 
     def lines(self) -> list[Line]:
-        """Return the effects in order; consecutive ones of one kind on one file are one line."""
+        """Return the effects in order, with consecutive effects of one kind on one file merged into one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
@@ -77,7 +79,7 @@ class XRay:
         return lines
 
     def notes(self) -> list[str]:
-        """Return sentences that a reader needs to interpret the lines correctly."""
+        """Return sentences without which a reader would misunderstand the record, such as that nothing was synced."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -106,7 +108,7 @@ class XRay:
             yield f"not followed: {name}, {times} time(s){of}."
 
     def text(self) -> str:
-        """Return the lines for a terminal."""
+        """Return the record as lines for a terminal."""
         lines = self.lines()
         wide = max([4, *(len(line.lane) for line in lines)])
         shown = [
@@ -116,7 +118,7 @@ class XRay:
         return "\n".join([f"effects of: {self.command}", *shown, *(f"Note: {n}" for n in self.notes())])
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain data."""
+        """Return the record as plain data for JSON."""
         syncs = synced_by(self.effects)
         return {
             "command": self.command,
@@ -147,8 +149,9 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return an SVG document with one row for each lane: a dot is a synced effect, a diamond may be lost with
-        the power.
+        """Return an SVG document with one row for each lane.
+
+        A dot is a synced effect; a diamond is an effect that a loss of power may undo.
         """
         every = self.lines()
         shown = every[:MOST_STEPS]
@@ -162,19 +165,22 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """Return the text of an effect, followed by whether it is synced."""
+    """Return the description of an effect, followed by `[synced]` or `[not synced]`; unchanged if `synced` is None."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """Return an effect as a step of a space-time diagram."""
+    """Return an effect as a step of a space-time diagram: a diamond if it was not synced, otherwise a dot."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
 def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:
-    """Return the diagram with its legend, and every step in words below it."""
+    """Return an SVG document with the diagram, its legend, and every step in words below it.
+
+    `described` is the description for readers who do not see the picture.
+    """
     wide, high = size(diagram)
     parts = [body(diagram)]
     sentences = [f"{number}. {step.lane}: {step.sentence}" for number, step in enumerate(diagram.steps, start=1)]
@@ -196,8 +202,9 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    """Return the effects under the names that a crash test uses, since only the whole run shows which order is
-    chance.
+    """Return the effects under the names that a crash test uses.
+
+    Only after the whole run is it known whose order is left to chance, which decides how they are named.
     """
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
@@ -205,7 +212,7 @@ def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Ef
 
 
 class Recorder:
-    """Names the calls of a run, and kills a command that makes no more calls."""
+    """Records the effects of a command's system calls, and kills a command that makes no more calls."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -223,7 +230,7 @@ class Recorder:
         return Answer.GO_ON
 
     def tick(self) -> Answer:
-        """Answer whether to go on, or to kill a command that has made no call for `limit` seconds."""
+        """Answer whether to go on, or to kill the command because it has made no system call for `limit` seconds."""
         self.silent = time.monotonic() - self._last > self._limit
         return Answer.KILL if self.silent else Answer.GO_ON
 
@@ -237,10 +244,10 @@ def xray(
     limit: float = LIMIT_SECONDS,
     run: Callable[..., WatchedRun] = watch,
 ) -> XRay:
-    """Run a command once, by a shell in the current folder, and return its record. Its output goes to the file
-    `output`.
+    """Run a command once, by a shell in the current folder, and return the record of its durable effects.
 
-    `limit` is the seconds without a call after which the command is killed. Raises the errors of `watch`.
+    `folders` are the folders to watch, and `output` is the file for what the command prints. The command is killed
+    after `limit` seconds without a system call. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = run(
