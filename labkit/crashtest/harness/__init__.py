@@ -1,1 +1,1 @@
-"""The harness runs a job under test: its driver, the reader outside it, and cleaning up after it."""
+"""The harness of the crash test of a sink: it runs the job under test, reads the store, and cleans up afterwards."""

@@ -1,7 +1,8 @@
-"""The driver process under test: it warms up without the user's file, then runs queries on the supervisor's orders.
+"""The Spark driver process under test: it warms up without the user's file, then runs queries on the supervisor's
+orders.
 
-`labkit.host.processes.supervisor` starts the driver, which reports events to it
-(`labkit.host.processes.events`). Output of the user's code goes to the log.
+`labkit.host.processes.supervisor` starts the driver. The driver reports events (`labkit.host.processes.events`) to the
+supervisor. Output of the user's code goes to the log.
 """
 
 import contextlib
@@ -39,27 +40,35 @@ if TYPE_CHECKING:
 
 _POLL = 0.01
 _STOPPED = 2.0
-"""A longer pause in seconds between two looks at a query means that this process was stopped, and the sink with it."""
+"""The seconds between two checks of a query after which this process must have been stopped, and the sink with it.
+
+Such a gap does not count as time in which the sink hangs.
+"""
 
 _LATER = 5.0
-"""The number of seconds for which the user's code that started a query may run after the query's end."""
+"""The number of seconds that the user's code may go on after the end of the query that it started."""
 
 MASTER = "local[1,2]"
-"""One task at a time, so that tasks write in partition order; a task that fails is tried a second time."""
+"""One task at a time, so that tasks write in the order of the partitions; a task that fails is tried a second time."""
 
 _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
-"""Matches the last line of a traceback, which begins at the left margin."""
+"""A pattern for the last line of a Python traceback, which has the error's name and text and is not indented."""
 
 
 class Hung(LabError):
-    """A query made no progress for too long. It is not stopped, because stopping it would wait for the sink."""
+    """Raised because a query made no progress for too long.
+
+    The query is not stopped, because stopping it would wait for the sink.
+    """
 
 
 hung: list[str] = []
-"""Descriptions of what hangs in this driver: queries, and user code that started one."""
+"""Descriptions of the queries, and of the user code that started one, that hang in this driver."""
 
 armed: dict[str, str] = {}
-"""The names of queries by the paths of their evidence files, so that the report of a reached point names its query."""
+"""The names of queries by the paths of their evidence files, so that a process at its crash point can
+report its query.
+"""
 
 
 class SinkQuery:
@@ -90,8 +99,8 @@ class SinkQuery:
     def poll(self) -> bool:
         """Return whether the query is over.
 
-        Raises the query's own error, or `Hung`. At the point of a crash it does not return, because the process
-        is killed.
+        Raises the query's own error, or `Hung`. It does not return at the crash point, because the process is killed
+        there.
         """
         self._look_for_commits()
         if self._ticket.evidence and Path(self._ticket.evidence).exists():
@@ -136,7 +145,7 @@ class SinkQuery:
 
 
 class Entry(NamedTuple):
-    """The connection between a query's rows and a sink."""
+    """Connects the rows of a query with the user's sink, in the way in which Spark calls a sink of that kind."""
 
     adapter: Adapter
     ticket: Ticket
@@ -145,7 +154,9 @@ class Entry(NamedTuple):
     options: dict[str, str]
 
     def start(self, spark: "SparkSession", rows: "DataFrame", checkpoint: str) -> "StreamingQuery":
-        """Start a query that calls the sink through its adapter."""
+        """Start a query that writes these rows into the sink, with the recorder around the user's object, and return
+        the query.
+        """
         from labkit.crashtest.instrument import adapters
 
         writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", checkpoint)
@@ -160,7 +171,7 @@ class Entry(NamedTuple):
         return writer.format(adapters.FORMAT).options(**more).start()
 
     def starter(self, rows: "DataFrame", checkpoint: str) -> "Starter":
-        """Return a thread that starts a query, by the user's code or on a format or table that Spark finds by name."""
+        """Return a thread that starts a query: it runs the user's code, or names a format or table that Spark knows."""
         from labkit.crashtest.instrument import adapters
         from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
@@ -182,7 +193,9 @@ class Entry(NamedTuple):
 
 
 def recover(ticket: Ticket, checkpoint: str) -> None:
-    """Call `recover(checkpoint)` of the user's file if it exists, as the user's job would before its query."""
+    """Call `recover(checkpoint)` of the user's file, if the file defines it, as the user's job would before
+    its query.
+    """
     from labkit.crashtest.instrument import adapters
 
     adapters.ready(ticket)
@@ -194,7 +207,7 @@ def recover(ticket: Ticket, checkpoint: str) -> None:
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query of the same kind on a sink that keeps nothing, so that later queries start fast."""
+    """Run a query on a harmless sink of the same kind, so that later queries start fast."""
     folder = scratch / "warm"
     generate(1).write(folder / "input")
     ticket = Ticket(str(Path(__file__).with_name("harmless.py")), str(folder / "log"), 0)
@@ -212,7 +225,9 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Warm up the session, then run the queries of each order until another process ends this one."""
+    """Warm up the Spark session, then run the queries of each order from the supervisor until this process
+    is killed.
+    """
     from labkit.spark.session import start_session
 
     recorder.on_reach = say_reached
@@ -234,7 +249,7 @@ def run(launch: Launch) -> None:
 
 
 def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
-    """Run queries in parallel until each has stopped."""
+    """Run queries in parallel, and return when each of them has ended or failed."""
     active: list[SinkQuery] = []
     for task in tasks:
         if task.ticket.evidence:
@@ -254,7 +269,7 @@ def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:
 
 @contextlib.contextmanager
 def _failing(name: str) -> Iterator[None]:
-    """Report a query's error in one sentence, and print it to the log."""
+    """Report an error of a query in the `with` block to the supervisor, in one sentence, and print it to the log."""
     try:
         yield
     except Exception as error:
@@ -265,7 +280,7 @@ def _failing(name: str) -> Iterator[None]:
 
 
 def sentence_of(error: Exception) -> str:
-    """Return the error of the user's code in one sentence, taken from the many lines in which Spark wraps it."""
+    """Return the error of the user's code in one sentence, without the many lines that Spark adds to it."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _RAISED.fullmatch(line):
@@ -275,7 +290,10 @@ def sentence_of(error: Exception) -> str:
 
 
 def _cause_in_java(text: str) -> str:
-    """Return the JVM's exception and its root cause, from the lines that follow Py4J's own error; empty without one."""
+    """Return the exception of the JVM and its root cause, for the end of a sentence; empty if the JVM raised nothing.
+
+    `text` are the lines that follow Py4J's own error.
+    """
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")
@@ -287,7 +305,7 @@ def _cause_in_java(text: str) -> str:
 
 
 def say_reached(ticket: Ticket) -> None:
-    """Report a reached point. Its query waits there for the kill, or until it may continue."""
+    """Report that a query reached its crash point, where it waits for the kill, or until it may continue."""
     if ticket.then == "crash":
         report(Parked(armed[ticket.evidence]), AwaitsKill())
     else:

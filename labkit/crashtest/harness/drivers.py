@@ -1,7 +1,7 @@
-"""Keeps a pool of warm drivers for a test, each under a supervisor, so that some warm up while another one runs.
+"""Keeps a pool of warm Spark drivers for a test, so that some warm up while another one runs.
 
-A driver whose query ended and left nothing open begins the next run and dies in it, so each kill costs one
-start of a driver.
+Each driver has its own supervisor. A driver whose query ended and left nothing open also begins the next run and dies
+in it, so each kill costs only one start of a driver.
 """
 
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.spark.fast.standby import Standby, check_memory
 
 PATIENCE = 300.0
-"""The number of seconds without an event from a driver. The driver's own limit for a hanging sink is shorter."""
+"""A driver that reports nothing for this many seconds has failed. Its own limit for a hanging sink is shorter."""
 
 BYTES = 1_300_000_000
-"""The memory of one driver with its workers, in bytes."""
+"""The memory that one driver needs with its workers, in bytes."""
 
 RESERVED = 3
-"""The number of drivers whose memory is kept free: for the running one, the next one, and other needs."""
+"""The number of drivers for which memory is kept free: the running one, the next one, and one for other needs."""
 
 
 class Driver:
-    """One driver, from its start until its end is proved."""
+    """One Spark driver under test, from its start until it has provably ended."""
 
     def __init__(self, task: DriverTask, scratch: Path, log: Path, *, project: str, mark: str) -> None:
         self.mark, self.log = mark, log
@@ -46,11 +46,13 @@ class Driver:
         self._standby.__enter__()
 
     def await_ready(self) -> None:
-        """Wait until the driver is warm."""
+        """Wait until the driver has warmed up."""
         self._standby.await_ready()
 
     def give(self, queries: list[QueryTask], dead: Ending | None = None) -> Iterator[AnyEvent]:
-        """Pass queries to the driver, and return their events. `dead` proves that the previous driver has ended."""
+        """Pass queries to the driver, and return the events that it reports; `dead` proves that the previous driver has
+        ended.
+        """
         order = RunQueries([wire.raw(query) for query in queries])
         if dead is None:
             return self._standby.hand(order)
@@ -58,11 +60,13 @@ class Driver:
 
     @property
     def events(self) -> Iterator[AnyEvent]:
-        """The events of the current queries that nobody has read yet."""
+        """The events that the driver reported on its current queries and that nobody has read yet."""
         return self._standby.events
 
     def close(self) -> list[int]:
-        """End the driver and the processes that its sink left outside its session; return the ids of the latter."""
+        """End the driver, and the processes that its sink started outside of its session; return the ids of these
+        processes.
+        """
         self._standby.__exit__(None, None, None)
         left = marked_processes(self.mark)
         end(left)
@@ -70,19 +74,21 @@ class Driver:
 
 
 def at_once(memory: int, cores: int) -> int:
-    """Return how many drivers can warm up in parallel with `memory` bytes free.
+    """Return how many drivers can warm up in parallel if `memory` bytes are free.
 
-    Runs share the user's one store and therefore wait for each other, but a start takes far longer than a run
-    and keeps a core busy.
+    Runs share the user's one store and therefore wait for each other. But a start takes far longer than a run and keeps
+    a core busy, so it is worth starting several drivers.
     """
     return max(1, min(cores, memory // BYTES - RESERVED))
 
 
 class DriverPool:
-    """Starts drivers in advance, so that warm ones are ready. `close` ends the drivers that nobody took."""
+    """Starts drivers before a run needs them, so that warm ones are ready. `close` ends the drivers that no
+    run took.
+    """
 
     def __init__(self, task: DriverTask, folder: Path, *, project: str, mark: str) -> None:
-        """Check that memory suffices for one driver.
+        """Prepare the pool, and check that memory suffices for one driver.
 
         `project` is the user's project as text (`labkit.crashtest.project`).
         """
@@ -91,12 +97,16 @@ class DriverPool:
         self._waiting: list[Driver] = []
         self._count = 0
         self.wanted: int | None = None
-        """The estimated number of drivers still to be taken, which limits those started in advance; None: unknown."""
+        """The estimated number of drivers that the test still needs, which limits those started in advance; None:
+        unknown.
+        """
         check_memory(1)
         self._most = at_once(psutil.virtual_memory().available, cores())
 
     def take(self) -> Driver:
-        """Return a warm driver, and start others in its place. An error quotes the end of the driver's log."""
+        """Return a warm driver, and start others for later runs. If it fails to start, the error quotes the driver's
+        log.
+        """
         self.fill(1)
         driver = self._waiting.pop(0)
         try:
@@ -111,7 +121,7 @@ class DriverPool:
         return driver
 
     def fill(self, most: int) -> None:
-        """Start drivers until `most` of them wait."""
+        """Start drivers until `most` of them are waiting for a run."""
         while len(self._waiting) < most:
             self._count += 1
             name = f"driver-{self._count}"
@@ -120,13 +130,13 @@ class DriverPool:
             self._waiting.append(Driver(self._task, self._folder / name, log, project=self._project, mark=mark))
 
     def close(self) -> None:
-        """End the waiting drivers."""
+        """End the drivers that are waiting for a run."""
         while self._waiting:
             self._waiting.pop().close()
 
 
 def last_words(log: Path) -> str:
-    """Return a sentence with the first error in a driver's log, because the log is deleted unless the user gave
+    """Return a sentence that quotes the first error in a driver's log, as the log is deleted unless the user gave
     `--out`.
     """
     line = telling_line(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")

@@ -1,4 +1,4 @@
-"""Checks the evidence that a job reached its crash point, and that the engine's logs agree with that point.
+"""Checks the evidence that a job reached its crash point, and that Spark's logs agree with that crash point.
 
 `labkit.spark.crash_proof` checks how the driver died.
 """
@@ -16,10 +16,10 @@ from labkit.spark.crash_proof import BatchLogs, check_logs, check_unchanged
 
 
 def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` unless the engine's logs agree with this point.
+    """Raise `JobFailed` unless Spark's offset log and commit log agree with a crash at this crash point.
 
-    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, so the logs
-    must be those of the previous crash, if there was one.
+    A sink's effects lie between `offsets/N` and `commits/N`. Its `recover` runs before the query, so for a crash in it
+    the logs must be those of the previous crash, if there was one. `crashes` are the run's earlier crashes.
     """
     if point.where != RECOVER:
         logs = EngineLogs(planned=True, finished=point.kind is Kind.COMMITS)
@@ -34,9 +34,9 @@ def check_point_logs(point: Point, crashes: Sequence[dict[str, Any]], checkpoint
 
 
 def read_evidence(path: Path, point: Point) -> dict[str, Any]:
-    """Return the evidence of a reached point.
+    """Return the evidence that a process wrote when it reached this crash point.
 
-    Raises `JobFailed` if there is none, or if it belongs to another point.
+    Raises `JobFailed` if there is none, or if it names another crash point.
     """
     try:
         evidence: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Sinks of every kind that keep nothing, for the warm-up of a driver."""
+"""Sinks of every kind that throw their rows away, for the warm-up of a driver."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,21 +7,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """Read a batch and keep nothing, as a foreachBatch function."""
+    """Read a batch and throw it away; a foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """Ignore a row, as a foreach function."""
+    """Throw a row away; a foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """Return a stream's writer to the `noop` format, as a function that starts a query does."""
+    """Return a writer to Spark's `noop` format, as a user's function that starts a query may do."""
     return rows.writeStream.format("noop")
 
 
 class Nowhere(DataSourceStreamWriter):
-    """A stream writer that reads its rows and keeps nothing."""
+    """A stream writer that reads its rows and throws them away."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         for _ in iterator:
@@ -36,7 +36,7 @@ class Nowhere(DataSourceStreamWriter):
 
 
 class source(DataSource):  # noqa: N801  # the name by which it is asked for, as of the others
-    """A Python data source whose writer keeps nothing."""
+    """A Python data source whose writer throws its rows away."""
 
     @classmethod
     def name(cls) -> str:

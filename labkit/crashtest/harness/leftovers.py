@@ -1,7 +1,7 @@
-"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside it.
+"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
 
-Two runs must not share a driver in which the first one left a connection, a lock or a producer, because a
-restarted job would never meet these.
+Two runs must not share a driver in which the first one left a connection, a lock or a producer, because a restarted job
+would never find these in its new process.
 """
 
 import os
@@ -17,26 +17,28 @@ from labkit.host import durable
 from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
-"""The environment variable that marks every process of a test, so that processes outside its session are found."""
+"""The environment variable that marks every process of a test, so that the test also finds processes outside its
+session.
+"""
 
 FOLDERS = "labkit-crashtest-own-"
 """The prefix of the name of a test's temporary folder."""
 
 END_SECONDS = 5.0
-"""The number of seconds in which killed processes must end."""
+"""The number of seconds within which killed processes must be gone."""
 
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 
 @dataclass(frozen=True)
 class Open:
-    """The open files and connections of the Python processes of one session."""
+    """The files and the connections to other processes that the Python processes of one session have open."""
 
     files: frozenset[str]
     peers: frozenset[str]
 
     def beyond(self, usual: "Open") -> list[str]:
-        """Return the files and peers that are open here and not in `usual`, sorted."""
+        """Return the files and addresses that are open here but were not open in `usual`, sorted."""
         return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
 
 
@@ -58,7 +60,7 @@ def opened(scratch: Path) -> Open:
 
 
 def _end(address: Any) -> object:
-    """Return one end of a connection as a value to compare; for loopback addresses only the port."""
+    """Return the address of one end of a connection for comparisons; for loopback addresses only the port."""
     return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
@@ -67,7 +69,9 @@ def _peer(address: Any) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return the ids of living processes with a test's mark, in any session, sorted."""
+    """Return the ids of the living processes that carry this test's mark in their environment, in any
+    session, sorted.
+    """
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -82,7 +86,9 @@ def end(pids: list[int]) -> None:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a temporary folder of a test as a context manager; it also removes the folders of killed tests."""
+    """Return a context manager that provides a temporary folder for a test, and also removes the folders of killed
+    tests.
+    """
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
 
 

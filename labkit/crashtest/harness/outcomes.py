@@ -1,4 +1,4 @@
-"""Follows a driver's events until its current queries are over, and returns how they ended."""
+"""Follows the events that a driver reports until its current queries are over, and returns how they ended."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,23 +9,25 @@ from labkit.host.processes.events import AnyEvent, Died, DriverFailed, Ending, F
 
 @dataclass(frozen=True)
 class Finished:
-    """The driver's queries are over, and the driver waits for others."""
+    """The outcome in which the driver's queries are over and the driver waits for others."""
 
     left: list[str]
-    """Descriptions of what the sink left open or hanging in the driver."""
+    """Descriptions of everything that the sink left open or hanging in the driver."""
     failed: str = ""
-    """Why a query failed; empty if none did."""
+    """The reason why a query failed; empty if none failed."""
 
 
 Outcome = Finished | Stopped | Ending
-"""How a driver's queries ended: all over, stopped at a point, or ended together with the driver."""
+"""How a driver's queries ended: all are over, one stopped at its crash point, or they ended together with
+the driver.
+"""
 
 
 def follow(events: Iterator[AnyEvent]) -> Outcome:
-    """Read events until the driver's queries have ended, and return how.
+    """Read a driver's events until its queries have ended, and return how they ended.
 
-    Raises `ServiceUnavailable` (exit code 69) or `JobFailed` for a failure of the driver itself, and
-    `JobFailed` for events that end too early.
+    Raises `ServiceUnavailable` (exit code 69) or `JobFailed` if the driver itself fails, and `JobFailed` if the events
+    stop too early.
     """
     failed = ""
     for event in events:

@@ -1,9 +1,9 @@
-"""Runs the user's sink in a plain job without instruments: the command under test with `--eyes kernel`.
+"""Runs the user's sink in a plain Spark job that records nothing itself, for `--eyes kernel`.
 
     python -m labkit.crashtest.harness.plain_job run|reset JOB
 
-The job starts a session, reads the rows of a folder in batches, and ends with its query. When started again, it
-continues from its checkpoint, like any job.
+With that option the test observes the job's system calls instead. The job starts a session, reads the rows of a folder
+in batches, and ends with its query. When started again, it continues from its checkpoint, like any job.
 """
 
 import importlib
@@ -36,20 +36,20 @@ _POLL = 0.05
 
 
 class PlainJob(Struct, frozen=True):
-    """The settings of a plain job, which the program reads from a file."""
+    """The description of a plain job, which the program reads from the file JOB."""
 
     file: str
-    """The user's file; for a sink that Spark finds by name, the file of its reader."""
+    """The user's file with the sink; if Spark finds the sink by name, the file with its reader."""
     name: str
     adapter: Adapter
     folder: str
-    """The folder of the job's input and checkpoint."""
+    """The folder that contains the job's input and checkpoint."""
     schema: str | None
     options: dict[str, str]
     conf: dict[str, str]
     jars: list[str]
     reader: str
-    """The file that defines `reset`."""
+    """The user's file that defines `reset`, which empties the store."""
 
     @property
     def checkpoint(self) -> Path:
@@ -63,7 +63,7 @@ class PlainJob(Struct, frozen=True):
 
 
 def load(file: str) -> ModuleType:
-    """Import the file under the same name as every Python worker does, and return the module."""
+    """Import the user's file under the same name as every Python worker does, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     for folder in (root, str(Path.cwd())):
@@ -92,7 +92,7 @@ def run(job: PlainJob) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "StreamingQuery":
-    """Start and return the query as a job of the user would."""
+    """Start the job's query on the user's sink without any wrapper, and return the query."""
     schema = job.schema or spark.read.json(str(job.input)).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(str(job.input))
     by_name = job.adapter in BY_NAME

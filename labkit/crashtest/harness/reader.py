@@ -1,6 +1,6 @@
-"""Calls the user's own reader for its rows, in a separate process and with a time limit.
+"""Calls the user's own reader for the rows of the store, in a separate process and with a time limit.
 
-Run as a program, this module imports the user's file and answers each question with one value. Output of the
+When run as a program, this module imports the user's file and answers each question with one value. Output of the
 user's functions goes to the log.
 """
 
@@ -43,7 +43,7 @@ Row = TypeVar("Row")
 
 
 class ReaderFailed(LabError):
-    """The reader gave no usable answer this time; a later question may get one."""
+    """Raised because the reader gave no usable answer this time; a later question may get one."""
 
     exit_code = 64
 
@@ -52,36 +52,42 @@ Verb = Literal["describe", "read", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A question to the reader's process."""
+    """A question to the process that runs the user's reader."""
 
     verb: Verb
 
 
 class Answer(Struct, frozen=True):
-    """The reader's answer to one question."""
+    """The answer of the process that runs the user's reader to one question."""
 
     resets: bool = False
-    """Whether the file has a function `reset`."""
+    """Whether the user's file has a function `reset`."""
     rows: list[Seen] = []
-    """The rows that the reader returned."""
+    """The rows that the user's reader returned, each as id, key and amount."""
     values: list[Any] = []
-    """The rows as plain values, if they may have any columns."""
+    """The rows as plain data, if they may have any columns."""
     because: str = ""
-    """Why there is no answer; empty if there is one."""
+    """The reason why there is no answer; empty if there is one."""
     fatal: bool = False
     """Whether later questions would get no answer either."""
 
 
 class Reader:
-    """The reader's process, for a `with` block. A process that has ended is started again for the next question."""
+    """Runs the user's reader in its own process; use it in a `with` block.
+
+    If that process has ended, the next question starts it again.
+    """
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare the reader without starting it. `folder` is its working folder; None: that of this process."""
+        """Prepare the reader without starting it.
+
+        `folder` is the working folder of its process; None means that of the current process.
+        """
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.resets = False
-        """Whether the file has a function `reset`."""
+        """Whether the user's file has a function `reset`."""
 
     def __enter__(self) -> Self:
         try:
@@ -98,21 +104,24 @@ class Reader:
             self._end()
 
     def read(self) -> list[Seen]:
-        """Return the rows that can be read now.
+        """Return the rows that can be read now, each as id, key and amount.
 
         Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
         """
         return self._ask("read").rows
 
     def values(self, seconds: float | None = None) -> list[Any]:
-        """Return the rows as plain values with any columns, within `seconds` (default `READ_SECONDS`).
+        """Return the rows that can be read now as plain data with any columns, within `seconds` (default
+        `READ_SECONDS`).
 
-        Raises as `read`.
+        Raises the same errors as `read`.
         """
         return self._ask("values", seconds).values
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
-        """Return the rows, trying again for `seconds`, because a dying process may still hold a lock."""
+        """Return the rows that `read` returns; call a failing reader again for `seconds`, as a dying process may hold a
+        lock.
+        """
         end = time.monotonic() + seconds
         while True:
             try:
@@ -123,7 +132,7 @@ class Reader:
             time.sleep(0.1)
 
     def reset(self) -> None:
-        """Empty the store with the user's `reset`. Raises `ReaderFailed` if it fails."""
+        """Empty the store with the user's `reset` function. Raises `ReaderFailed` if it fails."""
         self._ask("reset")
 
     def _ask(self, verb: Verb, seconds: float | None = None) -> Answer:
@@ -188,7 +197,9 @@ _WORDS |= {verb: verb for verb in ("describe", "read", "reset")}
 
 
 def _as_mapping(row: Any) -> Any:
-    """Return a row with named columns as a mapping; any other row unchanged."""
+    """Return a row with named columns (of Spark, sqlite3 or a named tuple) as a mapping, and any other row
+    unchanged.
+    """
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -199,7 +210,10 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return a row of any columns as plain data. Raises `TypeError` for a value that is neither text nor number."""
+    """Return a row with any columns as plain data.
+
+    Raises `TypeError` for a value that is neither text nor a number.
+    """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
@@ -215,7 +229,10 @@ def value(row: Any) -> Any:
 
 
 def plain(row: Any) -> Seen:
-    """Return the id, key and amount of a row that the user returned. Raises `TypeError` if the value is not a row."""
+    """Return the id, key and amount of a row that the user's reader returned.
+
+    Raises `TypeError` if the value is not such a row.
+    """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
@@ -243,7 +260,9 @@ def _text(value: Any) -> str | None:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Return the program's answer to one question. An error of the user's code becomes an answer as well."""
+    """Return the answer to one question, by calling the user's function. An error of the user's code becomes an answer
+    too.
+    """
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
@@ -269,11 +288,13 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """The reader returned something that can never become an answer."""
+    """Raised because the user's reader returned a value that can never be accepted as rows."""
 
 
 def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
-    """Return the rows that the user's function returned, each converted. Raises `_Refused`."""
+    """Return the rows that the user's function returned, each converted by `convert`. Raises `_Refused` for other
+    values.
+    """
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
         raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
@@ -293,7 +314,7 @@ def _what(returned: Any) -> str:
 
 
 def main(file: str, name: str) -> None:
-    """Import the file, then answer questions until the input ends."""
+    """Import the user's file, then answer questions from standard input until it ends."""
     channel = os.dup(1)
     os.dup2(2, 1)
     end_with_parent()

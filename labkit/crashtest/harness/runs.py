@@ -1,7 +1,7 @@
-"""Runs a user's sink: a driver, its death at a crash point, the next driver, and readings of the store meanwhile.
+"""Runs a user's sink through crashes: a driver, its death at a crash point, the next driver, and readings meanwhile.
 
-A run counts only with evidence: the job reached the point, the driver died by signal 9, no process of its
-session is left, and the engine's logs agree with the point.
+A run counts only with evidence: the job reached the crash point, the driver died by signal 9, no process of its session
+is left, and Spark's logs agree with the crash point.
 """
 
 import shutil
@@ -34,12 +34,12 @@ from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.crash_proof import Reached, check_death
 
 SPAN = 100_000
-"""The number of row ids reserved for each run, if ids tell the runs apart."""
+"""The number of row ids reserved for each run, so that rows of different runs in one store can be distinguished."""
 
 
 @dataclass
 class Run:
-    """The record of one run, in progress or over."""
+    """The record of one run, while it goes on and when it is over."""
 
     id: str
     title: str
@@ -48,14 +48,14 @@ class Run:
     watcher: Watcher
     crashes: list[dict[str, Any]] = field(default_factory=list)
     stuck: str = ""
-    """Why the job failed to continue after a crash; empty if it continued."""
+    """The reason why the job did not continue after a crash; empty if it continued."""
     unknown: str = ""
-    """Why the run proves nothing; empty if it counts."""
+    """The reason why the run proves nothing; empty if it counts."""
     raised: str = ""
-    """The sink's error in a run without a crash; empty if there was none."""
+    """The error that the sink raised in a run without a crash; empty if there was none."""
     notes: list[str] = field(default_factory=list)
     usual: Sequence[Effect] = ()
-    """The effects of a job over the same rows without a crash; empty if those of the healthy run apply."""
+    """The effects of a run without a crash over the same rows; empty if those of the test's first run apply."""
     seconds: float = 0.0
 
     @property
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def log(self) -> Path:
-        """The file with the effects of every driver."""
+        """The path of the log to which every driver of the run appends its effects."""
         return self.folder / "effects.jsonl"
 
     def seen(self) -> list[Seen]:
@@ -75,12 +75,15 @@ class Run:
         return [row for row in last if row.id is None or row.id in ids]
 
     def effects(self) -> list[Effect]:
-        """Return the effects in the log."""
+        """Return the effects that the drivers have logged so far."""
         return read_log(self.log)
 
 
 class Harness:
-    """The drivers, the reader and the store of one test. `run` makes a run, `close` ends the drivers."""
+    """Runs one user's sink for a test, with its drivers, its reader and its store.
+
+    `run` prepares one run, and `close` ends the drivers.
+    """
 
     def __init__(self, settings: Settings, adapter: Adapter, reader: Reader, pool: DriverPool, folder: Path) -> None:
         self.settings, self.reader = settings, reader
@@ -89,12 +92,12 @@ class Harness:
         self._used: list[Driver] = []
         self._count = 0
         self.rows_read = 0.0
-        """The number of rows that the reader returned for each input row of the healthy run."""
+        """The number of rows that the reader returned for each expected row in the run without a crash."""
         self.healthy_log: list[Effect] = []
         """The effects of the run without a crash; empty until that run is over."""
         self.leftover_notes: list[str] = []
         self.lines = settings.lines
-        """Whether a crash can also be placed before a source line of the project."""
+        """Whether the test can also crash the job before a source line of the user's project."""
 
     def close(self) -> None:
         """End every driver of the test."""
@@ -102,17 +105,17 @@ class Harness:
         self._pool.close()
 
     def expect_drivers(self, count: int) -> None:
-        """Set the estimated number of drivers still needed, so that no more are started in advance."""
+        """Set the estimated number of drivers that the test still needs, so that no more are started in advance."""
         self._pool.wanted = count
 
     def retire(self) -> None:
-        """End the idle driver, and the drivers that a run took and did not give back."""
+        """End the idle driver, and all drivers that are still in use by a run."""
         idle, self._idle = self._idle, None
         for driver in [*([idle] if idle else []), *self._used]:
             self.end(driver)
 
     def end(self, driver: Driver) -> None:
-        """End one driver, and note the processes that its sink left outside its session."""
+        """End one driver, and record how many processes its sink left outside of its session."""
         if driver in self._used:
             self._used.remove(driver)
         left = driver.close()
@@ -122,11 +125,14 @@ class Harness:
             )
 
     def large_rows(self) -> Rows:
-        """Return new rows with one large batch."""
+        """Return new input rows in one large batch."""
         return generate_large(0 if self.reader.resets else self._count * SPAN)
 
     def rows(self, first: int = 0) -> Rows:
-        """Return new rows for a query; `first` batches of earlier queries go to the same store."""
+        """Return new input rows for a query: the user's rows, or generated ones.
+
+        `first` is the number of batches that earlier queries have written into the same store.
+        """
         if self.settings.rows is not None:
             return read_rows(self.settings.rows, self.settings.batches).moved(first)
         base = 0 if self.reader.resets else self._count * SPAN
@@ -134,10 +140,10 @@ class Harness:
 
     @contextmanager
     def run(self, name: str, title: str, rows: Rows | None = None) -> Iterator[Run]:
-        """Empty the store and watch it during one run, for a `with` block. A failed job or reader makes the run
-        unknown.
+        """Empty the store, and provide a run within a `with` block, during which the store is read continually.
 
-        Rows made just before the run belong to it; no later run uses their ids again.
+        If the job or the reader fails in the block, the run becomes unknown. `rows` are the input, by default those of
+        the method `rows`; call that just before, because the ids of its rows belong to the next run.
         """
         rows = rows or self.rows()
         self._count += 1
@@ -161,9 +167,9 @@ class Harness:
             shutil.rmtree(folder / used, ignore_errors=True)
 
     def settle(self, run: Run) -> None:
-        """Watch the store after the job's end, longer while rows are missing, then take the last reading.
+        """Read the store after the job's end, for a longer time while rows are missing, then take the last reading.
 
-        Does nothing if the run is unknown already, because no later reading can change that.
+        This does nothing if the run is already unknown, because no later reading can change that.
         """
         if run.unknown:
             return
@@ -176,20 +182,25 @@ class Harness:
             self.rows_read = len(run.seen()) / len(run.rows.expected())
 
     def driver(self) -> Driver:
-        """Return the idle driver, or a new one."""
+        """Return the idle driver, or a new one, and record that a run uses it."""
         idle, self._idle = self._idle, None
         driver = idle or self._pool.take()
         self._used.append(driver)
         return driver
 
     def keep_idle(self, driver: Driver, outcome: Outcome) -> None:
-        """Keep a driver for the next run, unless its sink left something open; such a driver ends with this run."""
+        """Keep a driver for the next run, unless its sink left something open; such a driver ends with the
+        current run.
+        """
         if isinstance(outcome, Finished) and not outcome.left:
             self._used.remove(driver)
             self._idle = driver
 
     def execute(self, run: Run, crashes: Sequence[Point] = (), then: str = "crash") -> None:
-        """Run the job to its end, through its crashes. `then`: what happens at a point (`Ticket.then`)."""
+        """Run the job to its end, with a crash at each of these crash points and a new driver after each crash.
+
+        `then` says what happens at a crash point (`Ticket.then`).
+        """
         driver, dead = self.driver(), None
         for number, point in enumerate([*crashes, None], start=1):
             run.watcher.driver = number
@@ -210,7 +221,10 @@ class Harness:
             return
 
     def _try_again(self, run: Run, driver: Driver, query: QueryTask, failed: Finished) -> tuple[Driver, Outcome]:
-        """Start a job that failed after a crash once more, as an operator would. A second failure makes it stuck."""
+        """Start a job once more that failed after a crash, as an operator would, and return the driver and the outcome.
+
+        If the job fails again, the run is stuck.
+        """
         run.notes.append(f"after the crash the sink raised {failed.failed}, so the job was restarted once")
         if failed.left:
             self.end(driver)
@@ -234,7 +248,11 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: the run ended before the job came to this point")
 
     def query(self, run: Run, number: int, point: Point | None, then: str = "crash", query: int = 1) -> QueryTask:
-        """Return the order for one query. `number` is the driver's number and `query` the query's, both from 1."""
+        """Return the order that makes a driver run one query of a run.
+
+        `number` is the driver's number in the run and `query` the query's, both from 1. The driver crashes at `point`,
+        or nowhere if it is None.
+        """
         suffix = "" if query == 1 else f"-{query}"
         evidence = str(run.folder / f"reached-{number}.json") if point else ""
         ticket = Ticket(
@@ -261,11 +279,16 @@ class Harness:
         )
 
     def _needs_lines(self, point: Point | None) -> bool:
-        """Return whether to record source lines: in the run without a crash, or with a crash before a line."""
+        """Return whether the query must record source lines: in the run without a crash, or with a crash point at a
+        line.
+        """
         return not self.healthy_log or (point is not None and point.kind is Kind.LINE)
 
     def record_crash(self, run: Run, number: int, point: Point, ending: Ending) -> None:
-        """Check the proof of one crash, record the crash and take a reading. Raises `JobFailed` without proof."""
+        """Check the proof of one crash, add the crash to the run, and take a reading.
+
+        `ending` says how the driver with this number ended. Raises `JobFailed` if the crash is not proven.
+        """
         evidence = read_evidence(run.folder / f"reached-{number}.json", point)
         reached = Reached(evidence["pid"], evidence["session"])
         proof = check_death(point.id, ending, reached)
@@ -289,15 +312,18 @@ class Harness:
             run.unknown = str(error)
 
     def record_task_crash(self, run: Run, point: Point) -> None:
-        """Check that only a task died at its point. Raises `JobFailed` if it did not."""
+        """Check that a single task died at its crash point, and add that crash to the run. Raises `JobFailed` if none
+        died.
+        """
         reached = read_evidence(run.folder / "reached-1.json", point)
         run.crashes.append({"point": point.id, "signal": 9, "killed": [reached["pid"]], "reached_by": reached["pid"]})
 
 
 def check_rows(settings: Settings, reader: Reader) -> None:
-    """Raise `InvalidInput` if the user supplies rows and no `reset` empties the store between two runs.
+    """Raise `InvalidInput` if the user supplies the rows, but no `reset` to empty the store between two runs.
 
-    Every run gives the sink the same ids, so a row of an earlier run would count as a duplicate, or hide a loss.
+    Every run gives the sink rows with the same ids, so a row of an earlier run would count as a duplicate, or hide a
+    loss.
     """
     if settings.rows is not None and not reader.resets:
         raise InvalidInput(
@@ -307,10 +333,10 @@ def check_rows(settings: Settings, reader: Reader) -> None:
 
 
 def check_store(reader: Reader) -> int:
-    """Return the number of rows in the store before `reset`; 0 if it cannot be read yet, as a table that `reset`
-    creates.
+    """Empty the store, and return the number of rows that it contained before.
 
-    Raises `InvalidInput` if the store is not empty afterwards, or cannot be read.
+    The number is 0 if the store cannot be read yet, like a table that `reset` creates. Raises `InvalidInput` if the
+    store is not empty afterwards, or cannot be read.
     """
     try:
         rows: list[Seen] = reader.read_surely(2.0)

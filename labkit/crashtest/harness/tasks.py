@@ -1,4 +1,4 @@
-"""Orders for a driver under test: how Spark calls the sink, and the queries that the driver runs."""
+"""Orders for a Spark driver under test: how Spark calls the sink, and the queries that the driver runs."""
 
 from msgspec import Struct
 
@@ -7,18 +7,18 @@ from labkit.crashtest.subject import Adapter
 
 
 class DriverTask(Struct, frozen=True):
-    """The settings of one driver."""
+    """The settings of one Spark driver under test."""
 
     adapter: Adapter
     cwd: str
     """The folder in which the user's file expects to run."""
     conf: dict[str, str] = {}
     jars: list[str] = []
-    """With `conf` the configuration and jars of the user's session (`labkit.crashtest.spark_options`)."""
+    """The jars of the user's session; together with `conf` its configuration (`labkit.crashtest.spark_options`)."""
 
 
 class QueryTask(Struct, frozen=True):
-    """One query on the user's sink."""
+    """The order to run one query on the user's sink."""
 
     name: str
     ticket: Ticket
@@ -28,7 +28,7 @@ class QueryTask(Struct, frozen=True):
     """The schema of the rows in Spark's notation; if None, Spark infers it."""
     adapter: Adapter
     sink: str
-    """The name in the user's file, or the name of a format or table."""
+    """The name of the sink in the user's file, or the name of a format or table that Spark knows."""
     options: dict[str, str]
     limit: float
     """The number of seconds without progress after which the query counts as hanging."""

@@ -1,8 +1,7 @@
 """Reads the user's store through the user's own reader while a job runs, dies and recovers.
 
-The watcher keeps a reading whenever it differs from the previous one. In the run without a crash the job waits
-at its points (`labkit.crashtest.instrument.asking`), and the watcher answers each request with a separate
-reading.
+The watcher keeps a reading whenever it differs from the previous one. In the run without a crash the job waits at each
+crash point (`labkit.crashtest.instrument.asking`), and the watcher answers each request with a separate reading.
 """
 
 import json
@@ -23,16 +22,17 @@ PAUSE = 0.1
 """The number of seconds between two readings while a job runs."""
 
 _GLANCE = 0.002
-"""The number of seconds between two looks for requests of a waiting job."""
+"""The number of seconds between two checks whether a waiting job has requested a reading."""
 
 
 class Watcher:
-    """Reads the store in the background, for a `with` block."""
+    """Reads the user's store in a background thread; use it in a `with` block."""
 
     def __init__(self, reader: Reader, pause: float = PAUSE, asks: Path | None = None) -> None:
         """Prepare the watcher.
 
-        `asks` is the folder in which the job requests readings at its points; None: it requests none.
+        `pause` is the seconds between two readings. `asks` is the folder in which the job requests readings at its
+        crash points; None if it requests none.
         """
         self._reader, self._pause, self._asks = reader, pause, asks
         if asks is not None:
@@ -41,9 +41,9 @@ class Watcher:
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self.samples: list[Sample] = []
         self._begun: float | None = None
-        """When the last reading began, as a Unix time."""
+        """The time at which the last reading began, as a Unix time."""
         self.readings: list[PointReading] = []
-        """The readings at the points of the job, in order."""
+        """The readings that the job requested at its crash points, in order."""
         self.driver = 1
         self.failures = 0
         """The number of times that the reader gave no answer while the job ran."""
@@ -78,7 +78,9 @@ class Watcher:
         self._keep(Sample(begun, self.driver, seen), begun)
 
     def _answer(self) -> None:
-        """Take one reading for each request, the oldest first, and remove the request."""
+        """Take one reading for each request of the job, the oldest first, and remove the request, which lets the job go
+        on.
+        """
         for path in sorted(self._asks.glob(f"*{SUFFIX}")) if self._asks else []:
             try:
                 question = json.loads(path.read_text(encoding="utf-8"))
@@ -97,7 +99,11 @@ class Watcher:
             self.readings.append(PointReading(str(point), question["position"], seen, point))
 
     def look(self, moment: str, unfinished: tuple[int, ...] = ()) -> None:
-        """Take a reading while no driver is running. Raises `ReaderFailed` if the reader cannot answer even then."""
+        """Take a reading while no driver is running, and store it as that of `moment`, such as "end".
+
+        `unfinished` are the batches that the job had not finished. Raises `ReaderFailed` if the reader cannot answer
+        even then.
+        """
         with self._lock:
             begun = time.time()
             seen = tuple(self._reader.read_surely())
@@ -105,7 +111,7 @@ class Watcher:
             self._keep(sample, begun)
 
     def _keep(self, sample: Sample, begun: float) -> None:
-        """Keep the sample if it differs from the previous one, with the span in which the rows changed."""
+        """Store the reading if it differs from the previous one, with the span of time in which the rows changed."""
         if sample.moment or not self.samples or self.samples[-1].seen != sample.seen:
             timed = sample._replace(since=self._begun, until=time.time())
             self.samples.append(timed)

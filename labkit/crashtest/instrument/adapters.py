@@ -1,8 +1,8 @@
 """Adapters for three ways in which Spark calls a sink; each puts the recorder around the user's own object.
 
-An adapter carries the file and the name, not the object, because every process imports the user's file itself
-after installing the instruments. A data source's writer is pickled as Spark would pickle it, so its state is
-transferred as it would be without an adapter.
+An adapter carries the file and the name of the sink, not the object, because every process imports the user's file
+itself after it has wrapped the libraries that write. The writer of a data source is pickled as Spark would pickle it,
+so its state is transferred as it would be without an adapter.
 """
 
 import copy
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 FORMAT = "labkit_crashtest"
 TICKET, NAME = "labkit.ticket", "labkit.name"
-"""The data source options that belong to the adapter; the user's data source gets the others."""
+"""The data source options that the adapter needs for itself; the user's data source gets all others."""
 
 
 def ready(ticket: Ticket) -> None:
-    """Install the instruments in this process and count the user's project as watched."""
+    """Wrap the libraries that write in this process, and record the effects of the user's project from now on."""
     files.watched.add(ticket.project)
     install.install()
 
 
 class ForeachBatchAdapter:
-    """The adapter of a foreachBatch function; runs in the driver."""
+    """Calls a user's foreachBatch function and records its effects; runs in the driver."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
         ready(ticket)
@@ -48,7 +48,7 @@ class ForeachBatchAdapter:
 
 
 class ForeachWriterAdapter:
-    """The adapter of a ForeachWriter, or of a function of a row; each task gets its own copy."""
+    """Calls a user's ForeachWriter, or function of a row, and records its effects; each task gets its own copy."""
 
     def __init__(self, ticket: Ticket, name: str) -> None:
         self._ticket, self._name = ticket, name
@@ -82,12 +82,14 @@ class ForeachWriterAdapter:
 
 
 def _copied(writer: Any) -> Any:
-    """Return a task's own copy of a writer, as unpickling would make it; a function is returned itself."""
+    """Return a task's own copy of the user's writer, as unpickling would make it; a function needs no copy."""
     return writer if inspect.isfunction(writer) else copy.deepcopy(writer)
 
 
 class DataSourceAdapter(DataSource):
-    """The adapter of a Python data source with a stream writer."""
+    """A Python data source that stands for the user's and returns the user's stream writer with the
+    recorder around it.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -113,7 +115,9 @@ def as_option(ticket: Ticket) -> str:
 
 
 class _RecordedWriter:
-    """The common part of the adapters of stream writers."""
+    """Calls a user's stream writer and records its effects; the base of the adapters for rows and for
+    record batches.
+    """
 
     def __init__(self, ticket: Ticket, writer: Any) -> None:
         self._ticket, self._writer = ticket, writer
@@ -138,15 +142,18 @@ class _RecordedWriter:
 
 
 class StreamWriterAdapter(_RecordedWriter, DataSourceStreamWriter):
-    """The adapter of a writer of rows."""
+    """The adapter of a user's stream writer that gets rows."""
 
 
 class ArrowStreamWriterAdapter(_RecordedWriter, DataSourceStreamArrowWriter):
-    """The adapter of a writer of record batches."""
+    """The adapter of a user's stream writer that gets Arrow record batches."""
 
 
 def _rebuilt(kind: type, ticket: dict[str, Any], writer: bytes) -> Any:
-    """Unpickle an adapter: install the instruments, import the user's file, then unpickle the user's writer."""
+    """Unpickle an adapter of a stream writer.
+
+    It wraps the libraries that write and imports the user's file before it unpickles the user's writer.
+    """
     unpacked = Ticket.from_json(ticket)
     ready(unpacked)
     load(unpacked.file)

@@ -1,8 +1,8 @@
-"""Requests readings of the store while the process waits at a point, so that a reading belongs to a known place.
+"""Requests readings of the store while the process waits at a crash point, so that each reading belongs to one.
 
-The process writes a request, a file that names the point, and waits until the watcher removes the file
-(`labkit.crashtest.harness.watching`). The wait is limited, because the sink may hold a lock that its reader
-needs. No other thread of the process begins an effect meanwhile.
+The process writes a request, a file that names the crash point, and waits until the watcher removes the file
+(`labkit.crashtest.harness.watching`). The wait is limited, because the sink may hold a lock that its reader needs.
+Meanwhile no other thread of the process begins an effect.
 """
 
 import json
@@ -16,51 +16,56 @@ from labkit.crashtest.instrument.effects import Effect, Kind, Side
 from labkit.crashtest.instrument.ticket import Ticket
 
 _open, _write, _close, _rename, _unlink = (os.open, os.write, os.close, os.rename, os.unlink)
-"""The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
+"""The original functions of `os`, before `labkit.crashtest.instrument.install` wraps them."""
 
 SUFFIX = ".ask"
 PATIENCE = 6.0
-"""The number of seconds to wait for one answer: a reader that meets a lock of SQLite gives up after five."""
+"""The seconds to wait for one reading. A reader that meets a lock of SQLite gives up after five."""
 
 IN_VAIN = 15.0
-"""The total seconds of waiting without an answer, after which a process waits only `BRIEF` for each answer."""
+"""After this many seconds of waits without a reading, a process waits only `BRIEF` for each further one."""
 
 IN_ALL = 20.0
-"""The total seconds of waiting, after which the process requests no more readings."""
+"""After this many seconds of all waits together, a process requests no more readings."""
 
 BRIEF = 0.2
-"""The number of seconds to wait for one answer after too many were missing."""
+"""The shorter wait for one reading, in seconds, after the process has waited too long without getting any."""
 _POLL = 0.002
 
 
 class Asker:
-    """Requests the readings of this process, one at a time."""
+    """Requests readings for this process, one at a time."""
 
     def __init__(self) -> None:
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Set the initial state, also in a forked process, where the thread that held the lock does not exist."""
+        """Set the initial state; also called in a forked process, where the thread that held the lock does
+        not exist.
+        """
         self._lock = threading.Lock()
         self._under_way = 0
         self._count = 0
         self._in_vain = self._in_all = 0.0
 
     def enter(self) -> None:
-        """Count an effect that begins, after waiting for a request in progress."""
+        """Count an effect that begins; if a reading is in progress, wait for its end first."""
         with self._lock:
             self._under_way += 1
 
     def leave(self) -> None:
-        """Count an effect that is over and logged. A forked process may leave an effect that its parent entered."""
+        """Count an effect that is over and logged.
+
+        A forked process may call this for an effect that its parent began.
+        """
         with self._lock:
             self._under_way = max(self._under_way - 1, 0)
 
     def ask(self, ticket: Ticket, effect: Effect, side: Side) -> None:
-        """Request a reading at this side of the effect and wait for it, within the limits above.
+        """Request a reading just before or after an effect, as `side` says, and wait for it within the limits above.
 
-        Does nothing if no watcher is running.
+        This does nothing if no watcher is running.
         """
         again = effect.kind is Kind.SEND and effect.nth > 1
         if not ticket.asks or self._in_all > IN_ALL or again:

@@ -1,4 +1,4 @@
-"""One call of the sink in progress in a process, with the numbers of its effects and source lines."""
+"""One call of the sink in progress in a process, which numbers the effects and source lines within the call."""
 
 import threading
 from collections import Counter
@@ -9,7 +9,7 @@ from labkit.crashtest.instrument.lines import LineTracer
 from labkit.crashtest.instrument.ticket import Ticket
 
 TIMES = 2
-"""The number of executions of one line that are recorded in a call; of later ones only the last is recorded."""
+"""The number of executions of one source line in a call that are recorded; of all later ones only the last is."""
 
 
 @dataclass
@@ -23,14 +23,16 @@ class Call:
     lines: Counter[tuple[str, int]] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     passed: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """How often each line was executed; counted only if lines are recorded."""
+    """The number of executions of each line, counted only if lines are recorded."""
     last: dict[tuple[str, int], Effect] = field(default_factory=dict)
-    """The latest execution of each line that was executed more than `TIMES` times."""
+    """For each line that was executed more than `TIMES` times, its latest execution."""
     step: int = 0
     tracer: LineTracer | None = None
 
     def line(self, place: tuple[str, int]) -> Effect:
-        """Count a line that is about to be executed, and return it as an effect with its place in the call."""
+        """Count a source line that is about to be executed, and return it as an effect; `place` is its file
+        and number.
+        """
         file, line = place
         with self.lock:
             self.step += 1
@@ -49,7 +51,10 @@ class Call:
             )
 
     def next(self, kind: Kind, place: tuple[str, int], *, late: bool = False) -> Effect:
-        """Count an effect, from 1, and return it as it is before it happens. `place` is its file and line."""
+        """Count an effect that is about to happen, and return it. `place` is the file and line that cause it.
+
+        `late` says whether the call had already returned.
+        """
         file, line = place
         with self.lock:
             self.count += 1

@@ -1,7 +1,7 @@
-"""Forks Spark's Python workers with the instruments installed, also for code without an adapter.
+"""Forks Spark's Python workers with all wrappers of the test installed, also for code without an adapter.
 
-Spark starts this daemon as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module).
-It calls PySpark's own daemon, which forks and ends workers as usual.
+Spark starts this daemon as `-m labkit.crashtest.instrument.daemon WORKER_MODULE` (spark.python.daemon.module). It calls
+PySpark's own daemon, which forks and ends workers as usual.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Records changes of files: created, written, synced, renamed, linked, removed.
+"""Records changes of files by a user's Python code: created, written, synced, renamed, linked, removed.
 
-A file that the user's code opens for writing gets a raw file whose every `write` is a system call. Content that
-is still in a buffer has had no effect, and a crash loses it.
+A file that the user's code opens for writing becomes a file object whose every `write` is a system call, so that each
+is recorded. Content that is still in a buffer has had no effect, and a crash loses it.
 """
 
 import builtins
@@ -32,7 +32,9 @@ CALLS = {
     "mkdir": Kind.MKDIR,
     "truncate": Kind.WRITE,
 }
-"""Functions of `os` that take the name of the file they change; for a rename or a link the new name counts."""
+"""Functions of `os` that take the name of the file that they change; a rename or a link is recorded with
+the new name.
+"""
 
 DESCRIPTORS = {
     "write": Kind.WRITE,
@@ -43,11 +45,11 @@ DESCRIPTORS = {
     "fsync": Kind.FSYNC,
     "fdatasync": Kind.FSYNC,
 }
-"""Functions of `os` whose first argument is the descriptor of the file that they change."""
+"""Functions of `os` whose first argument is the descriptor of the file that they change, with the kind of effect."""
 
 
 def instrument_files() -> None:
-    """Put the recorder around `open` and the functions of `os`."""
+    """Replace `open` and the functions of `os` that write by versions that record their effects."""
     builtins.open = io.open = open_recorded
     for name, kind in CALLS.items():
         setattr(os, name, _around(getattr(os, name), kind))
@@ -58,7 +60,7 @@ def instrument_files() -> None:
 
 
 class RecordedFile(io.FileIO):
-    """A raw file whose writes are recorded as effects."""
+    """An unbuffered file object that records each write as an effect."""
 
     def write(self, content: Any, /) -> int:
         with recorder.effect(Kind.WRITE, self.name):
@@ -80,7 +82,7 @@ def open_recorded(  # noqa: PLR0917  # the signature of open
     closefd: bool = True,  # noqa: FBT002  # a parameter of open
     opener: Any = None,
 ) -> Any:
-    """Open a file like `open`; if the user's code opens it for writing, its raw file records its writes."""
+    """Open a file like `open`; if the user's code opens it for writing, the recorder records its writes."""
     piped = isinstance(file, int) and not _on_disk(file)
     if piped or not _writes(mode) or not _ours():
         return _open(file, mode, buffering, encoding, errors, newline, closefd, opener)
@@ -109,13 +111,13 @@ def _writes(mode: str) -> bool:
 
 
 def _ours() -> bool:
-    """Return whether a frame of a watched project is on the stack."""
+    """Return whether code of the user's project is on the call stack, so that its write counts."""
     frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
     return any(project.line(frame)[1] for project in watched)
 
 
 watched: set[Project] = set()
-"""The projects whose files this process has imported or will import."""
+"""The users' projects whose code has run or will run in this process."""
 
 
 def _around(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
@@ -153,7 +155,7 @@ def _around_open(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _on_disk(descriptor: int) -> bool:
-    """Return whether a descriptor belongs to a regular file or a folder: pipes and sockets are not durable."""
+    """Return whether a descriptor belongs to a regular file or a folder; pipes and sockets keep nothing durable."""
     try:
         mode = _fstat(descriptor).st_mode
     except OSError:

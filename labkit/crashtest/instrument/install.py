@@ -1,9 +1,8 @@
-"""Installs a recorder around everything that writes: files, SQL (sqlite3, psycopg), Kafka (kafka-python), Spark,
-sockets.
+"""Wraps everything that writes, so that the test records it: files, sqlite3, psycopg, kafka-python, Spark, sockets.
 
-Each process calls `install` once, before it imports the user's file. A module that is imported later is
-instrumented after its import. Writes below Python by any other way (C extensions such as pyarrow or
-confluent_kafka) are not recorded.
+Each process calls `install` once, before it imports the user's file. A module that is imported later is wrapped right
+after its import. Writes below Python by any other way (C extensions such as pyarrow or confluent_kafka) are not
+recorded.
 """
 
 import functools
@@ -30,14 +29,15 @@ INSTRUMENTS: dict[str, Callable[[ModuleType], None]] = {
     "socket": network.instrument_socket,
     "ssl": network.instrument_ssl,
 }
-"""The instrument of each module, called with the module right after its import."""
+"""For each module, the function that wraps it (its instrument), called with the module right after its import."""
 
 _installed: list[bool] = []
 
 
 def install() -> None:
-    """Wrap every library whose effects the test records (`INSTRUMENTS`): now if it is imported already, else when it is
-    imported. A second call does nothing.
+    """Wrap every library whose effects the test records (`INSTRUMENTS`).
+
+    A module that is already imported is wrapped now, any other when it is imported. A second call does nothing.
     """
     if _installed:
         return
@@ -56,9 +56,9 @@ def install() -> None:
 
 
 class _InstrumentFinder(MetaPathFinder):
-    """Finds the modules that have an instrument, as Python would, and instruments them after their import.
+    """Finds the modules of `INSTRUMENTS` as Python would, and has them wrapped right after their import.
 
-    Also finds the user's file for a worker that unpickles a function of that file by name.
+    It also finds the user's file for a worker that unpickles a function of that file by name.
     """
 
     def find_spec(
@@ -78,12 +78,12 @@ class _InstrumentFinder(MetaPathFinder):
 
 @functools.cache
 def _subject_name(text: str) -> str:
-    """Return the name under which the user's file is imported; empty in a process without a user's file."""
+    """Return the module name under which the user's file is imported; empty in a process without a user's file."""
     return module_name(Project.from_text(text).file) if text else ""
 
 
 class _InstrumentedLoader(Loader):
-    """Loads a module by the module's own loader, then instruments it."""
+    """Loads a module with its own loader, then wraps it."""
 
     def __init__(self, loader: Loader, instrument: Callable[[ModuleType], None]) -> None:
         self._loader, self._instrument = loader, instrument

@@ -1,4 +1,6 @@
-"""Records that the user's code lets the JVM write a DataFrame: only the whole call, as its steps are not visible."""
+"""Records that the user's code makes the JVM write a DataFrame, as one effect, because the JVM's steps are
+not visible.
+"""
 
 import functools
 import re
@@ -20,7 +22,7 @@ _DEFINES = re.compile(r"\s*(?:create|alter)\b", re.IGNORECASE)
 
 
 def kind_of_spark(sql: str) -> Kind | None:
-    """Return the kind of a Spark SQL statement, by its words; None if it makes nothing durable."""
+    """Return the kind of effect of a Spark SQL statement, by its words; None if it makes nothing durable."""
     if _NOT_KEPT.match(sql):
         return None
     if _WRITES.match(sql):
@@ -33,7 +35,7 @@ WRITER_V2 = ("create", "replace", "createOrReplace", "append", "overwrite", "ove
 
 
 def instrument_writer(module: ModuleType) -> None:
-    """Wrap the methods of DataFrameWriter and DataFrameWriterV2 that write."""
+    """Make the methods of DataFrameWriter and DataFrameWriterV2 that write record their effects."""
     for owner, names in ((module.DataFrameWriter, WRITER), (module.DataFrameWriterV2, WRITER_V2)):
         for name in names:
             if hasattr(owner, name) and not hasattr(getattr(owner, name), "recorded"):
@@ -41,7 +43,7 @@ def instrument_writer(module: ModuleType) -> None:
 
 
 def instrument_session(module: ModuleType) -> None:
-    """Wrap `SparkSession.sql` for the statements that change something."""
+    """Make `SparkSession.sql` record the statements that change something."""
     plain = module.SparkSession.sql
     if hasattr(plain, "recorded"):
         return
@@ -59,7 +61,7 @@ def instrument_session(module: ModuleType) -> None:
 
 
 def instrument_merge(module: ModuleType) -> None:
-    """Wrap `MergeIntoWriter.merge`, the last call of a `DataFrame.mergeInto`."""
+    """Make `MergeIntoWriter.merge`, the last call of a `DataFrame.mergeInto`, record its effect."""
     writer = module.MergeIntoWriter
     if not hasattr(writer.merge, "recorded"):
         writer.merge = _around(writer.merge, "merge")

@@ -1,6 +1,6 @@
 """Records the calls of the user's code to a producer of kafka-python: send, flush, and the ends of transactions.
 
-A sent message may still be in the producer's buffer; after a flush none is.
+A sent message may still be in the producer's buffer; after a flush, no message is in it.
 """
 
 import functools
@@ -18,11 +18,11 @@ METHODS = {
     "abort_transaction": Kind.ROLLBACK,
     "send_offsets_to_transaction": Kind.STATEMENT,
 }
-"""Methods of `KafkaProducer`, and the kind of effect that each one has."""
+"""The methods of `KafkaProducer` that are recorded, each with the kind of its effect."""
 
 
 def instrument_kafka(module: ModuleType) -> None:
-    """Wrap the methods of `KafkaProducer`."""
+    """Make the methods of `KafkaProducer` in the module kafka-python record their effects."""
     producer = module.KafkaProducer
     if getattr(producer.send, "recorded", False):
         return

@@ -1,7 +1,7 @@
-"""Traces the source lines of the user's project that are about to be executed, during one call of the sink.
+"""Traces the source lines of the user's project that are about to be executed during one call of the sink.
 
-So a point can lie next to a statement whose library writes where no instrument records it. Tracing uses
-`sys.settrace`; code outside the project pays only for one check at each function call.
+With these, a crash point can lie next to a statement whose library writes in a way that no wrapper records. Tracing
+uses `sys.settrace`; code outside of the project pays only for one check at each function call.
 """
 
 import sys
@@ -16,21 +16,23 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class LineTracer:
-    """Traces one call from `start` to `stop`, in the thread that calls both and in threads started meanwhile."""
+    """Traces the source lines of one call of the sink, from `start` to `stop`, also in threads that begin meanwhile."""
 
     def __init__(self, project: Project, passed: Callable[[FrameType], None]) -> None:
-        """Prepare the trace; `passed` is called before each line, in the thread that executes it."""
+        """Prepare the trace; `passed` is called before each line of the project, in the thread that
+        executes the line.
+        """
         self._project, self._passed = project, passed
         self._over = False
 
     def start(self) -> None:
-        """Begin the trace with the next function call."""
+        """Begin to trace in this thread, from its next function call on, and in all threads that begin later."""
         # The first is for threads that begin from now on, the second for this one.
         threading.settrace(self._called)
         sys.settrace(self._called)
 
     def stop(self) -> None:
-        """End the trace, also in threads that outlive the call."""
+        """End the trace in this thread, and in threads that outlive the call of the sink."""
         # Nobody can take the trace function from a thread that outlives the call, so
         # the function itself has to know.
         self._over = True

@@ -1,7 +1,7 @@
-"""Records bytes that the user's code sends over a Python socket, as requests and redis-py do.
+"""Records bytes that the user's code sends over a Python socket, as the libraries requests and redis-py do.
 
-The test does not see what the receiver does with the bytes, so such an effect is never durable; it marks a
-possible unseen write. The sockets of PySpark, and of clients with an instrument of their own, are not recorded.
+The test does not see what the receiver does with the bytes, so such an effect never counts as durable; it only marks a
+possible unseen write. The sockets of PySpark, and of clients whose calls are recorded anyway, are not recorded.
 """
 
 import functools
@@ -15,16 +15,18 @@ from labkit.crashtest.instrument.recorder import recorder
 
 SENDS = ("send", "sendall", "sendmsg", "sendto")
 KNOWN = ("pyspark", "py4j", "kafka", "psycopg", "logging")
-"""Packages whose sockets are not recorded: PySpark's own, logging, and clients with an instrument of their own."""
+"""Packages whose sockets are not recorded: PySpark's own, logging, and clients whose calls are recorded anyway."""
 
 
 def instrument_socket(module: ModuleType) -> None:
-    """Wrap the methods of `socket.socket` that send."""
+    """Make the methods of `socket.socket` that send record their effects."""
     _instrument(module.socket)
 
 
 def instrument_ssl(module: ModuleType) -> None:
-    """Wrap the same methods of encrypted sockets, which do not use those of plain ones."""
+    """Make the methods of `ssl.SSLSocket` that send record their effects, since they do not call those of
+    `socket.socket`.
+    """
     _instrument(module.SSLSocket)
 
 
@@ -49,7 +51,7 @@ def _around(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_known() -> bool:
-    """Return whether a package of `KNOWN` is on the stack, at any distance from the user's line."""
+    """Return whether code of a package in `KNOWN` is anywhere on the call stack, so that the bytes are not recorded."""
     folders = tuple(folder for name in KNOWN if (folder := _folder(name)))
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001  # the one way to it
     while frame is not None:
@@ -60,16 +62,19 @@ def _is_known() -> bool:
 
 
 def _folder(package: str) -> str:
-    """Return the folder from which a package was imported; empty if it was not.
+    """Return the folder from which a package was imported; empty if it was not imported.
 
-    A user's own folder may have the package's name, so the name alone does not tell.
+    The package's name alone proves nothing, because a user's own folder may have the same name.
     """
     file = sys.modules[package].__file__ if package in sys.modules else None
     return file.removesuffix("__init__.py") if file else ""
 
 
 def _peer(own: Any, arguments: tuple[Any, ...]) -> str:
-    """Return the receiver as `host:port` or the path of a socket; empty for a pair of sockets within one program."""
+    """Return the receiver as `host:port` or as the path of a socket.
+
+    The result is empty for a pair of sockets within one program.
+    """
     try:
         address = own.getpeername()
     except OSError:

@@ -1,7 +1,7 @@
-"""Records SQL that the user's code executes through psycopg, with its plain classes and those for coroutines.
+"""Records SQL that the user's code executes through psycopg, with its plain classes and with those for asyncio.
 
-A statement outside any transaction commits by itself; only the connection's state afterwards shows this. The
-module gets psycopg as an argument, and opens no connection.
+A statement outside of a transaction commits by itself, which only the connection's state afterwards shows. The module
+gets psycopg as an argument, and opens no connection.
 """
 
 import functools
@@ -21,11 +21,11 @@ METHODS = {
     "tpc_commit": Kind.COMMIT,
     "tpc_rollback": Kind.ROLLBACK,
 }
-"""Methods of a connection, and the kind of effect that each one has."""
+"""The methods of a connection that are recorded, each with the kind of its effect."""
 
 
 class About(NamedTuple):
-    """The effect that a call is about to have, as arguments of `Recorder.effect`."""
+    """The effect that a call is about to have, as the arguments for `Recorder.effect`."""
 
     kind: Kind
     target: str
@@ -33,11 +33,11 @@ class About(NamedTuple):
 
 
 Tells = Callable[..., About | None]
-"""A function that returns the effect of a call from its arguments; None if the call changes nothing."""
+"""A function that returns the effect of a call, given the call's arguments, or None if the call changes nothing."""
 
 
 def instrument_psycopg(module: ModuleType) -> None:
-    """Wrap the methods of psycopg's connections, cursors, transaction blocks and copies that change something."""
+    """Make the methods of psycopg's connections, cursors, transaction blocks and copies record their effects."""
     if hasattr(module.Connection.commit, "recorded"):
         return
     writes = module.pq.ExecStatus.COPY_IN
@@ -74,7 +74,9 @@ def _called(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
 
 
 def _awaited(plain: Callable[..., Any], tells: Tells) -> Callable[..., Any]:
-    """Wrap a coroutine: the effect lasts until the coroutine has been awaited."""
+    """Return a version of a coroutine function that records an effect, which lasts until the coroutine has been
+    awaited.
+    """
 
     @functools.wraps(plain)
     async def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -108,10 +110,9 @@ def _of_method(kind: Kind, connection: Any, *arguments: Any) -> About | None:
 
 
 def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
-    """Return the effect of leaving `with connection.transaction()`: a commit for the outermost block, else a
-    statement.
+    """Return the effect of leaving a block `with connection.transaction()`.
 
-    If the block is undone, the outermost one has a rollback.
+    For the outermost block it is a commit, or a rollback if the block is undone; for an inner block it is a statement.
     """
 
     def decide() -> Kind:
@@ -124,7 +125,10 @@ def _of_block(block: Any, kind: Any, _error: Any, _trace: Any) -> About:
 
 
 def _of_copy(writes: int, copy: Any, _kind: Any, _error: Any, _trace: Any) -> About | None:
-    """Return the effect of leaving `with cursor.copy(...)` if its status is `writes`: the server then has all rows."""
+    """Return the effect of leaving `with cursor.copy(...)`, after which the server has all rows.
+
+    Return None unless the copy has the status `writes`, which means that it sends rows to the server.
+    """
     result = copy.cursor.pgresult
     if result is None or result.status != writes:
         return None

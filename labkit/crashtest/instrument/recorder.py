@@ -1,11 +1,11 @@
 """Records the calls and effects of the sink in one process, and stops the process at its crash point.
 
-The recorder writes every effect to the run's log after it has happened. The process that reaches the armed
-point writes its evidence and stops with all its threads (SIGSTOP), as a crash would stop it; then
-`labkit.host.processes.supervisor` kills it. An effect counts only if a frame of the user's project is on the
-stack, so PySpark's and Python's own writes do not count. In the run without a crash the process also waits on
-both sides of every effect until the user's reader has answered. Drivers and Python workers use this module; it
-does not import the user's file.
+The recorder writes every effect to the run's log after the effect has happened. A process that reaches its crash point
+writes its evidence and stops with all its threads (SIGSTOP), as a crash would stop it; then
+`labkit.host.processes.supervisor` kills it. An effect counts only if code of the user's project is on the call stack,
+so PySpark's and Python's own writes do not count. In the run without a crash the process also waits before and after
+every effect until the user's reader has answered. Drivers and Python workers use this module; it does not import the
+user's file.
 """
 
 import functools
@@ -29,10 +29,10 @@ from labkit.crashtest.instrument.lines import LineTracer
 from labkit.crashtest.instrument.ticket import Ticket
 
 PROPERTY = "labkit.crashtest"
-"""The local property of Spark that carries the run's ticket to tasks (TaskContext.getLocalProperty)."""
+"""The local property of Spark that carries the run's ticket to its tasks (TaskContext.getLocalProperty)."""
 
 _open, _write, _close, _fsync, _rename = (os.open, os.write, os.close, os.fsync, os.rename)
-"""The functions of `os` before `labkit.crashtest.instrument.install` wraps them."""
+"""The original functions of `os`, before `labkit.crashtest.instrument.install` wraps them."""
 
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
@@ -40,7 +40,7 @@ _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
 
 class Recorder:
-    """Records the calls and effects of this process. Each process has one recorder, `recorder`."""
+    """Records the calls and effects of the sink in this process. Each process has only one recorder, `recorder`."""
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
@@ -48,11 +48,16 @@ class Recorder:
         self._asker = Asker()
         self._of_task: tuple[object, Call] | None = None
         self.on_reach: Callable[[Ticket], None] = lambda _ticket: None
-        """Called at a point before this process stops, because a driver's main loop cannot report it afterwards."""
+        """Called at the crash point before this process stops, because a driver's main loop cannot report it
+        afterwards.
+        """
 
     @contextmanager
     def call(self, ticket: Ticket, batch: int, where: str) -> Iterator[None]:
-        """Record a call of the sink, for a `with` block."""
+        """Record a call of the sink, which lasts as long as the `with` block.
+
+        `where` is the part of the sink that is called, such as `call` or `task 0`.
+        """
         begun = self.begin(ticket, batch, where)
         try:
             yield
@@ -62,7 +67,7 @@ class Recorder:
         self.end(begun)
 
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
-        """Begin a call of the sink."""
+        """Record the begin of a call of the sink, and return the call, to which later effects belong."""
         await_kill(ticket, batch)
         begun = Call(ticket, batch, where)
         # Until it has begun, what other threads do belongs to the call before.
@@ -75,7 +80,7 @@ class Recorder:
         return begun
 
     def end(self, call: Call, *, failed: bool = False) -> None:
-        """End a call of the sink; `failed`: the call raised an error."""
+        """Record the end of a call of the sink; `failed` says whether the call raised an error."""
         if call.tracer is not None:
             call.tracer.stop()
         # Which execution of a line was its last one is known only now.
@@ -95,9 +100,9 @@ class Recorder:
             self._reach(call.ticket, effect, Side.AFTER)
 
     def _line(self, call: Call, frame: FrameType) -> None:
-        """Record a line that is about to be executed.
+        """Record a source line that is about to be executed.
 
-        Lines within an effect are part of that effect and not recorded.
+        Lines that run within an effect are part of that effect and are not recorded.
         """
         if _inside.get():
             return
@@ -120,10 +125,10 @@ class Recorder:
         decide: Callable[[], Kind] | None = None,
         torn: Callable[[], str] | None = None,
     ) -> Iterator[None]:
-        """Record one effect, which happens in the `with` block. `decide` returns the kind at the end of the block, and
-        `torn` why a commit was several writes.
+        """Record one effect, which happens within the `with` block.
 
-        Effects inside an effect are part of it: a commit that executes a statement is one effect.
+        At the end of the block, `decide` returns the kind of the effect, and `torn` the reason why a commit was several
+        writes. Effects within an effect are part of it: a commit that executes a statement is one effect.
         """
         frame = sys._getframe(2)  # noqa: SLF001  # the one way to it
         upcoming = None if _inside.get() else self._next(kind, str(target), frame)
@@ -155,9 +160,10 @@ class Recorder:
             self._reach(ticket, effect, Side.AFTER)
 
     def _next(self, kind: Kind, target: str, frame: FrameType) -> tuple[Ticket, Effect] | None:
-        """Return the effect that is about to happen; None if the project does not cause it or the user ignores it.
+        """Return the effect that is about to happen, and the ticket of its run.
 
-        If no call is in progress, the effect is late: its thread outlived the call.
+        Return None if the user's project does not cause the effect, or if the user ignores its target. If no call of
+        the sink is in progress, the effect is late: its thread outlived the call.
         """
         call = self._current()
         owner = call or self._ended
@@ -178,7 +184,10 @@ class Recorder:
         return newest[0] if newest else self._task()
 
     def _task(self) -> Call | None:
-        """Return the call of a task that runs the user's code without an adapter, as in `foreachPartition`, or None."""
+        """Return the call of a task that runs the user's code without an adapter, as in `foreachPartition`.
+
+        Return None if this process runs no such task.
+        """
         module = sys.modules.get("pyspark.taskcontext")
         context = module and module.TaskContext.get()
         text = context and context.getLocalProperty(PROPERTY)
@@ -204,7 +213,7 @@ recorder = Recorder()
 
 
 def called_by_engine(frame: FrameType | None) -> bool:
-    """Return whether the JVM has called the running code, as it calls a query's listeners, not the sink's threads."""
+    """Return whether the JVM called the running code, as it calls a query listener, but not a thread of the sink."""
     while frame is not None:
         if "/py4j/" in frame.f_code.co_filename:
             return True
@@ -213,7 +222,7 @@ def called_by_engine(frame: FrameType | None) -> bool:
 
 
 def append(path: str, content: dict[str, Any]) -> None:
-    """Append one line to a log, whole or not at all, because several processes write to it."""
+    """Append one line to a log in a single write, because several processes write to the log."""
     descriptor = _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         _write(descriptor, json.dumps(content).encode() + b"\n")
@@ -222,7 +231,7 @@ def append(path: str, content: dict[str, Any]) -> None:
 
 
 def record_hit(ticket: Ticket, kind: Kind) -> bool:
-    """Write the evidence that the armed point was reached. Returns False if there is evidence already."""
+    """Write the evidence that the ticket's crash point was reached. Return False if there is evidence already."""
     assert ticket.armed is not None
     if Path(ticket.evidence).exists():
         return False
@@ -242,9 +251,10 @@ def record_hit(ticket: Ticket, kind: Kind) -> bool:
 
 
 def stop(ticket: Ticket) -> None:
-    """Stop this process at its point. With `task` kill it; with `stop` return once the file `go_on` exists.
+    """Stop this process at its crash point, as `Ticket.then` says.
 
-    A thread may run on for a moment while its process is being stopped, so a continued process must also wait
+    With `crash` it waits for the kill, with `task` it kills itself, and with `stop` it continues once the file `go_on`
+    exists. A thread may run on for an instant while its process is being stopped, so a continued process must also wait
     for the file.
     """
     if ticket.then == "task":
@@ -255,12 +265,16 @@ def stop(ticket: Ticket) -> None:
 
 
 def go_on(evidence: str) -> str:
-    """Return the path of the file that lets the process with this evidence continue."""
+    """Return the path of the file whose existence lets a stopped process continue; `evidence` is its evidence file."""
     return f"{evidence}.go"
 
 
 def await_kill(ticket: Ticket, batch: int) -> None:
-    """Wait for the kill instead of beginning a batch after an armed `commits/N`, which the engine has written."""
+    """Wait for the kill if the crash point is the end of an earlier batch, instead of beginning this batch.
+
+    Such a crash point lies after Spark has written `commits/N`, and the driver may begin the next batch before it is
+    killed.
+    """
     armed = ticket.armed
     while armed is not None and armed.kind is Kind.COMMITS and batch > armed.batch and ticket.then == "crash":
         time.sleep(0.01)

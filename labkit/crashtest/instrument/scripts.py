@@ -1,8 +1,8 @@
-"""Splits a script of SQL into the parts of which each lasts as a whole, so that each is recorded as one effect.
+"""Splits a script of SQL into parts that each last as a whole, so that each part is recorded as one effect.
 
-`executescript` opens no transaction, so a statement outside of `BEGIN ... COMMIT` commits by itself. The parts together
-are the script, character by character, and no part but the last leaves a transaction open. So `executescript` does the
-same with one part after the other as with the whole script.
+`executescript` opens no transaction, so a statement outside of `BEGIN ... COMMIT` commits by itself. All parts together
+are the script, character by character, and only the last part may leave a transaction open. So executing one part after
+another does the same as executing the whole script.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 FIRST = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(\w+)(?:\s+(\w+))?", re.DOTALL)
-"""Matches the first two words of a statement, after comments."""
+"""A pattern for the first two words of a statement, after comments."""
 _EMPTY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*;?\s*", re.DOTALL)
 _BACK_TO = re.compile(r"\bto\b", re.IGNORECASE)
 
@@ -22,22 +22,22 @@ class Part(NamedTuple):
 
     text: str
     statements: tuple[str, ...]
-    """The statements that are not empty."""
+    """The statements of the part, without empty ones."""
     is_whole: bool = True
-    """Whether the part lasts as a whole; False if several of its statements may commit by themselves."""
+    """Whether the part becomes durable as a whole; False if several of its statements may commit by themselves."""
 
 
 def first_words(sql: str) -> tuple[str, str]:
-    """Return the first two words of a statement in lower case; a missing one is empty."""
+    """Return the first two words of a statement in lower case; a word that does not exist is empty."""
     words = FIRST.match(sql)
     first, second = words.groups() if words else ("", "")
     return (first or "").lower(), (second or "").lower()
 
 
 def parts(script: str, is_complete: Callable[[str], bool]) -> list[Part]:
-    """Split a script. `is_complete` is `sqlite3.complete_statement`.
+    """Split an SQL script into parts that become durable as a whole; `is_complete` is `sqlite3.complete_statement`.
 
-    From a SAVEPOINT outside of a transaction on, and from a statement without a first word on, the rest is one part.
+    From a SAVEPOINT outside of a transaction, or a statement without a first word, the rest of the script is one part.
     """
     found: list[Part] = []
     pending: list[str] = []
@@ -62,7 +62,9 @@ def _part(statements: list[str]) -> Part:
 
 
 def _rest(statements: list[str]) -> Part:
-    """Return the rest of a script; it lasts as a whole if nothing but its last statement can end a transaction."""
+    """Return the rest of a script as one part, which lasts as a whole if only its last statement can end a
+    transaction.
+    """
     part = _part(statements)
     ends = [first_words(each)[0] in ENDS for each in part.statements]
     is_savepoint = first_words(part.statements[0])[0] == "savepoint"

@@ -1,8 +1,8 @@
-"""Records SQL that the user's code executes through sqlite3, and classifies statements.
+"""Records SQL that the user's code executes through sqlite3, and classifies SQL statements.
 
-A statement outside any transaction commits by itself; only the connection's state afterwards shows this. So each
-statement of `executescript` is an effect of its own, and in autocommit each row of `executemany`. A statement that
-only reads is no effect.
+A statement outside of a transaction commits by itself, which only the connection's state afterwards shows. So each
+statement of `executescript` is an effect of its own, and in autocommit each row of `executemany`. A statement that only
+reads is no effect.
 """
 
 import functools
@@ -17,17 +17,17 @@ from labkit.crashtest.instrument.scripts import Part, first_words, parts
 from labkit.crashtest.instrument.torn import CommitWatch
 
 _MORE = re.compile(r"(;|\bas\b)\s*(insert|update|delete|replace|drop|select|with)\b", re.IGNORECASE)
-"""Matches rows that follow a table's definition, in a script or as the result of a query."""
+"""A pattern for a table's definition that also adds rows, by a further statement or from a query."""
 _READS = {"select", "pragma", "explain", "show", "values", "fetch", "begin", "start", "set", "savepoint"}
 _BEGINS = {"insert", "update", "delete", "replace"}
-"""Statements before which sqlite3 opens a transaction by itself, unless the connection is in autocommit."""
+"""The first words of statements before which sqlite3 opens a transaction by itself, unless in autocommit."""
 _EACH_ROW = "executemany outside of a transaction commits each row by itself"
 _EACH_STATEMENT = "executescript commits each statement outside of a transaction by itself"
 _ENDS = {"commit": Kind.COMMIT, "end": Kind.COMMIT, "rollback": Kind.ROLLBACK, "abort": Kind.ROLLBACK}
 
 
 def kind_of(sql: str) -> Kind | None:
-    """Return the kind of a statement, by its first words; None if it changes nothing."""
+    """Return the kind of effect of an SQL statement, by its first words; None if it changes nothing."""
     first, second = first_words(sql)
     if (first, second) == ("prepare", "transaction"):
         return Kind.PREPARE
@@ -39,7 +39,10 @@ def kind_of(sql: str) -> Kind | None:
 
 
 def ended(kind: Kind) -> Kind | None:
-    """Return the kind of a statement if its words decide it; None if it depends on whether a transaction is open."""
+    """Return the kind of effect of a statement if its words alone decide it.
+
+    Return None if it depends on whether a transaction is open.
+    """
     return None if kind is Kind.STATEMENT else kind
 
 
@@ -49,7 +52,7 @@ def short(sql: object) -> str:
 
 
 def instrument_sqlite(module: ModuleType) -> None:
-    """Make every connection that is opened from now on record its statements."""
+    """Make every sqlite3 connection that is opened from now on record its statements."""
     plain = module.connect
     if getattr(plain, "recorded", False):
         return
@@ -64,13 +67,13 @@ def instrument_sqlite(module: ModuleType) -> None:
 
 
 def _cursor(module: Any) -> Any:
-    """Return the class of cursors that record their statements. `module` is sqlite3, or what stands for it."""
+    """Return a class of cursors that record their statements; `module` is sqlite3, or a module that replaces it."""
 
     class Cursor(module.Cursor):
-        """A cursor that records its statements."""
+        """A sqlite3 cursor that records its statements as effects."""
 
         _rows: int | None = None
-        """The rows that an `executemany` of several effects has changed; None after another statement."""
+        """The number of rows that an `executemany` recorded row by row has changed; None after any other statement."""
 
         @property
         def rowcount(self) -> int:
@@ -113,7 +116,7 @@ def _cursor(module: Any) -> Any:
 @functools.cache
 def _connection(base: Any, cursors: Any, watch: Any) -> Any:  # noqa: C901  # a class of short methods
     class Connection(base):
-        """A connection that records its statements."""
+        """A sqlite3 connection that records its statements, commits and rollbacks as effects."""
 
         def cursor(self, factory: Any = None) -> Any:
             return super().cursor(cursors if factory is None else factory)
@@ -155,18 +158,18 @@ def _connection(base: Any, cursors: Any, watch: Any) -> Any:  # noqa: C901  # a 
 
 
 class _Watched(NamedTuple):
-    """A connection of which each commit is checked for several writes."""
+    """A sqlite3 connection for which it is checked whether each commit is several writes."""
 
     module: Any
     connection: Any
 
     @property
     def commits(self) -> bool:
-        """Whether no transaction is open, so that the last statement has committed."""
+        """Whether no transaction is open, so the last statement has committed."""
         return not self.connection.in_transaction
 
     def watch(self) -> CommitWatch:
-        """Begin to watch a commit, with a cursor that records nothing."""
+        """Begin to observe a commit of the connection, through a cursor that is not recorded."""
         return CommitWatch(self.module.Cursor(self.connection), self.module.Error)
 
 
@@ -179,7 +182,10 @@ def _recorded(
     *,
     several: str = "",
 ) -> Any:
-    """Record one effect of a connection. `several`: why it is several commits if it commits at all."""
+    """Call `act`, record it as one effect of the connection, and return its result.
+
+    `several` is the reason why it is several commits if it commits at all; empty if it is one.
+    """
     watch: list[CommitWatch] = []
     with recorder.effect(kind, target, decide, lambda: several or watch[0].reason()):
         watch.append(watched.watch())
@@ -198,7 +204,7 @@ def _execute(watched: _Watched, execute: Callable[..., Any], sql: str, *rest: An
 
 
 def _execute_part(watched: _Watched, execute: Callable[[str], Any], part: Part) -> None:
-    """Execute a part of a script, and record it as one effect, which its last statement decides."""
+    """Execute a part of a script, and record it as one effect, whose kind the part's last statement decides."""
     kinds = [kind for each in part.statements if (kind := kind_of(each)) is not None]
     if not kinds:
         execute(part.text)
@@ -218,7 +224,9 @@ def _execute_part(watched: _Watched, execute: Callable[[str], Any], part: Part) 
 
 
 def _is_legacy(connection: Any) -> bool:
-    """Return whether `isolation_level` decides about transactions, instead of `autocommit` of Python 3.12."""
+    """Return whether the connection's `isolation_level` controls transactions, and not its `autocommit`
+    (Python 3.12).
+    """
     return not isinstance(getattr(connection, "autocommit", -1), bool)
 
 

@@ -1,9 +1,8 @@
 """Records a query that the user's code starts: `stream.writeStream.format(...)`, `toTable`, or foreachBatch.
 
-While that code runs, its queries get the run's checkpoint and trigger instead of their own. A last step before
-the sink passes the rows on unchanged; it records that a task begins, and that the task has given all its rows
-to the sink. So a job can be killed in the middle of a sink in the JVM, although no effect of that sink is
-recorded.
+While that code runs, its queries get the run's checkpoint and trigger instead of their own. A step is added before the
+sink that passes the rows on unchanged; it records that a task begins, and that the task has given all its rows to the
+sink. So a job can be killed in the middle of a sink in the JVM, although the effects of such a sink cannot be recorded.
 """
 
 import functools
@@ -23,19 +22,21 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 IN_CALL = "labkit.crashtest.call"
-"""The local property that distinguishes tasks of a foreachBatch function from tasks that write into the sink."""
+"""The local property of Spark that distinguishes tasks of a foreachBatch function from tasks that write
+into the sink.
+"""
 
 
 class Start(NamedTuple):
-    """The run's settings for a query that the user's code starts."""
+    """The settings of a test run that replace those of a query that the user's code starts."""
 
     ticket: Ticket | None
     """The ticket of the run; if None, nothing is recorded."""
     checkpoint: str
     suffix: str
-    """The suffix of a query's name, because two queries of a session must not have the same name."""
+    """A suffix for the query's name, because two queries of a session must not have the same name."""
     started: list["StreamingQuery"]
-    """The queries that were started."""
+    """The queries that the user's code has started so far."""
 
 
 _starting = threading.local()
@@ -59,7 +60,7 @@ def starting(start: Start) -> Iterator[None]:
 
 
 class Passage:
-    """The last step before the sink: it records a task and passes its rows on unchanged."""
+    """The step that is added before the sink: it records the task and passes the rows on unchanged."""
 
     def __init__(self, ticket: Ticket) -> None:
         self._ticket = ticket.to_json()
@@ -80,7 +81,7 @@ class Passage:
 
 @functools.cache
 def _instrument() -> None:
-    """Wrap PySpark's own classes as described above, once in this process."""
+    """Wrap the PySpark methods by which the user's code starts a query, once in this process."""
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -150,7 +151,7 @@ def _recorded(function: Callable[["DataFrame", int], None], ticket: Ticket) -> C
 
 
 class Starter:
-    """Runs the user's code that starts a query in a separate thread, because the code may wait for the query's end."""
+    """Runs the user's code that starts a query, in a separate thread, because the code may wait for the query's end."""
 
     def __init__(self, run: Callable[[], Any], start: Start) -> None:
         """Start the thread, which calls `run` once; `run` returns a writer, a query, or nothing."""
@@ -160,7 +161,7 @@ class Starter:
         self._thread.start()
 
     def query(self) -> "StreamingQuery | None":
-        """Return the started query, or None if there is none yet.
+        """Return the query that the user's code started, or None if it has not started one yet.
 
         Raises the user's error, or `TypeError` if the user's code ended without starting a query.
         """

@@ -1,4 +1,4 @@
-"""Tells a process under test about its run: whose effects count, where they are logged, and where the process stops."""
+"""The ticket tells a process under test about its run: whose effects count, where to log them, and where to stop."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,30 +9,31 @@ from labkit.crashtest.project import Project
 
 @dataclass(frozen=True)
 class Ticket:
-    """The facts that a process must know about its run."""
+    """The facts that a process under test must know about its run."""
 
     file: str
-    """The user's file."""
+    """The path of the user's file that defines the sink."""
     log: str
     driver: int
     armed: Point | None = None
     evidence: str = ""
     then: str = "crash"
-    """What happens at the armed point.
+    """What happens when the process reaches its crash point.
 
-    `crash`: the process stops and is killed with the whole driver. `stop`: it stops and continues later.
-    `task`: it kills itself alone.
+    `crash`: the process stops and is killed with the whole driver. `stop`: it stops and continues later. `task`: it
+    kills itself alone.
     """
     folders: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """With `file`, `folders` and `more` the user's project; an effect belongs to the sink if its code is on the
-    stack.
+    """Names of files and servers whose effects do not count.
+
+    All others count if code of the user's project (`file`, `folders` and `more`) is on the call stack.
     """
     asks: str = ""
-    """The folder in which the process requests a reading at each point; if empty, it requests none."""
+    """The folder in which the process requests a reading at each crash point; if empty, it requests none."""
     lines: bool = False
-    """Whether source lines of the project are recorded as well."""
+    """Whether source lines of the user's project are recorded as well as effects."""
 
     @property
     def project(self) -> Project:
@@ -45,7 +46,7 @@ class Ticket:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Ticket":
-        """Return the ticket that `to_json` has written."""
+        """Return the ticket that `to_json` converted to plain data."""
         lists = {name: tuple(data[name]) for name in ("folders", "more", "ignored")}
         armed = data["armed"] and Point.from_json(data["armed"])
         return cls(**{**data, **lists, "armed": armed})

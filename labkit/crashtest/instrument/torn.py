@@ -1,7 +1,7 @@
-"""Finds commits of SQLite that are several writes, so that a kill between these leaves a part of the transaction.
+"""Finds commits of SQLite that are several writes, so that a kill between these leaves only a part of the transaction.
 
-SQLite makes a transaction atomic by its journal on disk. With `journal_mode` OFF or MEMORY there is none. A transaction
-over several databases is atomic only if each of them has a rollback journal and the main database is a file
+SQLite makes a transaction atomic by its journal on disk. With `journal_mode` OFF or MEMORY there is no such journal. A
+transaction over several databases is atomic only if each of them has a rollback journal and the main database is a file
 (https://sqlite.org/lang_attach.html). This module reads the state of the user's connection and changes nothing.
 """
 
@@ -12,29 +12,32 @@ from typing import Any, NamedTuple
 _stat = os.stat
 
 JOURNALS = ("delete", "truncate", "persist")
-"""The modes with a rollback journal on disk, which alone can hold the name of a super-journal."""
+"""The journal modes with a rollback journal on disk; only such a journal can contain the name of a super-journal."""
 
 NO_JOURNAL = ("off", "memory")
 
 TICK = 0.02
-"""The seconds within which two changes of a file may have the same time."""
+"""The seconds within which two changes of a file may get the same modification time."""
 
 Mark = tuple[tuple[int, int] | None, ...]
-"""The time of the last change and the size of a database and of its write-ahead log; None for a missing file."""
+"""The modification time (in ns) and size of a database file and of its write-ahead log; None for a missing file."""
 
 
 class Database(NamedTuple):
-    """A database file of a connection."""
+    """A database file that a connection has open, with its schema name, such as `main`."""
 
     schema: str
     file: str
 
 
 class CommitWatch:
-    """Watches one commit of a connection: create it before, then ask for `reason`. `cursor` records nothing."""
+    """Observes one commit of a connection: create this object before the commit, and call `reason` after it."""
 
     def __init__(self, cursor: Any, errors: type[Exception]) -> None:
-        """Note the state of the files before the commit. `errors` is the base of the library's errors."""
+        """Record the state of the database files before the commit.
+
+        `cursor` is a cursor whose statements are not recorded; `errors` is the base class of the library's errors.
+        """
         self._cursor, self._errors = cursor, errors
         self._files: list[Database] | None
         try:
@@ -46,7 +49,7 @@ class CommitWatch:
         self._before = {each: _mark(each.file) for each in several}
 
     def reason(self) -> str:
-        """Return after the commit why it was several writes; empty if it was atomic."""
+        """Return, after the commit, the reason why it was several writes; empty if it was atomic."""
         if self._files is None:
             return _UNREADABLE
         changed = [each for each in self._files if each not in self._before or _mark(each.file) != self._before[each]]
@@ -81,7 +84,7 @@ _UNREADABLE = "the test could not read which databases it changes and how SQLite
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; a connection may have `text_factory = bytes`."""
+    """Return a value of SQLite as text; it is bytes if the connection has `text_factory = bytes`."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -98,7 +101,9 @@ def _of(path: str) -> tuple[int, int] | None:
 
 
 def _let_time_pass(files: list[str]) -> None:
-    """Wait until no file has been changed within the last tick, so that a later change has another time."""
+    """Wait until the last change of these files is at least `TICK` seconds old, so that a later change has another
+    time.
+    """
     latest = max((mark[0] for file in files for mark in _mark(file) if mark is not None), default=0) / 1e9
     left = latest + TICK - time.time()
     if 0 < left <= TICK:
