@@ -1,6 +1,6 @@
 """The external systems that a sink writes to: one module per store, registered by one line in `STORES`.
 
-A store's module is imported when somebody opens the store, so this module imports no client library.
+A store's module is imported only when somebody opens the store, so importing this module needs no client library.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
-    """The constructor of a store: every process opens the store anew from its location."""
+    """The type of a store's class: every process opens the store anew from its location."""
 
     def __call__(self, location: Path, /) -> Store: ...
 
@@ -50,7 +50,7 @@ STORES: dict[str, Callable[[], StoreClass]] = {
     "postgres": _postgres,
     "kafka": _kafka,
 }
-"""The function that imports each store's class, by the name of the store."""
+"""For each store's name, a function that imports its module and returns its class."""
 
 _LACKS: dict[Any, str] = {
     Appendable: "cannot append rows",
@@ -60,10 +60,10 @@ _LACKS: dict[Any, str] = {
     Fencing: "cannot refuse a writer that was replaced",
     Expiring: "keeps a transaction for ever",
 }
-"""Every protocol that a store may offer, and how a sentence about a store that does not offer it goes on."""
+"""For each protocol that a store may implement, the words in which an error message says that the store does not."""
 
 CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _LACKS.items()}
-"""The same by the protocols' names, which sinks ask for."""
+"""`_LACKS` with each protocol's name as key, because sinks name the protocol that they need."""
 
 
 def open_store(kind: str, location: Path) -> Store:
@@ -75,8 +75,9 @@ def open_store(kind: str, location: Path) -> Store:
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the names of the protocols that a store of this kind implements, without opening one. Raises
-    `InvalidInput`.
+    """Return the names of the protocols that a store of this kind implements, without opening the store.
+
+    Raises `InvalidInput` for an unknown kind.
     """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))

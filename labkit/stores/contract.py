@@ -1,7 +1,7 @@
 """The capabilities of an external system, as small protocols, and the name of a transaction in it.
 
-A sink strategy requires one capability; a store implements those that it really has. The protocols know nothing
-about Spark, failpoints or the order of batches.
+A sink strategy requires one capability; a store implements those that it really has. The protocols do not mention
+Spark, failpoints or the order of batches.
 """
 
 import re
@@ -50,7 +50,7 @@ class LostTransaction(JobFailed):
 
 @runtime_checkable
 class Store(Protocol):
-    """Every store can report what an outside reader could have seen."""
+    """The base protocol of all stores: every store can report what an outside reader could have seen."""
 
     def history(self) -> Iterator[Observation]:
         """Yield every row that was ever visible, in the order in which rows became visible."""
@@ -63,11 +63,11 @@ class Store(Protocol):
 
 
 class Shown(NamedTuple):
-    """When rows became visible, in seconds since the epoch, by the store's clock; None if unknown."""
+    """When rows became visible (`at`), in seconds since 1970 by the store's clock; None if unknown."""
 
     at: Span | None = None
     ready: Span | None = None
-    """When the rows were complete in the store, in a pre-committed transaction."""
+    """When the rows were complete in a pre-committed transaction, in seconds since 1970."""
     at_once: bool = False
     """Whether the rows were visible as soon as they were complete in the store."""
 
@@ -84,25 +84,26 @@ class Shown(NamedTuple):
 
 
 Tell = Callable[[Shown], None]
-"""A callback that receives the times of the rows that follow it."""
+"""A callback that receives the times of the rows that are yielded next."""
 
 
 @runtime_checkable
 class Clocked(Protocol):
-    """The store records when rows became visible or were pre-committed. It omits what it does not know."""
+    """A store that records when rows became visible or were pre-committed. It reports an unknown time as None."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and call `tell` with their times before each group of rows that share them."""
+        """Yield the rows of `history`, and call `tell` with their times before each group with the same times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the hidden rows that were pre-committed, each with that moment. A store that does not know which
-        hidden rows were pre-committed yields all of them with the moment of their write.
+        """Yield the hidden rows that were pre-committed, each with the time of its pre-commit.
+
+        A store that cannot tell which hidden rows were pre-committed yields all of them with the time of their write.
         """
 
 
 @runtime_checkable
 class Appendable(Protocol):
-    """Writers add rows that are visible as soon as they are written."""
+    """A store to which writers add rows that are visible as soon as they are written."""
 
     def append(self, *rows: Observation) -> None:
         """Add rows in order, in one step if the store can. When this returns, the rows survive the death of the
@@ -112,7 +113,7 @@ class Appendable(Protocol):
 
 @runtime_checkable
 class Keyed(Protocol):
-    """A row replaces the earlier row of its key and is visible as soon as it is written."""
+    """A store in which a row replaces the earlier row of its key, and is visible as soon as it is written."""
 
     def upsert(self, *rows: Observation) -> None:
         """Set the row of each key, in one step if the store can; the rows of one call have distinct keys.
@@ -123,7 +124,7 @@ class Keyed(Protocol):
 
 @runtime_checkable
 class Atomic(Protocol):
-    """One writer can put rows and a marker into one transaction."""
+    """A store in which one writer can put rows and a marker into one transaction."""
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Return whether a transaction with this marker has committed."""
@@ -148,10 +149,10 @@ class Transaction(Protocol):
 
 @runtime_checkable
 class Transactional(Protocol):
-    """Transactions outlive their writer, and any process finishes them by handle."""
+    """A store whose transactions outlive their writer, so that any process can finish one by its handle."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction under a name that was never used before."""
+        """Open a transaction under a handle that was never used before."""
 
     def commit(self, handle: Handle) -> None:
         """Make a prepared transaction visible. The call is idempotent.
@@ -172,13 +173,13 @@ class Transactional(Protocol):
 
 @runtime_checkable
 class Fencing(Protocol):
-    """The store itself refuses transactions of a replaced driver, wherever its processes still run."""
+    """A store that refuses transactions of a replaced driver itself, wherever that driver's processes still run."""
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on every transaction that earlier incarnations of the query begin; recovery handles
-        those already begun.
+        """Refuse from now on every transaction that earlier incarnations of the query begin.
 
-        Raises `JobFailed` if a later incarnation has already fenced this one.
+        Transactions that they have already begun are left to recovery. Raises `JobFailed` if a later incarnation has
+        already fenced this one.
         """
 
 
@@ -191,7 +192,7 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 @runtime_checkable
 class Expiring(Protocol):
-    """The store aborts transactions, prepared or not, that stay open for too long."""
+    """A store that aborts transactions, prepared or not, that stay open for too long."""
 
     def expire_after(self, seconds: float) -> None:
         """Set how many seconds a transaction may stay open, counted from its first row."""
@@ -205,11 +206,12 @@ class Expiring(Protocol):
 
 @runtime_checkable
 class ServerBacked(Protocol):
-    """The rows live in a server: deleting the location, which only names the store, does not delete them."""
+    """A store whose rows live in a server; deleting its location, which only names the store, does not delete them."""
 
     def check(self, capability: str) -> None:
-        """Ask the server before a run whether it supports this capability. Writes nothing; raises an error with
-        one sentence.
+        """Ask the server, before a run, whether it supports this capability.
+
+        Writes nothing; raises an error if it does not.
         """
 
     def destroy(self) -> None:

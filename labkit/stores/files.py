@@ -30,7 +30,7 @@ _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """One row as stored in a file."""
+    """One row as a line of a file."""
 
     offset: int
     key: str
@@ -48,9 +48,7 @@ def encode(row: Observation) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
-    """Yield the rows of a file, or none if it is missing. Raises `InvalidInput` for a line that the store did not
-    write.
-    """
+    """Yield the rows of a file, or none if the file is missing. Raises `InvalidInput` for a line that is no row."""
     for number, raw in durable.read_lines(path):
         try:
             line = _decoder.decode(raw)
@@ -61,7 +59,7 @@ def read_rows(path: Path) -> Iterator[Observation]:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the names in a folder, or none if it is missing."""
+    """Return the names of the files in a folder; empty if the folder is missing."""
     try:
         return [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -88,7 +86,10 @@ class StagedFile:
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Make the rows durable under the name that `commit` looks for. Raises `JobFailed` after an abort."""
+        """Make the rows durable and rename the file to `.prepared`, so that `commit` finds it.
+
+        Raises `JobFailed` if the transaction was aborted.
+        """
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
             # Under the lock an abort happens either before the rename, which then finds no file, or after it, but never
@@ -97,7 +98,7 @@ class StagedFile:
             durable.sync_folder(self.path.parent)
 
     def seal(self) -> None:
-        """Make the rows durable."""
+        """Write all buffered rows to the disk (fsync)."""
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
@@ -106,7 +107,10 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Move the sealed file; the caller holds the lock. Raises `JobFailed` if somebody else has removed the file."""
+        """Rename the sealed file while the caller holds the lock.
+
+        Raises `JobFailed` if an abort has removed the file.
+        """
         if not self._is_there():
             raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
         # The descriptor is closed after the rename: until then it keeps the inode alive
@@ -115,15 +119,13 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Remove the file unless it has been renamed or now belongs to another writer; the caller holds the lock."""
+        """Remove the file, unless it was renamed or another writer now owns its name; the caller holds the lock."""
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Close the file. A full disk is no error here, because rows that are still buffered belong to no valid
-        transaction.
-        """
+        """Close the file, and ignore a full disk: rows that are still buffered belong to no valid transaction."""
         with suppress(OSError):
             self._file.close()
 
@@ -156,10 +158,10 @@ class FilesStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with times: a transaction's last write is its pre-commit, and the rename (ctime) makes
-        it visible.
+        """Yield the history with the times of its rows.
 
-        A file does not record when each appended row was written.
+        A transaction was complete at the last write to its file, and visible since the rename (ctime). For appended
+        rows the file records no times.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))
@@ -180,7 +182,7 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions that their writers have handed to the kernel."""
+        """Yield the rows of open and prepared transactions, as far as their writers have handed them to the kernel."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):
@@ -210,15 +212,16 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether a committed file carries the name of this query and batch: the name is the marker."""
+        """Return whether a committed file has the name of this query and batch; that name is the marker."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Stage a file and rename it once at the end. A new writer of a batch removes the file of an earlier one.
+        """Write a batch to a staged file, which becomes visible by one rename at the end of the block.
 
-        Raises `JobFailed` if the marker already exists, or if a newer writer of the batch has taken over.
+        A new writer of a batch removes the file of an earlier one. Raises `JobFailed` if the marker already exists, or
+        if a newer writer of the batch has taken over.
         """
         with self._changing():
             self._refuse_marked(handle)
@@ -241,15 +244,16 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open `staging/HANDLE.open`. Raises `JobFailed` for a name that is in use or was committed."""
+        """Open `staging/HANDLE.open`. Raises `JobFailed` for a handle that is in use or was committed."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
                 raise JobFailed(f"{self.folder}: the transaction {handle} exists already; use a new name.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """Rename the file into `committed`, unless that has happened already. Raises `JobFailed` if it is not
-        prepared.
+        """Rename a prepared file into `committed`; do nothing if it is there.
+
+        Raises `JobFailed` if there is no such file.
         """
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():

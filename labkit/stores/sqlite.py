@@ -25,13 +25,13 @@ from labkit.host import durable
 from labkit.stores.contract import Handle, Shown, Tell, Transaction
 
 APPLICATION_ID = 0x1AB_0001
-"""Marks a database file as a store of the lab in this layout."""
+"""The number in a database file (application_id) by which the lab recognises its own stores of this layout."""
 
 CHUNK = 1_000
-"""The number of rows of an open transaction inserted at once; nobody sees them, so the insert need not be complete."""
+"""The number of rows of an open transaction that are inserted together; nobody sees them, so inserting may wait."""
 
 PATIENCE = 30.0
-"""Seconds to wait for another process's transaction."""
+"""Seconds for which a statement waits for another process's transaction."""
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT 
 These tables are separate, so that a database of an earlier version without them can still be read and continued.
 """
 _UNKNOWN = "INSERT OR IGNORE INTO moments SELECT max(id), NULL, NULL FROM changes HAVING max(id) IS NOT NULL"
-"""Marks the times of everything that an earlier version wrote as unknown."""
+"""The statement that marks the times of all rows from an earlier version as unknown."""
 _MOMENT = """
 INSERT OR IGNORE INTO moments (last, at, ready)
 SELECT max(id), ?, (SELECT at FROM votes WHERE handle = ?) FROM changes HAVING max(id) IS NOT NULL
@@ -119,11 +119,11 @@ _ABORT = (
 )
 
 Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
-"""Opens one short transaction of the database: leaving the block commits it, an exception rolls it back."""
+"""A function that opens one short transaction of the database: leaving the block commits, an exception rolls back."""
 
 
 class SimulatedTransaction:
-    """Rows that are in the real table under their handle, in chunks, and that the view omits."""
+    """A simulated transaction: its rows are in the real table, but the view `visible` omits them until the commit."""
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
         self._writing = writing
@@ -191,13 +191,13 @@ class SQLiteStore:
             yield Observation(*row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions with the time at which each was recorded as prepared."""
+        """Yield the rows of prepared transactions with the time at which each transaction was prepared."""
         if any(self._read(_HAS_MOMENTS)):
             for *row, at in self._read(_WAITING):
                 yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
-        """Yield the rows of the view `visible`, which a reader sees who meets the demand to use it."""
+        """Yield the rows of the view `visible`, which correct readers use instead of the table `rows`."""
         return self._observations(_VISIBLE)
 
     def hidden(self) -> Iterator[Observation]:
@@ -244,7 +244,10 @@ class SQLiteStore:
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Record the handle as open. Raises `JobFailed` for a name that is in use or was committed."""
+        """Record the handle as open and return its transaction.
+
+        Raises `JobFailed` for a handle in use or already committed.
+        """
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
                 raise JobFailed(f"{self.path}: the transaction {handle} exists already; use a new name.")
@@ -265,7 +268,7 @@ class SQLiteStore:
                 raise refusal
 
     def abort(self, handle: Handle) -> None:
-        """Delete the rows of a handle unless it was committed."""
+        """Delete a transaction's rows and the record of its handle, unless it was committed."""
         if not self._is_there():
             return
         with self._writing() as connection:
@@ -283,7 +286,7 @@ class SQLiteStore:
             yield Observation(*row)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """Yield the answer to a query on its own connection, so that it sees committed data only."""
+        """Yield the rows of a query on a connection of its own, which sees committed data only."""
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)
@@ -328,7 +331,7 @@ class SQLiteStore:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Connect to an existing store. `mode=rw` keeps SQLite from creating one."""
+        """Return a connection to an existing store. `mode=rw` keeps SQLite from creating one."""
         address = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(
             address,
@@ -370,7 +373,7 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """Refuse a leftover log, because SQLite would replay a deleted database's log into the new one."""
+        """Refuse a deleted database's leftover log (`-wal`), because SQLite would replay it into the new database."""
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(
@@ -396,7 +399,7 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
-    """Record when this transaction's changes become visible, unless it changed nothing visible."""
+    """Record when this transaction's changes become visible, if it has any; `handle` names a prepared transaction."""
     connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
 
 

@@ -1,1 +1,1 @@
-"""Kafka as a store: one topic is its own history, and a transaction outlives its process."""
+"""Kafka as a store: one topic holds all rows in order of visibility, and transactions outlive their process."""

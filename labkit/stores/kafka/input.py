@@ -1,12 +1,12 @@
 """The topic that a job reads: filled once with a run's input, with the offsets that consumers commit for it.
 
-    topic       its name, see `labkit.stores.kafka.topic`
-    homes       the partition of each word, and how many lines are written
+topic       the topic's name, see `labkit.stores.kafka.topic`
+homes       the partition of each word, and how many lines are written
 
-A record is {"offset": line number, "word": word}, because Kafka's own offset does not tell which line it was.
-All records of a word go to one partition, so that they keep their order; new words go to the newest partition.
-After the lines comes a record that its writer aborted: a reader at read_uncommitted would receive it. Only the
-job reads the records.
+A record is {"offset": line number, "word": word}, because Kafka's own offset does not tell which line it was. All
+records of a word go to one partition, so that they keep their order; new words go to the newest partition. After the
+lines comes a record whose transaction is aborted: a job that read at read_uncommitted would receive it. Only the job
+reads the topic.
 """
 
 import json
@@ -45,9 +45,7 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """Return the run's consumer group, which has no members. Its name begins with the topic's, so both are
-        deleted together.
-        """
+        """Return the run's consumer group, which has no members and is deleted together with the topic."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
@@ -94,15 +92,14 @@ class InputTopic:
         return _numbered(self._topic.coordinators.ends(self.name))
 
     def group_offsets(self) -> dict[int, int]:
-        """Return for every partition the next offset that the group claims to read. Monitors use it; Spark never
-        does.
+        """Return for every partition the group's committed offset: the next record to read.
+
+        Monitors use it, Spark does not.
         """
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit offsets for the group, which then claims to have read everything before them, whether or not that
-        is true.
-        """
+        """Commit offsets for the group, which then claims, rightly or wrongly, to have read all earlier records."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
@@ -128,7 +125,7 @@ class InputTopic:
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
-        """Send records in order and check every acknowledgement."""
+        """Send records to a producer in order, and check that the broker acknowledges each."""
         with explained(self.address):
             sent: list[FutureRecordMetadata] = []
             for offset, word, partition in records:
@@ -142,7 +139,7 @@ class InputTopic:
             _check(writer, sent)
 
     def _abort_one(self, partition: int) -> None:
-        """Write a record in a transaction and abort it."""
+        """Write one record to the partition in a transaction, and abort it."""
         writer = self._topic.writer(f"{self.name}.input")
         try:
             with explained(self.address):

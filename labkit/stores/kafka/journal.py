@@ -1,14 +1,14 @@
-"""The lab's own notes on Kafka transactions: which names are used, and who pre-committed which transaction.
+"""The lab's own notes on Kafka transactions: which names are used, and which transactions are pre-committed.
 
-    NAME.open        begun; a name is never used twice
-    NAME.prepared    {"id", "epoch", "rows"}: the vote, with which any process can commit
-    NAME.committed   the coordinator has confirmed the commit
-    NAME.lost        the coordinator aborted a pre-committed transaction
-    QUERY.epoch      the latest driver of a query; earlier drivers may begin nothing more
+NAME.open        begun; a name is never used twice
+NAME.prepared    {"id", "epoch", "rows"}: the vote, with which any process can commit
+NAME.committed   the coordinator has confirmed the commit
+NAME.lost        the coordinator aborted a pre-committed transaction
+QUERY.epoch      the latest driver of a query; earlier drivers may begin nothing more
 
-Kafka has no prepared state: to the coordinator, an open transaction and a pre-committed one look alike (KIP-939
-would change that). So the vote is a file, just as Flink keeps its committable in the checkpoint. The journal
-never asks Kafka.
+Kafka has no prepared state: to the coordinator, an open transaction and a pre-committed one look alike (KIP-939 would
+change that). So the vote is a file, just as Flink keeps its committable in the checkpoint. The journal consists of
+files only and never asks Kafka.
 """
 
 import json
@@ -26,8 +26,9 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 
 class Vote(NamedTuple):
-    """A writer's promise: its producer id and epoch, and how many rows it wrote. Without rows there is nothing to
-    commit.
+    """The data by which any process can commit a pre-committed transaction: producer id, epoch, and row count.
+
+    Without rows there is nothing to commit.
     """
 
     producer: Producer
@@ -49,19 +50,20 @@ class Journal:
                 yield
 
     def explained(self) -> AbstractContextManager[None]:
-        """Turn an `OSError` of the block into one sentence."""
+        """Return a block that turns an `OSError` inside it into an error of one sentence."""
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on what earlier drivers of the query begin. Raises `JobFailed` if this driver was
-        replaced itself.
+        """Refuse from now on all transactions that earlier drivers of the query begin.
+
+        Raises `JobFailed` if this driver was replaced itself.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
             durable.replace(self._epoch(query), str(incarnation))
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
-        """Raise `JobFailed` for a driver that was replaced."""
+        """Raise `JobFailed` if a later driver of the query has fenced this one."""
         try:
             latest = int(self._epoch(query).read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -74,11 +76,10 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record that the name is in use and return the identity of that note. Raises `JobFailed` if the name was
-        used before.
+        """Create the file `NAME.open` and return its identity, by which its writer recognises it.
 
-        The call shares one lock with `fence`, so a replaced driver's transaction is either recorded before the
-        fence, or refused.
+        Raises `JobFailed` if the name was used before. The call shares one lock with `fence`, so a replaced driver's
+        transaction is either recorded before the fence, or refused.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
@@ -95,7 +96,10 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return the identity of the note on an open transaction; a different identity means a different writer."""
+        """Return the identity of the file `NAME.open`, or None if it is missing.
+
+        Another identity means another writer.
+        """
         try:
             status = self._path(handle, OPEN).stat()
         except FileNotFoundError:
@@ -104,7 +108,7 @@ class Journal:
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
-        """Make the vote durable; the caller holds the lock and has compared the note."""
+        """Store the vote durably. The caller holds the lock and has checked that `NAME.open` is still its own."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
         # The vote is durable before the note about the open transaction is deleted: a crash in between leaves both, and
         # the vote counts.
@@ -113,7 +117,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def vote(self, handle: Handle) -> Vote | None:
-        """Return the vote of a pre-committed transaction that is not known to be committed; otherwise None."""
+        """Return the vote of a transaction that is pre-committed and not yet recorded as committed; otherwise None."""
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -132,11 +136,11 @@ class Journal:
         return self._path(handle, LOST).exists()
 
     def commit(self, handle: Handle) -> None:
-        """Record that the transaction is committed."""
+        """Record that the coordinator has confirmed the commit."""
         self._become(handle, COMMITTED)
 
     def lose(self, handle: Handle) -> None:
-        """Record that somebody else aborted the transaction."""
+        """Record that the coordinator aborted the pre-committed transaction."""
         self._become(handle, LOST)
 
     def _become(self, handle: Handle, suffix: str) -> None:
@@ -145,7 +149,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:
-        """Record an abort by removing every trace of the name, as if it had never been used."""
+        """Record an abort by removing all files of the transaction, as if its name had never been used."""
         if not self._folder.is_dir():
             return
         for suffix in (OPEN, PREPARED):
@@ -153,7 +157,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def unfinished(self) -> set[Handle]:
-        """Return every transaction that was begun and is not known to be finished."""
+        """Return every transaction that was begun and is not recorded as committed, aborted or lost."""
         try:
             names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
         except FileNotFoundError:

@@ -32,7 +32,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
 
 
 def transactional_id(topic: Topic, query: str) -> str:
-    """Return the one id of a query; it cannot be confused with a handle."""
+    """Return the transactional id that all batches of a query share; no handle has such a name."""
     return f"{topic.name()}.{query}-marked"
 
 
@@ -91,10 +91,10 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of this id if the broker answers; otherwise its timeout or the next writer aborts
-    it.
+    """Abort the open transaction of this id. If the broker does not answer, its timeout or the next writer aborts it.
 
-    A record may still be on its way to the broker, whatever the coordinator answers now; only fencing is certain.
+    Aborting fences the writer too: a record may still be on its way to the broker, and only fencing keeps it out for
+    certain.
     """
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)

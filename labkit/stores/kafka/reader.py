@@ -23,7 +23,7 @@ from labkit.stores.kafka.transaction import Producer, explained, probe
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 PARTITION = 0
-"""The only partition of a store's topic, so that the topic has one order."""
+"""The only partition of a store's topic; with one partition, the topic has one order."""
 
 OWNER = "transaction"
 """The record header that names the transaction."""
@@ -33,18 +33,18 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class Owner(NamedTuple):
-    """The transaction that wrote a record: its name and its writer."""
+    """The transaction that wrote a record: the transaction's name and its producer."""
 
     name: str
     producer: Producer
 
     def encode(self) -> bytes:
-        """Return the value of the header."""
+        """Return the record header's value that names this transaction."""
         return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """Return the owner that `encode` wrote into a header."""
+        """Return the transaction that a record header names."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
@@ -56,19 +56,18 @@ class Entry(NamedTuple):
     row: Observation
     owner: Owner | None
     sent: float | None = None
-    """When its producer created it, in seconds since the epoch."""
+    """When the record's producer created it, in seconds since 1970; None if unknown."""
 
 
 class Reader:
-    """Reads one topic at one isolation level from outside, without a group and without a stored position."""
+    """Reads one topic at one isolation level from outside, without a consumer group and without a stored position."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from an offset up to the end that this isolation level sees now; none if the topic
-        does not exist.
+        """Yield every record from offset `start` up to the present end at this isolation level; none without a topic.
         """
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):

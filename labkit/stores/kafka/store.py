@@ -33,13 +33,13 @@ class Outcome(StrEnum):
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
     LOST = "lost"
-    """Kafka had aborted it already: its timeout expired, or somebody initialised its id."""
+    """Kafka had aborted the transaction already: its timeout expired, or somebody initialised its id again."""
     UNKNOWN = "unknown"
-    """The coordinator no longer knows the id, and the log does not contain its rows."""
+    """The coordinator no longer knows the transaction's id, and the log does not contain its rows."""
 
 
 class KafkaStore:
-    """One topic. Nothing is created before the first write."""
+    """A store whose rows are the records of one Kafka topic. Nothing is created before the first write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,18 +49,19 @@ class KafkaStore:
         self._open: list[KafkaTransaction] = []
 
     def history(self) -> Iterator[Observation]:
-        """Yield what a reader at read_committed receives, in log order, up to the last stable offset.
+        """Yield the rows that a reader at read_committed receives, in log order, up to the last stable offset.
 
-        That is also the order of visibility, because a row committed after an open transaction's first record waits.
+        That is also the order of visibility, because a row committed after an open transaction's first record waits for
+        that transaction.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with the times at which producers created the records; for transactions, these are
-        times of writing.
+        """Yield the history with the times at which producers created the records.
 
-        When a transaction became visible is recorded in the log's control records, which no consumer receives.
+        In a transaction these are times of writing: when it became visible is recorded in control records, which no
+        consumer receives.
         """
         if self.topic.find() is None:
             return
@@ -71,26 +72,21 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the hidden rows with the times of their creation: the log does not tell which of them are
-        pre-committed.
-        """
+        """Yield all hidden rows with their creation times, because the log does not tell which are pre-committed."""
         if self.topic.find() is not None:
             for entry in self._undecided():
                 if entry.sent is not None:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield rows beyond the last stable offset that are not aborted: undecided, or waiting for an undecided
-        transaction.
-        """
+        """Yield unaborted rows beyond the last stable offset: undecided ones, and those that wait behind them."""
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """Yield every row that a reader at read_uncommitted receives as it reads along, including rows of aborted
-        transactions.
+        """Yield every row that a reader at read_uncommitted receives, including rows of aborted transactions.
 
-        Each row's `visibility` tells whether it was aborted, or read before its decision.
+        Each row's `visibility` tells whether it was aborted, or read before its transaction was decided.
         """
         if self.topic.find() is not None:
             # A reader that follows the topic cannot know what will be aborted, so every row is compared with the final
@@ -101,7 +97,7 @@ class KafkaStore:
                 yield _as_read_early(entry, aborted=entry.position not in kept)
 
     def close(self) -> None:
-        """Close every producer and the topic's connection. An open transaction stays unfinished."""
+        """Close every producer and the connection to the broker. An open transaction stays unfinished."""
         for transaction in self._open:
             transaction.close()
         self._open.clear()
@@ -137,14 +133,15 @@ class KafkaStore:
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction with its own transactional.id. Raises `JobFailed` for a name that was used before."""
+        """Open a transaction under its own transactional.id. Raises `JobFailed` for a handle that was used before."""
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit with the stored vote, and return once the markers are written. Raises `LostTransaction` or
-        `JobFailed`.
+        """Commit with the stored vote, and wait until the broker has written the commit markers.
+
+        Raises `LostTransaction` if Kafka aborted the transaction, or `JobFailed` if it was never prepared.
         """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
@@ -159,7 +156,7 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit with the stored vote and return the outcome, even if the rows are lost.
+        """Commit with the stored vote and return the outcome, even if the transaction's rows are lost.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -186,7 +183,10 @@ class KafkaStore:
             return outcome
 
     def abort(self, handle: Handle) -> None:
-        """Abort by initialising the id, which also fences a writer that may be alive. A committed transaction stays."""
+        """Abort by initialising the transaction's id, which also fences a living writer.
+
+        A committed transaction stays.
+        """
         if self.topic.find() is None:
             return
         with self.journal.changing():
@@ -218,10 +218,9 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on what earlier drivers of the query begin, and stop their open transactions by raising
-        their epochs.
+        """Refuse from now on all transactions that earlier drivers of the query begin, and stop their open ones.
 
-        Raises `JobFailed` for a driver that was replaced itself.
+        Raising the epochs of their ids stops these. Raises `JobFailed` for a driver that was replaced itself.
         """
         self.journal.fence(query, incarnation)
 
@@ -274,7 +273,10 @@ class KafkaStore:
         return Reader(self.topic.address, self.topic.name(), isolation)
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
-        """Ask the coordinator, and look into the log where the coordinator no longer knows."""
+        """Request the commit and return its outcome.
+
+        The log gives it if the coordinator no longer knows the transaction.
+        """
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
         # The producer is compared as well: the open transaction under this name may belong to another writer, and must
@@ -290,7 +292,7 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Look in the log for a transaction that the coordinator has forgotten because its id was initialised again."""
+        """Find the outcome in the log, because the id was initialised again and the coordinator has forgotten it."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that a read_committed reader does not get

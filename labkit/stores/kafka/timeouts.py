@@ -1,10 +1,10 @@
 """Run a small checkpointing job whose Kafka transactions time out, against a real broker and a real clock.
 
-The job reads a replayable log, writes each interval into one transaction, pre-commits at the barrier, completes
-the checkpoint, and commits. After a failed write it restarts from its last complete checkpoint; after enough
-failures it gets a timeout that fits, and continues. A broker checks for expired transactions only now and then,
-so a job whose transaction is too old waits until the broker has aborted it: otherwise chance would decide the
-result. `labkit.sim.models.kafka_log.timeouts` simulates the same. The judge alone decides on the outcome.
+The job reads a replayable log, writes each interval into one transaction, pre-commits at the barrier, completes the
+checkpoint, and commits. After a failed write it restarts from its last complete checkpoint; after `ATTEMPTS` failures
+it gets a timeout that is long enough, and continues. A broker checks for expired transactions only now and then, so a
+job whose transaction is too old waits until the broker has aborted it: otherwise chance would decide the result.
+`labkit.sim.models.kafka_log.timeouts` simulates the same. The judge alone decides on the outcome.
 """
 
 import time
@@ -26,16 +26,16 @@ from labkit.stores.kafka.topic import TIMEOUT
 from labkit.stores.kafka.transaction import ABORTED, Stage
 
 LONGEST = 120.0
-"""The longest interval that may be tried, in seconds, because somebody waits for it."""
+"""The longest checkpoint interval that may be tried, in seconds, because a person waits for the result."""
 
 ATTEMPTS = 2
-"""How often the job runs with the requested timeout."""
+"""How often the job runs with the requested timeout before it gets a longer one."""
 
 PATIENCE = 60.0
 """Seconds within which a broker must abort an expired transaction; by default it checks every 10 s."""
 
 WAITS = "the job waits until Kafka looks"
-"""The text of a step in which the job waits for the broker; a broker that checks often may cause none."""
+"""The words of a step in which the job waits for the broker to abort. A broker that checks often may cause none."""
 
 _LOOK = 0.1
 
@@ -51,7 +51,7 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return the arrival times in seconds after the barrier."""
+        """Return when the records arrive, in seconds after the barrier."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -63,7 +63,7 @@ class TimeoutTrial:
 
     traffic: Traffic
     steps: list[str] = field(default_factory=list)
-    """What happened, each with the seconds since the attempt began."""
+    """The events of the trial in words, each with the seconds since its attempt began."""
     failures: int = 0
     """The number of attempts that ended in a failed write."""
     outcome: Outcome | None = None
@@ -103,7 +103,7 @@ def try_timeouts(
 
 
 class _Job:
-    """One job on its own topic, which it deletes in the end."""
+    """One job with one kind of traffic, on its own topic, which it deletes in the end."""
 
     def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
@@ -113,7 +113,10 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Try, correct the timeout if the job makes no progress, and let the judge decide."""
+        """Run the job until its input is committed, and return the trial with the judge's verdict.
+
+        If the requested timeout lets no checkpoint complete, a longer one replaces it.
+        """
         try:
             return self._tried()
         except LabError:
@@ -143,8 +146,9 @@ class _Job:
             yield store
 
     def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """Run from one barrier to the next: records, pre-commit, checkpoint, commit. A failed write ends the
-        attempt.
+        """Run one attempt from a barrier to the next: records, pre-commit, checkpoint, commit.
+
+        A failed write ends the attempt.
         """
         self._attempt += 1
         self._began = time.monotonic()
@@ -179,7 +183,8 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait for a moment of the attempt and then, if the transaction is too old, until Kafka has aborted it."""
+        """Wait until `moment` seconds of the attempt have passed, and until Kafka has aborted an expired transaction.
+        """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             self._is_aborted(store, handle)
@@ -200,10 +205,10 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether the coordinator has aborted the transaction and written its marker; the first sign of it
-        becomes a step.
+        """Return whether the coordinator has aborted the transaction and written its marker.
 
-        Without the marker the partition might still accept a write.
+        Without the marker the partition might still accept a write. The first sign of the abort is added to the trial's
+        steps.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

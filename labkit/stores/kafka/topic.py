@@ -24,10 +24,10 @@ from labkit.stores.kafka.reader import OWNER, PARTITION, Owner
 from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, probe
 
 TIMEOUT = 900.0
-"""The default maximum of a broker in seconds (transaction.max.timeout.ms).
+"""The longest transaction timeout that a broker allows by default (transaction.max.timeout.ms), in seconds.
 
-A producer's own default of one minute is too short: a driver may be down for longer, and a driver whose queries
-waited at their failpoints was, so that recovery found decided transactions aborted.
+A producer's own default of one minute is too short, because a driver may be down for longer. With it, recovery found
+decided transactions aborted.
 """
 
 
@@ -56,7 +56,7 @@ class Topic:
             raise InvalidInput(f"{path}: damaged; start the run again.") from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout of transactions for every process that opens the store later."""
+        """Set the transaction timeout for every process that opens the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
@@ -71,7 +71,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name, and choose it if nobody has."""
+        """Return the topic's name; if there is none yet, choose one."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -80,7 +80,10 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the id of a handle: other stores have other topics, and other attempts have other handles."""
+        """Return the transactional id of a handle.
+
+        It is unique, because stores have different topics, and attempts different handles.
+        """
         return f"{self.name()}.{handle}"
 
     @property
@@ -116,7 +119,7 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Pass a row to a producer and return the future of its record."""
+        """Pass a row to a producer, and return the future that holds the broker's acknowledgement."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
@@ -130,7 +133,10 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Link a drafted name into place, so that one of several processes wins and readers find a complete file."""
+        """Choose the topic's name: write it to a draft, then link that into place.
+
+        So one of several processes wins, and readers always find a complete file.
+        """
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")
         try:

@@ -90,8 +90,9 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` at once if nobody listens: a client would try for seconds and leave a thread
-    behind.
+    """Raise `ServiceUnavailable` at once if nothing listens at the address.
+
+    A client would try for seconds and leave a thread behind.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -107,8 +108,9 @@ def unavailable(address: str) -> ServiceUnavailable:
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return id and epoch of a producer. They change with an epoch bump (KIP-360), after which its open
-    transaction is gone.
+    """Return id and epoch of a producer.
+
+    A changed epoch (KIP-360) means that its open transaction is gone.
     """
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
@@ -124,7 +126,7 @@ def flush(writer: KafkaProducer) -> None:
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer, by force if it holds records that nobody accepts, and return whether force was needed.
+    """Close a producer, by force if it holds records that no broker accepts; return whether force was needed.
 
     In that case the client's own close would raise and leave its thread behind.
     """
@@ -137,8 +139,9 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add offsets of a group to the open transaction; the client's public method waits forever for a broker that
-    is gone.
+    """Add a group's offsets to the open transaction.
+
+    The client's public method would wait forever for a broker that is gone.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The sender sleeps until it is woken up, as the public call does.
@@ -149,7 +152,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn an error of Kafka into one sentence: the broker does not answer, or it refused."""
+    """Turn an error of Kafka inside the block into one sentence: the broker does not answer, or it refused."""
     try:
         yield
     except LabError:
@@ -163,7 +166,7 @@ def explained(address: str) -> Iterator[None]:
 
 
 def open_transactions(address: str) -> list[TransactionDescription]:
-    """Return every undecided transaction of a cluster, whoever began it, oldest first."""
+    """Return every undecided transaction of a cluster, no matter who began it, oldest first."""
     coordinators = Coordinators(address)
     try:
         descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
@@ -173,7 +176,7 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """The transaction coordinators of a cluster."""
+    """The transaction coordinators of a cluster, and direct requests to them."""
 
     def __init__(self, address: str) -> None:
         check_version()
@@ -186,7 +189,7 @@ class Coordinators:
 
     @property
     def admin(self) -> KafkaAdminClient:
-        """Return the public client that carries the requests."""
+        """Return kafka-python's public admin client, which carries the requests."""
         return self._admin
 
     def close(self) -> None:
@@ -213,7 +216,7 @@ class Coordinators:
                 self._admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """Ask the id's coordinator for state, producer and times; None if it does not know the id."""
+        """Return a transactional id's state, producer and times; None if its coordinator does not know the id."""
 
         def ask() -> TransactionDescription | None:
             try:
@@ -228,7 +231,7 @@ class Coordinators:
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Describe an id like `describe`, after all markers of a pending decision are written.
+        """Describe a transactional id like `describe`, once all markers of its last decision are written.
 
         Raises `ServiceUnavailable` if that takes longer than `PATIENCE` seconds.
         """
@@ -273,7 +276,7 @@ class Coordinators:
     def fence(self, name: str, timeout: float) -> None:
         """Abort the open transaction of this id and raise its epoch, so that its previous writer can write no more.
 
-        When this returns, the markers are written.
+        When this returns, the abort markers are written.
         """
         with explained(self._address):
             error, _ = self._ask(
@@ -330,7 +333,7 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Return the coordinator's answer, and ask again while it is busy with the id or not there yet."""
+        """Return the coordinator's error code and answer, and repeat the request while it is busy or unavailable."""
 
         async def send() -> Any:
             node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
@@ -350,7 +353,7 @@ class Coordinators:
         return self._patiently(once)
 
     def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Ask again while the coordinator starts, moves, or writes the markers of the id's last transaction."""
+        """Repeat a request while the coordinator starts, moves, or writes the markers of the id's last transaction."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -1,8 +1,7 @@
-"""One open Kafka transaction: records are sent at once, and pre-committing is a flush that checks every
-acknowledgement.
+"""One open Kafka transaction: records are sent at once, and a pre-commit waits until the broker has acknowledged all.
 
-The broker cannot distinguish a pre-committed transaction from an open one, and aborts either after its timeout,
-which starts with the first record. This module neither commits nor aborts.
+The broker cannot distinguish a pre-committed transaction from an open one, and aborts either after its timeout, which
+starts with the first record. This module neither commits nor aborts.
 """
 
 from collections.abc import Sequence
@@ -19,11 +18,11 @@ from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import explained, flush, hang_up, producer_of
 
 CHUNK = 1_000
-"""The number of records between two checks of earlier acknowledgements."""
+"""The number of records sent before the acknowledgements of earlier ones are checked."""
 
 
 class KafkaTransaction:
-    """A transaction with its own transactional.id, and a producer that is closed at the pre-commit."""
+    """A transaction with its own transactional.id and its own producer, which is closed at the pre-commit."""
 
     def __init__(self, topic: Topic, journal: Journal, handle: Handle) -> None:
         self.handle = handle
@@ -66,7 +65,10 @@ class KafkaTransaction:
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Wait until the broker has every record, then store the vote. Raises `JobFailed` after an abort."""
+        """Pre-commit: wait until the broker has every record, then store the vote.
+
+        Raises `JobFailed` after an abort.
+        """
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an abort before this check removes the note, and an abort after it finds a vote.
@@ -82,7 +84,10 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows. An open transaction stays open: unlike Java's client, this one does not abort it."""
+        """Accept no more rows.
+
+        An open transaction stays open: unlike Java's producer, kafka-python's does not abort it.
+        """
         self._is_open = False
         self.hang_up()
 
@@ -117,7 +122,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a timeout above the broker's maximum; both are in seconds."""
+    """Return the error for a timeout above the broker's maximum (None: unknown); both are in seconds."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

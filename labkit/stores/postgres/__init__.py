@@ -1,1 +1,1 @@
-"""PostgreSQL as a store: prepared transactions, numbered visibility, fenced writers."""
+"""PostgreSQL as a store: prepared transactions, numbers that give the order of visibility, and fenced writers."""

@@ -1,13 +1,12 @@
-"""Connections to PostgreSQL that are prepared for one schema, reused within a process, and kept after a store is
-closed.
+"""Connections to PostgreSQL, prepared for one schema, reused within a process, and kept after a store is closed.
 
-Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a
-process keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its
-process, and is closed by the server itself after a timeout.
+Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a process
+keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its process, and is
+closed by the server itself after a timeout.
 
-The server may close a connection at any moment, so `take` replaces one that is closed, or about to be, by a new
-one. That is safe because nothing has been sent yet. A statement that was sent may have been executed, so its
-failure goes to the caller: neither the pool nor the stores send a statement twice. The pool knows no table.
+The server may close a connection at any time, so `take` replaces one that is closed, or about to be, by a new one. That
+is safe because nothing has been sent yet. A statement that was sent may have been executed, so its failure goes to the
+caller: neither the pool nor the stores send a statement twice. The pool does not depend on the tables of a store.
 """
 
 import atexit
@@ -50,7 +49,7 @@ class Idle(NamedTuple):
 
     connection: Connection
     since: float
-    """When it was returned, by its pool's clock, in seconds."""
+    """When the connection was returned, in seconds of its pool's clock."""
 
 
 class Pool:
@@ -66,7 +65,10 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Return a connection for exclusive use until `give`. Its statements see the store's schema."""
+        """Return a connection for exclusive use until it is given back by `give`.
+
+        Its statements see the store's schema.
+        """
         # The lock is not held while connecting, because other threads of the task must not wait for the round trip or
         # the timeout.
         connection = self._find() or self._new()
@@ -99,8 +101,9 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Return the session settings. Notes outside the protocol need not wait for the disk; `begin` restores the
-        server's setting.
+        """Return the SQL that prepares a new session. Notes outside a transaction need not wait for the disk.
+
+        `begin` restores the server's setting for transactions.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
@@ -122,7 +125,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Provide a connection for a block and explain its errors."""
+        """Lend a connection to a block, and turn its errors into sentences."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -151,7 +154,7 @@ class Keeper:
         self._lock = threading.Lock()
 
     def take(self, key: str, now: float) -> Connection | None:
-        """Return a working connection with the same settings, if there is one."""
+        """Return an idle connection with the settings `key` that still works, or None. It is no longer kept."""
         with self._lock:
             # The freshest is tried first, because the server is least likely to end it.
             for number in reversed(range(len(self._kept))):
@@ -176,7 +179,7 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """Forget the parent's connections in a forked child: using or closing them would end the parent's."""
+        """Forget the parent's connections in a forked child, because using or closing them would break the parent's."""
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
@@ -184,8 +187,8 @@ class Keeper:
 def is_usable(idle: Idle, now: float) -> bool:
     """Return whether a connection may be reused, and close it if not.
 
-    It may not if it was idle for more than `FRESH_SECONDS`, or if the server has sent something unasked, as it
-    does when it ends a connection. The check looks at the socket only, so it costs no round trip.
+    It may not if it was idle for more than `FRESH_SECONDS`, or if the server has sent something unasked, as it does
+    when it ends a connection. The check looks at the socket only, so it costs no round trip.
     """
     connection = idle.connection
     if connection.closed:

@@ -1,7 +1,7 @@
 """The named transactions of a PostgreSQL store: open in this process, then prepared, then finished by any process.
 
-An open transaction has a row in `opened`, which it deletes when it prepares. Whoever deletes that row first, an
-abort or the preparation, has decided the transaction. The module does not interpret rows.
+An open transaction has a row in the table `opened`, which it deletes when it prepares. An abort deletes it as well.
+Whichever is first has decided the transaction. The module does not interpret the rows that a sink writes.
 """
 
 import time
@@ -21,7 +21,7 @@ CHUNK = 1_000
 """The number of rows of an open transaction that are sent together; the first row is sent alone."""
 
 ABORT_SECONDS = 10.0
-"""How long an abort waits for a writer, or for another process that finishes the same transaction."""
+"""Seconds for which an abort waits for a writer, or for another process that finishes the same transaction."""
 
 
 class OpenTransaction:
@@ -45,7 +45,7 @@ class OpenTransaction:
     def prepare(self) -> None:
         """Run PREPARE TRANSACTION; from then on the transaction needs neither this process nor its connection.
 
-        The note is committed first, and PREPARE, which waits for the disk, makes it durable too.
+        The note on its rows is committed first, and PREPARE, which waits for the disk, makes the note durable too.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -68,9 +68,9 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows and, at the same time, a note outside the transaction on what it contains.
+        """Send the buffered rows and, outside the transaction, a note that lists them.
 
-        The note is in place before the transaction is prepared, and stays whatever becomes of it.
+        The note is in place before the transaction is prepared, and stays whatever becomes of the transaction.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -94,7 +94,7 @@ class OpenTransaction:
             raise
 
     def _was_aborted(self) -> bool:
-        """Return whether the connection broke because an abort ended it. False if the server is gone."""
+        """Return whether the connection broke because an abort ended it. False also if the server is gone."""
         try:
             with self._pool.using() as other:
                 query = "SELECT FROM opened WHERE handle = %s AND number = %s"
@@ -110,12 +110,16 @@ _DECIDE = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO committed VALUES ((SELECT handle FROM gone))
 """
-"""Fails if the row in `opened` is gone, because a handle is never null; the following statements are then skipped."""
+"""Decides to prepare: deletes the row in `opened`, or fails if an abort has deleted it, because a handle is never null.
+
+After a failure the server skips the statements that follow.
+"""
 
 
 class Rows:
-    """The buffered rows of one open transaction. The first row is sent at once, so that the transaction is really
-    open.
+    """The buffered rows of one open transaction.
+
+    The first row is sent at once, so that the transaction is really open.
     """
 
     def __init__(self, name: str) -> None:
@@ -142,9 +146,10 @@ class Rows:
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Note which server process writes, then open a transaction. Returns None if its name was used before.
+    """Commit a note of this server process as the writer, then open a transaction; return the note's number.
 
-    Returns None, too, where nothing can be prepared. Raises `JobFailed` if a later driver has taken over the query.
+    Returns None if the handle was used before, or if the server cannot prepare transactions. Raises `JobFailed` if a
+    later driver has taken over the query.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -158,11 +163,10 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Note which server process writes, then open a single writer's transaction with its marker; the name may be
-    reused.
+    """Commit a note of this server process as the writer, then open a single writer's transaction with its marker.
 
-    Returns the number of the note, which is new for every begin. Raises `JobFailed` if the marker already
-    exists, or if a later driver has taken over the query.
+    Returns the note's number. The name may be reused, but the number is new each time. Raises `JobFailed` if the marker
+    already exists, or if a later driver has taken over the query.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -177,13 +181,13 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    """Return the steps that commit the note in its own transaction, then BEGIN."""
+    """Return the steps that commit the note in a transaction of its own, and then begin the transaction."""
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Raise `JobFailed` if nothing was opened because a later driver has taken over."""
+    """Roll back after nothing was opened, and raise `JobFailed` if the reason is a later driver."""
     # Either a step failed and the steps after it were skipped, or all succeeded and a transaction is open: ROLLBACK is
     # right in both cases.
     connection.execute("ROLLBACK")
@@ -208,21 +212,26 @@ INSERT INTO opened (handle) SELECT %(name)s
 WHERE NOT EXISTS (SELECT FROM epoch WHERE incarnation > %(incarnation)s)
 ON CONFLICT (handle) DO UPDATE SET pid = excluded.pid, started = excluded.started, number = DEFAULT RETURNING number
 """
-"""Both statements lock the query's row of `epochs` until the note is written, so that a fence finds everything
-begun before.
+"""`_OPEN` and `_OPEN_ATOMIC` lock the query's row of `epochs` until the note is written.
+
+So a fence, which changes that row, finds everything that was begun before it.
 """
 
 SEAL = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO visible (handle) VALUES ((SELECT handle FROM gone))
 """
-"""The last step of a single writer's transaction; it fails, like `_DECIDE`, if a later driver has fenced this one."""
+"""The last step of a single writer's transaction.
+
+Like `_DECIDE` it fails if its row in `opened` is gone: it was fenced.
+"""
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """Run COMMIT PREPARED with a number drawn just before. Returns False if there is no such prepared transaction.
+    """Commit a prepared transaction under a new number, which gives its place in the order of visibility.
 
-    Takes the lock under which a store's transactions become visible and keeps it, so `let_go` must follow.
+    Returns False if there is no such prepared transaction. Takes the lock under which a store's transactions become
+    visible and keeps it, so `let_go` must follow.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -231,7 +240,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Release the lock of `finish` if it is held, and remove the notes on a committed transaction."""
+    """Release the lock of `finish` if it is held, and remove the notes on the rows of a committed transaction."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -248,14 +257,16 @@ WHERE EXISTS (
 )
 ON CONFLICT (handle) DO UPDATE SET number = excluded.number RETURNING number
 """
-"""Uses the function under the view pg_prepared_xacts, because planning the view's joins would take longer than all
-the rest.
+"""Numbers a transaction if it is prepared. It queries the function pg_prepared_xact() instead of its view.
+
+Planning the view's joins would take longer than all the rest.
 """
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT or ROLLBACK PREPARED, waiting while another process does the same. Returns False if there is no
-    such transaction.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED, waiting while another process does the same.
+
+    Returns False if there is no such transaction.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -289,7 +300,10 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row and end its connection. Returns False if its writer is about to prepare."""
+    """Delete an open transaction's row in `opened` and end its connection.
+
+    Returns False if its writer is about to prepare.
+    """
     try:
         with connection.transaction():
             connection.execute(
@@ -308,8 +322,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process with this number and start time, if it is still the same one, and wait until it is
-    gone.
+    """End the server process of a writer and wait until it is gone, unless another process has its number by now.
+
+    `writer` is the process's number and its start time.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -321,7 +336,7 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the note on an open transaction. Returns False if there was none, or none with this number."""
+    """Delete an open transaction's row in `opened`. Returns False if there was none, or none with this number."""
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 

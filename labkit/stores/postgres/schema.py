@@ -88,7 +88,7 @@ SELECT "offset", key, value, batch, attempt, extract(epoch FROM shown), extract(
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt, at, NULL FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
-"""The history with the times at which rows became visible, and were written into transactions."""
+"""The query for the history with two times per row: when it became visible, and when a transaction wrote it."""
 WAITING = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt, extract(epoch FROM at)
 FROM staged JOIN pg_prepared_xacts ON gid = %s || handle, unnest(
@@ -99,7 +99,7 @@ WHERE handle NOT IN (SELECT handle FROM committed) AND database = current_databa
 HAS_MOMENTS = """
 SELECT FROM information_schema.columns WHERE table_schema = %s AND table_name = 'visible' AND column_name = 'at'
 """
-"""Finds out whether the schema records times; schemas of earlier versions do not."""
+"""The query that finds out whether the schema records times; schemas of earlier versions do not."""
 HIDDEN = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt FROM staged, unnest(
   offsets::bigint[], keys::text[], given::bigint[], batches::bigint[], attempts::bigint[]
@@ -120,7 +120,10 @@ ON CONFLICT (key) DO UPDATE
 SET "offset" = excluded."offset", value = excluded.value, batch = excluded.batch, attempt = excluded.attempt
 """
 )
-"""Many rows in one statement, which unlike COPY can be sent without waiting for the previous answer."""
+"""`INSERT`, `APPEND` and `UPSERT` send many rows in one statement.
+
+Unlike COPY, it need not wait for an earlier answer.
+"""
 
 FENCE = """
 INSERT INTO epochs VALUES (%s, %s)
@@ -128,14 +131,14 @@ ON CONFLICT (query) DO UPDATE SET incarnation = excluded.incarnation WHERE epoch
 """
 
 ATOMIC = "atomic "
-"""The prefix of a single writer's transaction; no gid begins with it."""
+"""The prefix in the name of a single writer's transaction; no name of a prepared transaction (gid) begins with it."""
 
 MARK = "labkit: "
-"""The prefix of the comment on every schema of the lab; the location follows."""
+"""The prefix of the comment on every schema of the lab; the store's location follows it."""
 
 
 def schema_of(location: Path) -> str:
-    """Return the schema of a store: a bare name is the schema itself, any other path becomes a name with its digest."""
+    """Return a store's schema: a bare name is the schema itself, any other path becomes a name with its digest."""
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
@@ -148,13 +151,14 @@ def lock_of(schema: str) -> int:
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix of all gids of a store, since gids are unique in a whole server."""
+    """Return the prefix of a store's names of prepared transactions (gids), which are unique in a whole server."""
     return f"labkit:{schema}:"
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """Return the name of a prepared transaction, never shortened, so that no two handles share one. Raises
-    `InvalidInput`.
+    """Return the full name (gid) of a prepared transaction. Raises `InvalidInput` if it is too long.
+
+    It is never shortened, so that no two handles share one.
     """
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
@@ -167,7 +171,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handles of the gids that this store created, and skip all others."""
+    """Yield the handles of those gids that belong to this store, and skip all others."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):

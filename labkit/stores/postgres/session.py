@@ -1,4 +1,4 @@
-"""SQL by hand on PostgreSQL: one connection, answers as data, and a mistake as an answer too.
+"""A connection to PostgreSQL for statements that a person types; errors are answers too, not exceptions.
 
 The module serves people who want to look at a server in ways that a store's code never does. It retries nothing.
 """
@@ -14,35 +14,35 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.servers.postgres_connection import Row, connect, redacted
 
 LOCK_SECONDS = 5
-"""How long a statement waits for a lock unless SET lock_timeout changes it, so that nobody waits forever."""
+"""Seconds for which a statement waits for a lock, unless SET lock_timeout changes it; then nobody waits forever."""
 
 _PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """The server's answer to one statement: a message, possibly an error's, and rows if there are any."""
+    """The server's answer to one statement: its message or error message, and rows if there are any."""
 
     message: str
     names: Sequence[str] = ()
     rows: Sequence[Row] = ()
     code: str = ""
-    """The SQLSTATE of an error, for example 42704; empty if there was none."""
+    """The SQLSTATE of an error, for example 42704; empty if the statement succeeded."""
 
 
 class SqlConnection:
-    """One connection that sends statements to the server unchanged, in its own schema."""
+    """One connection that sends a person's statements to the server unchanged, in its own schema."""
 
     def __init__(self, address: str, schema: str) -> None:
         self._place = redacted(address)
         self._connection = connect(address)
         self.pid = self._connection.info.backend_pid
         self.gids: list[str] = []
-        """The quoted names of all transactions that were prepared here, whatever became of them."""
+        """The quoted names of all transactions prepared on this connection, whether or not they still exist."""
         setting = sql.SQL("CREATE SCHEMA IF NOT EXISTS {0}; SET search_path = {0}; SET lock_timeout = '{1}s'")
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Send one statement. Raises `ServiceUnavailable` if this end has closed the connection."""
+        """Send one statement and return the answer. Raises `ServiceUnavailable` if `close` was called before."""
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
         # The name is recorded before the statement is sent, because a connection that breaks on the way back may still

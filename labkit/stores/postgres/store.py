@@ -1,15 +1,14 @@
 """PostgreSQL as a store: rows, totals by key, and two-phase commit with PREPARE TRANSACTION.
 
-A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open
-transaction ends with its writer's connection. Nobody can look into either, so notes outside of them record
-their contents (`opened`, `staged`) for `prepared` and `hidden`. The server's own list and the handle inside
-each transaction decide.
+A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open transaction
+ends with its writer's connection. Nobody can look into either, so notes outside of them record their contents (tables
+`opened` and `staged`) for `prepared` and `hidden`. Whether a transaction exists is decided by the server's own list,
+and by the handle inside each transaction.
 
-Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible
-long after its insert, and commit timestamps follow a clock that may be set back. So everything in a store
-becomes visible under one advisory lock, taken before a number is drawn and released after the commit is
-visible: numbers rise with visibility. A transaction that somebody commits by hand has no number and counts as
-the last.
+Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
+its insert, and commit timestamps follow a clock that may be set back. So everything in a store becomes visible under
+one advisory lock, taken before a number is drawn and released after the commit is visible: numbers rise with
+visibility. A transaction that somebody commits by hand has no number and counts as the last.
 
 Nothing that another process needs is kept in memory.
 """
@@ -80,7 +79,7 @@ class PostgresStore:
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions with the times of sending, right before PREPARE."""
+        """Yield the rows of prepared transactions with the times at which they were sent, right before PREPARE."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
@@ -96,7 +95,7 @@ class PostgresStore:
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def close(self) -> None:
-        """Close every connection; the server rolls back whatever was open and not prepared."""
+        """Close every connection; the server rolls back every open transaction that is not prepared."""
         pool, self._connected = self._connected, None
         if pool is not None:
             pool.close()
@@ -141,8 +140,9 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction. Raises `JobFailed` for a name that was used before, or if a later driver has taken
-        over.
+        """Open a transaction.
+
+        Raises `JobFailed` for a handle that was used before, or if a later driver has taken over.
         """
         pool = self._ready()
         connection = pool.take()
@@ -194,8 +194,8 @@ class PostgresStore:
     def fence(self, query: str, incarnation: int) -> None:
         """Refuse earlier drivers of the query from now on, and end their open single-writer transactions.
 
-        Recovery finishes what they have opened or prepared in two phases. Raises `JobFailed` for a driver that
-        was itself replaced.
+        Recovery finishes their two-phase transactions, open or prepared. Raises `JobFailed` for a driver that was
+        itself replaced.
         """
         with self._writing() as connection:
             with transaction(connection):
@@ -209,8 +209,9 @@ class PostgresStore:
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Check that the server answers, lets this user create a schema, and can prepare. Raises an error with one
-        sentence.
+        """Check that the server answers, lets this user create a schema, and supports the capability.
+
+        Raises an error if not.
         """
         with self._pool.using() as connection:
             _exists(connection, self.schema)
@@ -243,7 +244,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """Yield the answer to a query on its own connection, which sees committed data only."""
+        """Yield the rows of a query on a connection of its own, which sees committed data only."""
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)
@@ -255,7 +256,7 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Return the pool once the schema exists; several writers may try to create it at once."""
+        """Create the schema if it is missing, and return the pool. Several writers may do this at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
@@ -272,13 +273,13 @@ class PostgresStore:
             yield connection
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Commit rows so that they become visible in the order of their numbers: the lock outlasts the commit."""
+        """Commit rows under a lock that outlasts the commit, so that they become visible in the order of numbers."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
     def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
-        """Run the last steps of a single writer's transaction in the order of visibility."""
+        """Commit a single writer's transaction under the lock that gives visible rows their order."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
 
@@ -288,7 +289,10 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs whose folders are gone and return their schemas. For a server that only the lab uses."""
+    """Drop the stores of runs whose folders are gone and return their schemas.
+
+    Use it only on a server of the lab's own.
+    """
     # A schema that exists on every server, because the pool needs one, and none of the lab's may exist.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
@@ -321,7 +325,7 @@ def _seconds(moment: Any) -> float | None:
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
-    """Return whether this is a single-writer transaction of this query by a driver before `before`."""
+    """Return whether a name is that of a single-writer transaction of this query by an incarnation before `before`."""
     if not name.startswith(names.ATOMIC):
         return False
     handle = Handle.parse(name.removeprefix(names.ATOMIC))
